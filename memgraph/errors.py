@@ -11,7 +11,6 @@
     │   └── IllegalTransition        memory.illegal_transition
     ├── AccessDenied                 access.denied
     │   └── ConfirmationMissing      access.confirmation_missing
-    ├── QuotaReached                 source.quota_reached
     ├── OrchestratorExists           orchestrator.exists
     ├── OrchestratorMissing          orchestrator.missing
     ├── MemoryDisabled               memory.disabled
@@ -128,12 +127,6 @@ class ConfirmationMissing(AccessDenied):
     """A person must confirm the operation, and there is nobody to ask."""
 
     code = "access.confirmation_missing"
-
-
-class QuotaReached(MemgraphError):
-    """A source has reached its limit of ``details["limit"]`` memories."""
-
-    code = "source.quota_reached"
 
 
 class OrchestratorExists(MemgraphError):

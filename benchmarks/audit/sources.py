@@ -22,7 +22,6 @@ GIVEN: Final = 10_000
 DERIVED: Final = 5_000
 OTHERS: Final = 5_000
 REPLACED: Final = 500
-ROUNDS: Final = 20
 
 T = TypeVar("T")
 
@@ -63,19 +62,6 @@ def timed(what: str, work: Callable[[], T], rounds: int = 1) -> T:
     return found
 
 
-def replaced(orc: Orchestrator, count: int, mark: str) -> Callable[[], None]:
-    """Updates edges between memories that are there already."""
-    olds = [orc.remember(f"Old {mark} {n}.") for n in range(count)]
-    news = [orc.remember(f"New {mark} {n}.") for n in range(count)]
-    pairs = iter(zip(news, olds, strict=True))
-
-    def one() -> None:
-        new, old = next(pairs)
-        orc.relate(new, "Updates", old)
-
-    return one
-
-
 def main() -> None:
     """Measure once."""
     with (
@@ -84,29 +70,11 @@ def main() -> None:
     ):
         orc = service.orchestrator("bench", create=True)
         fill(orc)
-        timed("an Updates edge, all trusted alike", replaced(orc, ROUNDS, "a"), ROUNDS)
-        timed("a memory, nothing counted", lambda: orc.remember(str(time.time_ns())), ROUNDS)
-        orc.sources.trust("path", "mail", "low", max_memories=GIVEN + 100, reason="bench")
-        timed("an Updates edge, tiers looked up", replaced(orc, ROUNDS, "b"), ROUNDS)
-        source = Source(source_path=str(orc.paths.processed / "mail" / "new.md"))
-        timed(
-            f"a memory, {GIVEN:,} counted",
-            lambda: orc.remember(str(time.time_ns()), source=source),
-            ROUNDS,
-        )
         timed("a page of 50 sources", lambda: orc.sources.list(limit=50), 5)
         plan = timed("the rehearsal", lambda: orc.sources.retract(path="mail", reason="bench"))
         timed(
             "taking it back",
             lambda: orc.sources.retract(path="mail", reason="bench", dry_run=False),
-        )
-        timed(
-            "the rehearsal of bringing it back",
-            lambda: orc.sources.restore(path="mail", reason="bench"),
-        )
-        timed(
-            "bringing it back",
-            lambda: orc.sources.restore(path="mail", reason="bench", dry_run=False),
         )
         print(f"{plan.given:,} given, {plan.derived:,} derived, {plan.reinstated:,} had replaced")
 

@@ -15,6 +15,11 @@ GLOBAL_ONLY: dict[str, Any] = {"global_only": True}
 
 _PROVIDER = re.compile(r"litellm/\S+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FACTOR = re.compile(r"0?\.[0-9]+|[01](\.0+)?")
+
+
+SOURCE_TYPES = ("workflow_output", "channel_transcript", "ingest_file", "diagnostics", "manual")
+SOURCE_NAMES = ("path", "conversation", "run", "content")
 
 
 def embedding_provider(name: str) -> str:
@@ -110,6 +115,17 @@ def _nicknames(pairs: tuple[str, ...]) -> tuple[str, ...]:
     return pairs
 
 
+def _source_factors(entries: tuple[str, ...]) -> tuple[str, ...]:
+    for entry in entries:
+        name, sign, factor = entry.rpartition("=")
+        kind, colon, _ = name.partition(":")
+        if not sign or kind not in (SOURCE_NAMES if colon else SOURCE_TYPES):
+            raise ValueError("each entry must be a type of source, or kind:name, then =factor")
+        if not _FACTOR.fullmatch(factor):
+            raise ValueError("each factor must be a number from 0 to 1")
+    return entries
+
+
 def list_to_tuple(value: Any) -> Any:
     """Convert an array of TOML to the tuple that strict validation requires."""
     return tuple(value) if isinstance(value, list) else value
@@ -134,6 +150,9 @@ ProviderNames = Annotated[
 ]
 FastProviderNames = Annotated[
     tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_fast_providers)
+]
+SourceFactors = Annotated[
+    tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_source_factors)
 ]
 Nicknames = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_nicknames)]
 Folders = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_absolute)]

@@ -22,6 +22,7 @@ from memgraph.config.fields import (
     ProviderNames,
     ServerUrl,
     SettingsGroup,
+    SourceFactors,
     TimeZone,
     embedding_provider,
     model_provider,
@@ -90,46 +91,6 @@ class ReceiptSettings(SettingsGroup):
     keep_days: float = Field(
         default=366.0, ge=0.0, le=100_000.0, description="Age at which receipts are removed, days."
     )
-
-
-TierName = Literal["low", "standard", "high"]
-Quota = Annotated[int, Field(ge=0, le=1_000_000_000)]
-
-
-class CaptorTiers(SettingsGroup):
-    user: TierName = Field(default="standard", description="Tier of what a user stores.")
-    extractor: TierName = Field(
-        default="standard", description="Tier of what is extracted from files and conversations."
-    )
-    system: TierName = Field(default="standard", description="Tier of what a program records.")
-
-
-class SourceTypeTiers(SettingsGroup):
-    workflow_output: TierName = Field(
-        default="standard", description="Tier of the output of workflows."
-    )
-    channel_transcript: TierName = Field(
-        default="standard", description="Tier of what is said in conversations."
-    )
-    ingest_file: TierName = Field(default="standard", description="Tier of dropped files.")
-    diagnostics: TierName = Field(default="standard", description="Tier of diagnostics.")
-    manual: TierName = Field(default="standard", description="Tier of what is stored by hand.")
-
-
-class QuotaSettings(SettingsGroup):
-    low: Quota = Field(
-        default=10_000, description="Maximum memories of one source of low trust; 0: no limit."
-    )
-    standard: Quota = Field(default=0, description="The same for a source of standard trust.")
-    high: Quota = Field(default=0, description="The same for a source of high trust.")
-
-
-class TrustSettings(SettingsGroup):
-    """A source has the lower of its two tiers, until an operator assigns one."""
-
-    captured_by: CaptorTiers = Field(default_factory=CaptorTiers)
-    source_type: SourceTypeTiers = Field(default_factory=SourceTypeTiers)
-    max_memories: QuotaSettings = Field(default_factory=QuotaSettings)
 
 
 class LanguageModelSettings(ModelGroup):
@@ -329,6 +290,12 @@ class RetrievalSettings(SettingsGroup):
         le=1.0,
         description="Maximum share of an answer's places for one source while others are as"
         " relevant; for turns of a conversation if it floods the search. 1: no limit.",
+    )
+    source_factors: SourceFactors = Field(
+        default=(),
+        description="Factors from 0 to 1 for the scores of sources, `name=factor`; the name is a"
+        " type of source, such as `ingest_file`, or `conversation:ID`, `run:ID`, `path:FILE` or"
+        " `content:SHA256`. The lowest one counts; without any it is 1.",
     )
     rrf_k: int = Field(default=60, ge=1, le=10_000, description="k of reciprocal rank fusion.")
     top_k_vector: int = Field(
@@ -534,7 +501,6 @@ class MemorySettings(SettingsGroup):
     decay: DecaySettings = Field(default_factory=DecaySettings)
     context: ContextSettings = Field(default_factory=ContextSettings)
     receipts: ReceiptSettings = Field(default_factory=ReceiptSettings)
-    trust: TrustSettings = Field(default_factory=TrustSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     webhook: WebhookSettings = Field(default_factory=WebhookSettings)

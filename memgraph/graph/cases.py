@@ -10,7 +10,7 @@ from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.graph.redaction import journal_notes
 from memgraph.graph.stale import described
-from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import (
     Case,
     CaseSide,
@@ -29,10 +29,8 @@ from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import independent_sources
 from memgraph.rules.lifecycle import contradiction_state, is_dismissed
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.rules.trust import TrustRules
-from memgraph.store import edges, evidence, graph, influence
+from memgraph.store import edges, evidence, graph, influence, supports
 from memgraph.store import edges as edges_rows
-from memgraph.store import trust as trust_rows
 from memgraph.store.edges import ContradictionFilter
 from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
@@ -199,7 +197,6 @@ def read_case(
     *,
     now_ms: int,
     exponent: float,
-    trust: TrustRules,
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
     names: bool = True,
@@ -209,7 +206,6 @@ def read_case(
     Args:
         now_ms: milliseconds; used for decay.
         exponent: the decay exponent.
-        trust: the tiers of the settings; operators' assignments are added.
         as_of: milliseconds; return the case as of this time. None: now.
         names: list the receipts, runs and conversations that a side reached; False: only counts.
 
@@ -219,7 +215,7 @@ def read_case(
     """
     with database.read() as snapshot:
         at = now_ms if as_of is None else as_of
-        return _Reading(snapshot, View(viewer, as_of), trust, at, exponent, names).of(edge_id)
+        return _Reading(snapshot, View(viewer, as_of), at, exponent, names).of(edge_id)
 
 
 class _Reading:
@@ -229,14 +225,12 @@ class _Reading:
         self,
         snapshot: Snapshot,
         view: View,
-        trust: TrustRules,
         at: int,
         exponent: float,
         names: bool,
     ) -> None:
         self._snapshot = snapshot
         self._view = view
-        self._trust = trust
         self._at = at
         self._exponent = exponent
         self._names = names
@@ -250,7 +244,6 @@ class _Reading:
         by_id = {source.source_id: source for source in sources}
         paths = evidence.broken_evidence(snapshot, ids, view)
         premises = described(snapshot, paths, view)
-        tiers = self._tiers(ids)
         in_order = sorted(
             memories.values(), key=lambda memory: (memory.created_at, memory.memory_id)
         )
@@ -258,7 +251,6 @@ class _Reading:
             self._side(
                 memory,
                 by_id[memory.source_id],
-                tiers[memory.memory_id],
                 premises.get(memory.memory_id),
             )
             for memory in in_order
@@ -276,15 +268,6 @@ class _Reading:
             at=self._at,
             cut=len(journal) > MAX_JOURNAL or first.influence.cut or second.influence.cut,
         )
-
-    def _tiers(self, ids: list[str]) -> dict[str, tuple[TrustTier, bool]]:
-        """Return the trust tier of each side, and whether it is the tier as of the case's time."""
-        snapshot, then = self._snapshot, self._view.as_of
-        if then is not None:
-            return trust_rows.protections_then(snapshot, self._trust, ids, then)
-        trust = trust_rows.with_assigned(snapshot, self._trust)
-        protections = trust_rows.protections(snapshot, trust, ids)
-        return {memory_id: (tier, True) for memory_id, tier in protections.items()}
 
     def _edge(self, edge_id: str) -> Edge:
         """Return the edge as of the view's time. Raises NotFound unless both ends are visible."""
@@ -306,24 +289,21 @@ class _Reading:
         self,
         memory: Memory,
         source: StoredSource,
-        tier: tuple[TrustTier, bool],
         premise: InvalidPremise | None,
     ) -> CaseSide:
         snapshot, memory_id = self._snapshot, memory.memory_id
         until = MAX_MS if self._view.as_of is None else self._view.as_of
-        own, added = trust_rows.origins(snapshot, memory_id, until=until)
+        own, added = supports.origins(snapshot, memory_id, until=until)
         return CaseSide(
             memory=memory,
             source=source,
             supports=tuple(
                 MemorySupport(source=further_source, added_at=at)
-                for at, further_source in trust_rows.further(snapshot, memory_id, until=until)
+                for at, further_source in supports.further(snapshot, memory_id, until=until)
             ),
             independent_sources=independent_sources(own, added),
             said_at=memory.created_at if memory.event_time is None else memory.event_time,
             effective_confidence=confidence_at(memory, self._at, self._exponent),
-            trust=tier[0],
-            trust_is_todays=not tier[1],
             confirmed=edges.was_confirmed(snapshot, memory_id, until=self._view.as_of),
             premise=premise,
             influence=self._influence(memory_id),
@@ -376,7 +356,6 @@ def _facts(side: CaseSide) -> SideFacts:
         memory_id=side.memory.memory_id,
         said_at=side.said_at,
         independent_sources=side.independent_sources,
-        trust=side.trust.level,
         effective_confidence=side.effective_confidence,
         confirmed=side.confirmed,
         active=side.memory.status is MemoryStatus.ACTIVE,

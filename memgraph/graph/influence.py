@@ -22,12 +22,12 @@ from memgraph.model.influence import (
     ReachedRun,
     ReceiptMention,
 )
+from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.rules.trust import NamedSource
-from memgraph.store import graph, influence, trust
+from memgraph.store import graph, influence, supports
 from memgraph.store import sources as sources_rows
 from memgraph.store.engine import Database
 from memgraph.store.evidence import endings
@@ -294,7 +294,7 @@ def _evidence_report(
     memory_ids = _received_ids(hand_outs)
     ids = [*([] if memory_id is None else [memory_id]), *(link.memory_id for link in links)]
     memories = graph.visible_memories(snapshot, list(dict.fromkeys((*ids, *memory_ids))), walk.view)
-    further = trust.further_of(snapshot, list(memories))
+    further = supports.further_of(snapshot, list(memories))
     sources = {item.source_id: item for item in graph.sources_of(snapshot, memories.values())}
     sources |= {source.source_id: source for _, _, source in further}
     ended = endings(snapshot, list(memories), walk.view)

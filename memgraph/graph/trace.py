@@ -17,7 +17,7 @@ from memgraph.rules.evidence import (
     independent_sources,
 )
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.store import evidence, graph, influence, trust
+from memgraph.store import evidence, graph, influence, supports
 from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
@@ -91,10 +91,10 @@ class _TraceBuilder:
             source=next(item for item in sources if item.source_id == memory.source_id),
             supports=tuple(
                 MemorySupport(source=source, added_at=at)
-                for at, source in trust.further(snapshot, memory_id, until=self._until)
+                for at, source in supports.further(snapshot, memory_id, until=self._until)
             ),
             independent_sources=independent_sources(
-                *trust.origins(snapshot, memory_id, until=self._until)
+                *supports.origins(snapshot, memory_id, until=self._until)
             ),
             status_history=status_periods(snapshot, view, memory_id, until=self._until),
             edges_out=edges_out,

@@ -173,16 +173,3 @@ class SourceName(StrEnum):
     CONVERSATION = "conversation"
     RUN = "run"
     CONTENT = "content"
-
-
-class TrustTier(StrEnum):
-    """The trust in a source. A statement never replaces one of a higher tier."""
-
-    LOW = "low"
-    STANDARD = "standard"
-    HIGH = "high"
-
-    @property
-    def level(self) -> int:
-        """0 (low) to 2 (high)."""
-        return list(TrustTier).index(self)

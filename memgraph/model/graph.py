@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryType, TrustTier
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
 from memgraph.model.values import Edge, Memory, Millis, StatusPeriod, StoredSource, Unit, Value
 
 if TYPE_CHECKING:
@@ -284,9 +284,6 @@ class CaseSide(Value):
         independent_sources: see ``Trace``.
         said_at: the time of the event if known, else the time of storing.
         effective_confidence: 0..1, after decay.
-        trust: the trust tier of its source.
-        trust_is_todays: ``trust`` is the current tier, because the tier at the time of the case is
-            unknown.
         confirmed: a person confirmed it.
         premise: its refuted evidence, if any.
     """
@@ -297,8 +294,6 @@ class CaseSide(Value):
     independent_sources: int
     said_at: Millis
     effective_confidence: Unit
-    trust: TrustTier
-    trust_is_todays: bool = False
     confirmed: bool
     premise: InvalidPremise | None
     influence: Influence
@@ -308,7 +303,7 @@ class SuggestionReason(Value):
     """A reason why one side of a contradiction is more likely to be true.
 
     Attributes:
-        code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
+        code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``,
             ``higher_confidence`` or ``newer``.
         favours: the id of the favoured memory.
         weight: the natural logarithm of the odds ratio, above 0.

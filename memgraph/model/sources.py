@@ -1,12 +1,12 @@
-"""Sources: trust, retraction and restoration, and ingested documents."""
+"""Sources: their names and their retraction, and ingested documents."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints
 
-from memgraph.model.enums import EdgeType, SourceName, TrustTier
+from memgraph.model.enums import EdgeType, SourceName
 from memgraph.model.values import (
     MAX_NAME_CHARS,
     EdgeInput,
@@ -15,7 +15,6 @@ from memgraph.model.values import (
     Name,
     Outcome,
     Reason,
-    StoredStatus,
     Unit,
     Value,
 )
@@ -28,29 +27,11 @@ MAX_TOLD: Final = 1_000
 SourceText = Annotated[str, StringConstraints(min_length=1, max_length=4 * MAX_NAME_CHARS)]
 
 
-class TrustedSource(Value):
-    """The trust that an operator assigned to a source.
-
-    Attributes:
-        name: depending on ``kind``, a path (a file, or a folder with everything below it), a
-            conversation, a run, or the SHA-256 of a content.
-        max_memories: its limit; 0: no more memories; None: the limit of its tier in the settings.
-        set_at: milliseconds since 1970.
-    """
+class NamedSource(NamedTuple):
+    """A source by one of its names. A path names a file, or a folder with everything below it."""
 
     kind: SourceName
-    name: SourceText
-    tier: TrustTier
-    max_memories: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
-    set_at: Millis
-    actor: Name
-    reason: Reason
-
-
-class TrustedSources(Value):
-    """The trust assigned by operators, by kind and name."""
-
-    items: tuple[TrustedSource, ...]
+    name: str
 
 
 class SourceInfo(Value):
@@ -59,9 +40,6 @@ class SourceInfo(Value):
     Attributes:
         memories: the number of its memories, including ``active`` and ``retracted`` ones.
         first_at, last_at: when the first and the last memory was stored, milliseconds since 1970.
-        tier: its current tier; ``told`` is True if an operator assigned it.
-        inherited: the tier was assigned to another source of the same memories, such as a folder.
-        limit: the maximum number of its memories; None: no limit.
     """
 
     kind: SourceName
@@ -71,10 +49,6 @@ class SourceInfo(Value):
     retracted: int
     first_at: Millis
     last_at: Millis
-    tier: TrustTier
-    told: bool
-    inherited: bool = False
-    limit: int | None = None
 
 
 class SourcePage(Value):
@@ -165,48 +139,6 @@ class SourceRetraction(Value):
     def retracted(self) -> int:
         """Return the number of retracted memories."""
         return self.given + self.derived
-
-
-class MemorySummary(Value):
-    """The id and the summary of a memory."""
-
-    memory_id: str
-    summary: str
-
-
-class RestoredMemory(MemorySummary):
-    """A restored memory: ``active``, or ``superseded`` by an active one."""
-
-    status: StoredStatus
-
-
-class SourceRestoration(Value):
-    """The result of restoring a source, or its preview.
-
-    Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
-    actor may not see; the numbers count all.
-
-    Attributes:
-        dry_run: nothing was changed.
-        restored: the number of restored memories.
-        replaced: the number of reinstated memories that are superseded again.
-        counted: the number of kept memories that the source supports again.
-        left_open: the number of open contradictions that restored memories had won.
-        cut: True if a list is incomplete.
-    """
-
-    kind: SourceName
-    name: str
-    dry_run: bool
-    restored: int
-    replaced: int
-    counted: int
-    left_open: int = 0
-    restored_items: tuple[RestoredMemory, ...] = ()
-    replaced_items: tuple[MemorySummary, ...] = ()
-    counted_items: tuple[MemorySummary, ...] = ()
-    left_open_items: tuple[DisputedPair, ...] = ()
-    cut: bool = False
 
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

@@ -35,9 +35,7 @@ from memgraph.model.enums import (
     MemoryType,
     Scope,
     Sensitivity,
-    SourceName,
     SourceType,
-    TrustTier,
 )
 from memgraph.model.record_tables import (
     AuditRow,
@@ -123,7 +121,7 @@ class MemoryEntityRow(SQLModel, table=True):
     memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
 
 
-# Tables of former values of memories and edges, and of the trust in sources.
+# Tables of former values of memories and edges.
 
 
 class RevisionRow(SQLModel, table=True):
@@ -168,21 +166,6 @@ class EdgeRevisionRow(SQLModel, table=True):
     resolved_at: int | None = column(sa.Integer)
     resolution_json: str | None = json_column("resolution")
     resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
-
-
-class SourceTrustRow(SQLModel, table=True):
-    """The trust that an operator assigned to a source, and its quota."""
-
-    __tablename__ = "source_trust"
-    __table_args__ = (sa.CheckConstraint("max_memories >= 0", name="max_memories"),)
-
-    kind: SourceName = column(choice(SourceName, "kind"), primary_key=True)
-    name: str = column(sa.Text, primary_key=True)
-    tier: TrustTier = column(choice(TrustTier, "tier"), nullable=False)
-    max_memories: int | None = column(sa.Integer)
-    set_at: int = column(sa.Integer, nullable=False)
-    actor: str = column(sa.Text, nullable=False)
-    reason: str = column(sa.Text, nullable=False)
 
 
 # The table of idempotent requests.
@@ -238,7 +221,6 @@ __all__ = [
     "RevisionRow",
     "SessionRow",
     "SourceRow",
-    "SourceTrustRow",
     "StatusRow",
     "SupportRow",
     "metadata",

@@ -345,8 +345,8 @@ class Outcome(Value):
     """The outcome of one item of a write, in the order of the items.
 
     A ``duplicate`` has the id of the existing memory. ``code`` and ``message`` are those of the
-    error for which the item was rejected. An edge has the code ``source.less_trusted`` or
-    ``source.other_author`` if it was stored as a contradiction instead of an Updates edge.
+    error for which the item was rejected. An edge has the code ``source.other`` if it
+    was stored as a contradiction instead of an Updates edge.
 
     Attributes:
         duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.

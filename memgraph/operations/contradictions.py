@@ -97,7 +97,6 @@ class Contradictions(Handle[F], group="contradictions"):
             NotFound: no such contradiction, or one of its sides is not visible.
         """
         from memgraph.graph.cases import read_case
-        from memgraph.rules.trust import TrustRules
 
         with self._service.opened(self.name) as opened:
             memory = opened.settings.memory
@@ -106,7 +105,6 @@ class Contradictions(Handle[F], group="contradictions"):
                 edge_id,
                 now_ms=opened.clock.now_ms(),
                 exponent=memory.decay.exponent,
-                trust=TrustRules.of(memory.trust),
                 viewer=self.viewer,
                 as_of=None if as_of is None else parse_time(as_of),
                 names=names and Permission.AUDIT in self.permissions,

@@ -262,8 +262,8 @@ class Everyday(WritingHandle[F]):
         """Replace a memory with a new one that has another text; return the new id.
 
         An Updates edge connects the two. The new memory keeps the type, scope and tags of the old
-        one unless ``fields`` override them. If the old memory comes from a more trusted source, it
-        stays active, and the two are in an open contradiction; see
+        one unless ``fields`` override them. If this handle is confined and another actor stored
+        the old memory, that stays active, and the two are in an open contradiction; see
         ``trace(id).open_contradictions``.
 
         Raises:
@@ -371,8 +371,8 @@ class Everyday(WritingHandle[F]):
         """Add an edge between two memories, and return its id; return the id of an existing edge.
 
         An Updates edge supersedes ``to_id``, unless it is ``partial``; a partial edge can be made a
-        full one later. If ``from_id`` comes from a less trusted source, the id of an open
-        contradiction is returned instead.
+        full one later. If this handle is confined and another actor stored ``to_id``, the id of an
+        open contradiction is returned instead.
 
         Raises:
             InvalidInput, NotFound, Conflict: the edge is not possible; nothing was written.

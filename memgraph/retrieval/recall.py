@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from memgraph.clock import iso
 from memgraph.config.schema import MemorySettings
 from memgraph.ids import IdSource, short_id
-from memgraph.model.enums import MemoryStatus, TrustTier
+from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import (
     AS_STORED,
     Accesses,
@@ -27,13 +27,14 @@ from memgraph.model.recall import (
     RecallTrace,
     ReplayMoment,
 )
+from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory, StoredSource
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
 from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowed, prepared
 from memgraph.retrieval.scores import (
     CandidateStates,
     RatedCandidate,
-    distrusted,
+    by_source,
     in_order,
     lift_agreed,
     rating,
@@ -49,21 +50,20 @@ from memgraph.rules.ranking import (
     reciprocal_rank_fusion,
 )
 from memgraph.rules.scope import Viewer
-from memgraph.rules.sources import citation
-from memgraph.rules.trust import (
-    CaptureFacts,
-    NamedSource,
+from memgraph.rules.shares import (
     PlaceClaim,
-    TrustRules,
+    SourceFacts,
     contested,
     crowding,
+    factor_of,
     flooding,
     most_of,
+    of_session,
     shared,
 )
-from memgraph.store import embeddings, graph
+from memgraph.rules.sources import citation
+from memgraph.store import embeddings, graph, supports
 from memgraph.store import recall as recall_rows
-from memgraph.store import trust as trust_rows
 from memgraph.store.engine import Database
 from memgraph.store.recall import RecallCandidate, RecallFilter, StoreState
 from memgraph.store.rows import built
@@ -213,45 +213,35 @@ class _Selection:
 
 @dataclass(slots=True)
 class _Origins:
-    """The sources of candidates.
-
-    Attributes:
-        low: the keys of candidates of low trust.
-    """
+    """The sources of candidates."""
 
     snapshot: Snapshot
-    low: Collection[int] = ()
-    _sources: dict[str, CaptureFacts] = field(default_factory=dict)
+    _sources: dict[str, SourceFacts] = field(default_factory=dict)
     _names: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
 
     def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
         """Read the sources that are not known yet."""
         unknown = {candidate.source_id for candidate in candidates} - self._sources.keys()
         if unknown:
-            sources = trust_rows.sources_by_id(self.snapshot, unknown)
+            sources = supports.sources_by_id(self.snapshot, unknown)
             self._sources |= sources
             self._names |= {source_id: source.names for source_id, source in sources.items()}
 
-    def captured(self, candidate: RecallCandidate) -> CaptureFacts:
-        return self._sources[candidate.source_id]._replace(session_id=candidate.session_id)
+    def facts(self, candidate: RecallCandidate) -> SourceFacts:
+        return self._sources[candidate.source_id]
 
     def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
-        names = self._names[candidate.source_id]
-        return (
-            names
-            if candidate.session_id is None
-            else names | CaptureFacts.of_session(candidate.session_id)
-        )
+        return self._names[candidate.source_id] | of_session(candidate.session_id)
 
     def claims(
         self, ranked: Sequence[RatedCandidate], relevance: Mapping[int, float], *, turns: bool
     ) -> list[PlaceClaim]:
-        """Return a claim per candidate; turns are bounded if ``turns``, or if trust is low."""
+        """Return a claim per candidate; turns are bounded if ``turns``."""
         return [
             PlaceClaim(
                 self.names(rated.candidate),
                 relevance.get(rated.candidate.pk, 0.0),
-                turns or rated.candidate.sequence is None or rated.candidate.pk in self.low,
+                turns or rated.candidate.sequence is None,
             )
             for rated in ranked
         ]
@@ -318,7 +308,8 @@ class _Recall:
             degraded.append(_VECTORS_PENDING)
         fused = self._relevant(self._fused(legs), legs)
         ranked, states = self._modified(fused, legs)
-        ranked = self._with_shares(ranked, legs, self._top_n)
+        origins = _Origins(self.snapshot)
+        ranked = self._with_shares(self._weighed(ranked, origins), legs, origins, self._top_n)
         chosen, states = self._with_other_sides(ranked, legs, states, self._top_n)
         items, over_budget = self._items(chosen, states, legs)
         chosen_keys = {rated.candidate.pk for rated in chosen}
@@ -370,33 +361,30 @@ class _Recall:
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
         return rating(self.narrowing.at, self.settings, states, self._accessed).rated
 
+    def _weighed(self, ranked: list[RatedCandidate], origins: _Origins) -> list[RatedCandidate]:
+        """Multiply the scores by the configured factors of the sources."""
+        factors = self._source_factors
+        if not factors:
+            return ranked
+        origins.look_up(rated.candidate for rated in ranked)
+        pairs = ((rated, rated.candidate) for rated in ranked)
+        weighed = [
+            by_source(rated, factor_of(origins.facts(candidate), origins.names(candidate), factors))
+            for rated, candidate in pairs
+        ]
+        weighed.sort(key=_by_score)
+        return weighed
+
     def _with_shares(
-        self, ranked: list[RatedCandidate], legs: LegResults, top_n: int
+        self, ranked: list[RatedCandidate], legs: LegResults, origins: _Origins, top_n: int
     ) -> list[RatedCandidate]:
-        """Limit each source to its share of the places, and lower candidates of low trust."""
-        trust = TrustRules.of(self.settings.trust)
-        if self.state.has_trusted:
-            trust = trust_rows.with_assigned(self.snapshot, trust)
+        """Limit each source to its share of the places."""
         limit = most_of(self.settings.retrieval.source_share, top_n)
         request = self.request
         source_is_named = request.conversation_id or request.session_id or request.source_path
-        if trust.uniform and (source_is_named or len(ranked) <= limit):
+        if source_is_named or len(ranked) <= limit or limit >= top_n:
             return ranked
-        # If all sources have the same trust, only the first ``top_n`` matter.
-        candidates = [rated.candidate for rated in (ranked[:top_n] if trust.uniform else ranked)]
-        origins = _Origins(self.snapshot)
-        origins.look_up(candidates)
-        if TrustTier.LOW in trust.tiers:
-            low = {
-                candidate.pk
-                for candidate in candidates
-                if trust.tier(origins.captured(candidate)) is TrustTier.LOW
-            }
-            origins.low = low
-            ranked = [distrusted(rated) if rated.candidate.pk in low else rated for rated in ranked]
-            ranked.sort(key=_by_score)
-        if source_is_named or limit >= top_n:
-            return ranked
+        origins.look_up(rated.candidate for rated in ranked[:top_n])
         return self._bounded(ranked, legs, origins, top_n, limit)
 
     def _bounded(
@@ -450,7 +438,12 @@ class _Recall:
         origins.look_up(candidates)
         return flooding(
             [origins.names(candidate) for candidate in candidates], crowd
-        ) and trust_rows.has_other_conversations(self.snapshot, crowd)
+        ) and supports.has_other_conversations(self.snapshot, crowd)
+
+    @cached_property
+    def _source_factors(self) -> Mapping[str, float]:
+        pairs = (entry.rpartition("=") for entry in self.settings.retrieval.source_factors)
+        return {name: float(factor) for name, _, factor in pairs}
 
     @property
     def request(self) -> RecallRequest:

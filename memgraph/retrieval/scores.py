@@ -14,7 +14,6 @@ from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
-from memgraph.rules.trust import LOW_TRUST
 from memgraph.store import evidence, graph
 from memgraph.store.graph import Direction
 from memgraph.store.recall import GraphContents, RecallCandidate
@@ -183,10 +182,12 @@ def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
     )
 
 
-def distrusted(rated: RatedCandidate) -> RatedCandidate:
-    """Lower the score of a candidate whose source has low trust, by the factor ``trust``."""
-    factors = rated.modified.factors | {"trust": LOW_TRUST}
-    return rated._replace(modified=ModifiedScore(rated.modified.score * LOW_TRUST, factors))
+def by_source(rated: RatedCandidate, factor: float) -> RatedCandidate:
+    """Multiply the score of a candidate by the factor of its source, named ``source``."""
+    if factor == 1.0:
+        return rated
+    factors = rated.modified.factors | {"source": factor}
+    return rated._replace(modified=ModifiedScore(rated.modified.score * factor, factors))
 
 
 def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:

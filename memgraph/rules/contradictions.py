@@ -125,7 +125,6 @@ LEAST_CONFIDENCE: Final = 0.65
 _CONFIRMED: Final = math.log(8)
 _ENDED: Final = math.log(20)
 _STALE: Final = math.log(4)
-_TIER: Final = math.log(3)
 _NEWER: Final = math.log(2)
 # Limits, however many sources repeat a statement and however confident they are.
 _MOST_SOURCES: Final = math.log(4)
@@ -140,7 +139,6 @@ class SuggestionGround(StrEnum):
     OTHER_ENDED = "other_ended"
     OTHER_STALE = "other_stale"
     MORE_SOURCES = "more_sources"
-    HIGHER_TRUST = "higher_trust"
     HIGHER_CONFIDENCE = "higher_confidence"
     NEWER = "newer"
 
@@ -152,7 +150,6 @@ class SideFacts:
     Attributes:
         said_at: the time of the statement, milliseconds.
         independent_sources: the number of independent sources, >= 1.
-        trust: the level of its source's tier; higher is more trusted.
         effective_confidence: 0..1, after decay.
         confirmed: True if a person confirmed it.
         active: True if it is neither replaced nor retracted.
@@ -162,7 +159,6 @@ class SideFacts:
     memory_id: str
     said_at: int
     independent_sources: int
-    trust: int
     effective_confidence: float
     confirmed: bool
     active: bool
@@ -216,7 +212,6 @@ def _reasons(side: SideFacts, other: SideFacts) -> Iterator[WeighedReason]:
         (SuggestionGround.OTHER_ENDED, _ENDED * (side.active and not other.active)),
         (SuggestionGround.OTHER_STALE, _STALE * (other.stale and not side.stale)),
         (SuggestionGround.MORE_SOURCES, _by_sources(side, other)),
-        (SuggestionGround.HIGHER_TRUST, _TIER * (side.trust - other.trust)),
         (SuggestionGround.HIGHER_CONFIDENCE, _by_confidence(side, other)),
         (SuggestionGround.NEWER, _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
     ):

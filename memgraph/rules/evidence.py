@@ -148,17 +148,6 @@ def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
     return max(CEILING - missing, 0.0)
 
 
-def regained(confidence: float, before: float, after: float) -> float:
-    """Undo ``weakened``, which had lowered the confidence from ``before`` to ``after``.
-
-    The same share of the distance to the ceiling is removed from the current distance.
-    """
-    missing = CEILING - confidence
-    if missing <= 0.0 or not after < before < CEILING:
-        return confidence
-    return CEILING - missing * (CEILING - before) / (CEILING - after)
-
-
 class _Known:
     """The keys, speakers, days and turns of the origins counted so far."""
 

@@ -185,6 +185,27 @@ def may(current: MemoryStatus, action: StatusAction) -> bool:
     return (current, action) in _TRANSITIONS
 
 
+class StatementSource(NamedTuple):
+    """The source of a statement, as far as it decides what the statement may replace.
+
+    Attributes:
+        folders: the folders of the files that state it; None stands for anything but a file.
+        authors: who stored it; empty if that does not matter.
+    """
+
+    folders: frozenset[str | None]
+    authors: frozenset[str]
+
+
+def may_supersede(newer: StatementSource, older: StatementSource) -> bool:
+    """Return True if a statement may replace another although nobody decided it.
+
+    Both must come from one source: files of one folder, or something that the same authors said.
+    """
+    one_place = len(newer.folders | older.folders) <= 1
+    return one_place and older.authors <= newer.authors
+
+
 def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
     """Plan the replacement of ``old`` by ``new``; a second successor only adds its edge.
 

@@ -33,7 +33,6 @@ from memgraph.operations.write.entity_links import NameFinder, NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.providers.options import LITELLM_PREFIX
-from memgraph.rules.trust import TrustRules
 from memgraph.service.background import BackgroundWork, InFlightCalls
 from memgraph.service.events import EventBus, EventDispatcher, Subscribers
 from memgraph.service.housekeeping import Housekeeping
@@ -223,7 +222,6 @@ class OpenOrchestrator:
             ids=self.ids,
             find_names=self.find_names,
             inferred_decay_rate=self.settings.memory.decay.rate,
-            trust=TrustRules.of(self.settings.memory.trust),
             linker=EntityLinker(self.ids, self.naming),
             asks_model=self.llm is not None,
         )

@@ -161,13 +161,8 @@ def _still_replaced() -> sa.Select[Any]:
 def _is_retracted(s: sa.FromClause) -> Column:
     """Return the SQL condition that a successor is retracted, or is the memory itself."""
     m = tables.memories.alias("m")
-    retracted = (
-        sa.exists()
-        .where(m.c.memory_id == s.c.new, m.c.status == MemoryStatus.RETRACTED)
-        .where(~among(m.c.memory_id, "back"))
-        .correlate(s)
-    )
-    return (s.c.old == s.c.new) | among(s.c.new, "gone") | retracted
+    retracted = sa.exists().where(m.c.memory_id == s.c.new, m.c.status == MemoryStatus.RETRACTED)
+    return (s.c.old == s.c.new) | among(s.c.new, "gone") | retracted.correlate(s)
 
 
 def still_replaced(
@@ -175,7 +170,6 @@ def still_replaced(
     memory_ids: Collection[str],
     *,
     retracted: Collection[str] = (),
-    restored: Collection[str] = (),
     ignored_edge: str | None = None,
 ) -> set[str]:
     """Return the memories that were replaced by, or lost to, a memory that is not retracted.
@@ -184,10 +178,9 @@ def still_replaced(
 
     Args:
         retracted: ids that also count as retracted.
-        restored: ids that do not count as retracted.
         ignored_edge: the id of an edge that does not count.
     """
-    values = {"ids": memory_ids, "gone": retracted, "back": restored}
+    values = {"ids": memory_ids, "gone": retracted}
     return set(_still_replaced().column(snapshot, values, but=ignored_edge))
 
 

@@ -271,7 +271,6 @@ _SWEPT: Final = (
     ("ingest_parts", (_PLACE,), ("outcomes",)),
     ("ingest_pending_links", ("link_id",), ("reason",)),
     ("memory_metadata", (_PLACE,), ("value",)),
-    ("source_trust", (_PLACE,), ("reason",)),
     ("echo_pending", ("pending_id",), ("text",)),
 )
 # Rows that are deleted, because a pending link to an erased file has no target.

@@ -94,7 +94,7 @@ def confidence_changes() -> sa.Select[Any]:
     """
     log, a, e = tables.audit_log, tables.audit_log.alias("a"), tables.edges.alias("e")
     loser = _detail(log, "loser_id")
-    of_itself = log.c.action.in_(["confirm", "strengthen", "weaken", "regain"])
+    of_itself = log.c.action.in_(["confirm", "strengthen", "weaken"])
     of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
     nameless = sa.func.json_type(a.c.details, "$.loser_id").is_(None)
     changes = sa.union_all(

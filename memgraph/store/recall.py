@@ -24,10 +24,10 @@ from memgraph.model.enums import (
     Scope,
 )
 from memgraph.model.recall import RecallRequest
+from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.conversations import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
-from memgraph.rules.trust import NamedSource
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
@@ -504,7 +504,6 @@ class StoreState(NamedTuple):
         embedding_dimensions: the length of the stored vectors; None if there are none.
         has_pending: True if a memory waits to be embedded.
         has_replaced: True if a memory is superseded.
-        has_trusted: True if an operator has set the trust of a source.
         ties: the kinds of relations between its memories.
     """
 
@@ -513,7 +512,6 @@ class StoreState(NamedTuple):
     embedding_dimensions: int | None
     has_pending: bool
     has_replaced: bool
-    has_trusted: bool
     ties: GraphContents
 
 
@@ -536,7 +534,6 @@ def _state() -> sa.Select[Any]:
         kept("embedding_dimensions"),
         there_is(v, v.c.state == EmbeddingState.PENDING, v.c.state != EmbeddingState.READY),
         there_is(m, m.c.type.in_(list(MemoryType)), m.c.status == MemoryStatus.SUPERSEDED),
-        there_is(tables.source_trust),
         there_is(tables.derivations),
         *(there_is(e, e.c.edge_type == edge_type) for edge_type in EdgeType),
     )
@@ -545,7 +542,7 @@ def _state() -> sa.Select[Any]:
 def read(snapshot: Snapshot) -> StoreState:
     """Return the state of the database; as the first query, it also starts the snapshot."""
     row = _state().row(snapshot)
-    seq, model, dimensions, pending, replaced, trusted, derivations, *edges = row
+    seq, model, dimensions, pending, replaced, derivations, *edges = row
     present = frozenset(
         edge_type for edge_type, exists in zip(EdgeType, edges, strict=True) if exists
     )
@@ -555,6 +552,5 @@ def read(snapshot: Snapshot) -> StoreState:
         None if dimensions is None else int(dimensions),
         bool(pending),
         bool(replaced),
-        bool(trusted),
         GraphContents(present, bool(derivations)),
     )

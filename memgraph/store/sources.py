@@ -6,18 +6,16 @@ conversation means that of a source, or the session of a turn.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
-from memgraph.rules.trust import CaptureFacts, NamedSource
+from memgraph.model.sources import NamedSource
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, among, each, listed, member, ordered, prepared, value
-from memgraph.store.trust import captured_columns, captured_from_row
+from memgraph.store.statements import Column, listed, member, ordered, prepared, value
 from memgraph.store.visibility import ENDS, View, memories_listed, replaces_whole
 
 _SEVERAL: Final = 100
@@ -67,37 +65,6 @@ def _memories_joined(
         f = keys.subquery("f")
     m = tables.memories.alias("m")
     return m, ordered(f, (m, m.c.pk == f.c.pk))
-
-
-@prepared
-def _upper_bound(kind: SourceName) -> sa.Select[Any]:
-    # A memory may be counted twice; an upper bound suffices.
-    ways = [_of_sources(kind, _NAME)]
-    if kind is SourceName.CONVERSATION:
-        ways.append(_of_session(_NAME))
-    some = sa.union_all(*ways).limit(value("most"))
-    return sa.select(sa.func.count()).select_from(some.subquery())
-
-
-def upper_bound(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
-    """Return an upper bound of the number of a source's memories, counted up to ``maximum``.
-
-    It reads only indexes.
-    """
-    return int(_upper_bound(source.kind).scalar(snapshot, name=source.name, most=maximum))
-
-
-@prepared
-def _count(kind: SourceName) -> sa.Select[Any]:
-    m, joined = _memories_joined(kind)
-    some = sa.select(m.c.pk).select_from(joined).where(m.c.status != MemoryStatus.RETRACTED)
-    some = some.limit(value("most"))
-    return sa.select(sa.func.count()).select_from(some.subquery())
-
-
-def count(snapshot: Snapshot, source: NamedSource, maximum: int) -> int:
-    """Return the number of a source's memories, without retracted ones, up to ``maximum``."""
-    return int(_count(source.kind).scalar(snapshot, name=source.name, most=maximum))
 
 
 @prepared
@@ -273,22 +240,6 @@ def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals 
 
 
 @prepared
-def _captured(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _memories_joined(kind)
-    s = tables.sources.alias("s")
-    query = sa.select(*captured_columns(s), m.c.session_id).distinct()
-    query = query.select_from(joined.join(s, s.c.source_id == m.c.source_id))
-    return query.where(view.where(m)).limit(_SEVERAL)
-
-
-def captured(snapshot: Snapshot, source: NamedSource, view: View) -> list[CaptureFacts]:
-    """Return up to 100 distinct trust facts of a source's visible memories."""
-    return _captured(view.shape, source.kind).mapped(
-        captured_from_row, snapshot, view.params, name=source.name
-    )
-
-
-@prepared
 def _summaries() -> sa.Select[Any]:
     m, joined = memories_listed()
     return sa.select(m.c.memory_id, m.c.summary).select_from(joined)
@@ -385,154 +336,6 @@ def decided_for(
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
     rows = _decided_for().rows(snapshot, pairs=pairs)
     return [JoinedContradiction(*row) for _, *row in rows]
-
-
-@prepared
-def _open_since(view: View) -> sa.CompoundSelect[Any]:
-    f, e = listed("ids", "f"), tables.edges.alias("e")
-    m, r = tables.memories.alias("m"), tables.edge_revisions.alias("r")
-    last_winner = (
-        sa.select(member(r.c.resolution, "winner_id"))
-        .where(r.c.edge_id == e.c.edge_id)
-        .order_by(r.c.until.desc(), r.c.revision_id.desc())
-        .limit(1)
-        .correlate(e)
-        .scalar_subquery()
-    )
-    is_open = (e.c.edge_type == EdgeType.CONTRADICTS) & e.c.resolution.is_(None)
-    is_active = (m.c.status == MemoryStatus.ACTIVE) | among(m.c.memory_id, "ids")
-    return _by_age(
-        [
-            _joined(e)
-            .select_from(
-                ordered(f, (e, (e.c[near] == f.c.value) & is_open), (m, m.c.memory_id == e.c[far]))
-            )
-            .where(view.where(m), is_active, last_winner == f.c.value)
-            for near, far in ENDS
-        ]
-    )
-
-
-def open_since(snapshot: Snapshot, won: Collection[str], view: View) -> list[JoinedContradiction]:
-    """Return the open contradictions that one of some memories had last won, by age.
-
-    The other side must be visible, and active or one of these memories.
-    """
-    rows = _open_since(view.shape).rows(snapshot, view.params, ids=won)
-    return [JoinedContradiction(*row) for _, *row in rows]
-
-
-class SupportLoss(NamedTuple):
-    """A memory that loses the support of a source, with its confidence before and after.
-
-    ``own``: the source is the memory's own one.
-    """
-
-    memory_id: str
-    source_ids: tuple[str, ...]
-    before: float
-    after: float
-    own: bool
-
-
-def _is_of_retraction(a: sa.FromClause) -> Column:
-    """Return the condition that a journal entry belongs to the retraction of this source."""
-    return (member(a.c.details, "source") == value("kind")) & (member(a.c.details, "name") == _NAME)
-
-
-def _about(a: sa.FromClause, m: sa.FromClause) -> tuple[sa.FromClause, Column]:
-    return m, m.c.memory_id == a.c.subject
-
-
-@prepared
-def _retracted_with(view: View) -> sa.Select[Any]:
-    a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
-    m = tables.memories.alias("m")
-    later = sa.exists().where(
-        b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action.in_(["retract", "restore"])
-    )
-    query = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(ordered(a, _about(a, m)))
-    query = query.where(a.c.action == "retract", _is_of_retraction(a), *_is_kept_retracted(m))
-    return query.where(~later.correlate(a), view.where(m)).order_by(m.c.pk)
-
-
-def _is_kept_retracted(m: sa.FromClause) -> tuple[Column, ...]:
-    return (m.c.status == MemoryStatus.RETRACTED, m.c.content != "")
-
-
-def retracted_with(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
-    """Return the visible memories that were retracted with this source, by key.
-
-    Memories that were since retracted for another reason, or erased, are left out.
-    """
-    statement = _retracted_with(view.shape)
-    return statement.column(snapshot, view.params, kind=source.kind.value, name=source.name)
-
-
-@prepared
-def _retracting_sources() -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
-    last = (
-        sa.select(sa.func.max(b.c.seq))
-        .where(b.c.subject == m.c.memory_id, b.c.action.in_(["retract", "restore"]))
-        .correlate(m)
-        .scalar_subquery()
-    )
-    is_retracted = sa.and_(m.c.memory_id == f.c.value, *_is_kept_retracted(m))
-    source = member(a.c.details, "source")
-    query = sa.select(m.c.memory_id, source, member(a.c.details, "name"))
-    query = query.select_from(ordered(f, (m, is_retracted), (a, a.c.seq == last)))
-    return query.where(a.c.action == "retract", source.is_not(None)).order_by(m.c.pk)
-
-
-def retracting_sources(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, NamedSource]:
-    """Return the memories that were retracted with a source, with that source.
-
-    Memories that were since retracted for another reason, or erased, are left out.
-    """
-    rows = _retracting_sources().rows(snapshot, ids=memory_ids)
-    return {memory_id: NamedSource(SourceName(kind), name) for memory_id, kind, name in rows}
-
-
-@prepared
-def _support_losses(view: View) -> sa.Select[Any]:
-    a, b = tables.audit_log.alias("a"), tables.audit_log.alias("b")
-    f, g = each(a.c.details, "f", "source_ids"), each(b.c.details, "g", "source_ids")
-    m, p = tables.memories.alias("m"), tables.supports.alias("p")
-    later = (
-        sa.exists()
-        .select_from(b.join(g, sa.true()))
-        .where(b.c.subject == a.c.subject, b.c.seq > a.c.seq, b.c.action == "weaken")
-        .where(g.c.value == f.c.value)
-        .correlate(a, f)
-    )
-    its = (p.c.memory_id == m.c.memory_id) & (p.c.source_id == f.c.value)
-    query = sa.select(
-        sa.func.min(m.c.memory_id),
-        a.c.details,
-        sa.func.json_group_array(p.c.source_id),
-        sa.func.max(p.c.source_id == m.c.source_id),
-    )
-    query = query.select_from(ordered(a, _about(a, m), (f, sa.true()), (p, its)))
-    query = query.where(
-        a.c.action == "weaken", _is_of_retraction(a), p.c.ended_at.is_not(None), ~later
-    )
-    return query.where(view.where(m)).group_by(a.c.seq).order_by(a.c.seq.desc())
-
-
-def support_losses(snapshot: Snapshot, source: NamedSource, view: View) -> list[SupportLoss]:
-    """Return the visible memories that lost the support of a source, latest loss first."""
-    statement = _support_losses(view.shape)
-    results = statement.rows(snapshot, view.params, kind=source.kind.value, name=source.name)
-    losses = []
-    for memory_id, details, rows, own in results:
-        confidence = json.loads(details)["confidence"]
-        source_ids = tuple(json.loads(rows))
-        losses.append(
-            SupportLoss(memory_id, source_ids, confidence["before"], confidence["after"], bool(own))
-        )
-    return losses
 
 
 @prepared

@@ -35,7 +35,6 @@ recall_items: sa.Table
 recalls: sa.Table
 revisions: sa.Table
 sessions: sa.Table
-source_trust: sa.Table
 sources: sa.Table
 statuses: sa.Table
 supports: sa.Table

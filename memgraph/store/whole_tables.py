@@ -32,7 +32,6 @@ SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memory_edges": frozenset(),
     "memory_edge_revisions": frozenset({"revision_id"}),
     "memory_revisions": frozenset({"revision_id"}),
-    "source_trust": frozenset(),
 }
 """The tables whose every change is journalled, with the columns to ignore: keys that an import
 reassigns, columns that are compared elsewhere, and counts of uses."""

@@ -48,9 +48,10 @@ def live(service: MemoryService, clock: FixedClock) -> dict[str, str]:
         ids.setdefault(name, orc.remember("The roof leaks.", confidence=0.5, source=FORUM))
         clock.advance(ms=1_000)
         _repeat(service, ids[name], source)
-    for name, act in (("weakened", orc.sources.retract), ("regained", orc.sources.restore)):
-        clock.advance(ms=1_000)
-        act(conversation_id="forum", reason=f"it is {name}", dry_run=False)
+    clock.advance(ms=1_000)
+    orc.sources.retract(conversation_id="forum", reason="it is weakened", dry_run=False)
+    clock.advance(ms=1_000)
+    orc.restore(ids["returned"], reason="it is back")
     for name in ("lost", "reopened", "dismissed", "lost quietly", "returned quietly"):
         item, other, edge = _contradiction(orc, f"The {name} gate", clock)
         ids[name] = other

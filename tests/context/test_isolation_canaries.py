@@ -470,14 +470,10 @@ HOST = "the host's own: subscribers hear of every session and memory, by id"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
 ELSEWHERE = {
     "aio": "the same methods; tests/service/test_aio.py",
-    "sources.restore": "of what was taken back: tests/service/test_sources.py, tests/isolation",
     "maintenance.accept_journal": OPERATOR,
     "exchange.backup": OPERATOR,
     "jobs.consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
     "events.deliver": HOST,
-    "sources.distrust": OPERATOR + "; over HTTP see tests/isolation",
-    "sources.trust": OPERATOR + "; it names sources that the caller names",
-    "sources.trusted": OPERATOR + "; a confined one: tests/service/test_sources.py",
     "contradictions.dismiss": "see test_an_edge_with_a_hidden_side_is_not_there",
     "maintenance.embed_pending": OPERATOR,
     "sessions.end": WRITES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from itertools import chain, product
+from itertools import product
 
 from canaries import PROJECTS, QUERY, TASKS
 from route_walks import TELLS, View
@@ -266,11 +266,6 @@ COMMAND_WALKS: dict[str, Lines] = {
         [["source", "list", ONE, "--limit", "500"], ["source", "list", ONE, "--kind", "run"]]
     ),
     "source show": lambda view: _sources(view, "show"),
-    "source trust": lambda view: _sources(view, "trust", "--tier", "standard", *WHY),
-    "source distrust": lambda view: chain(
-        _sources(view, "distrust", *WHY), [["source", "distrust", ONE, "run:told", *WHY]]
-    ),
-    "source trusted": lambda view: iter([["source", "trusted", ONE]]),
     "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,

@@ -263,7 +263,6 @@ def build(root: Path) -> Built:
             "far_bulletin": _issued(far_owner),
             "proposal": _proposed(service, owner, world),
         }
-        owner.sources.trust("run", "told", "standard", reason="it was looked at")
         owner.maintenance.embed_pending()
     return Built(root, world, other, secrets, made, files)
 

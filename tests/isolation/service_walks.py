@@ -283,33 +283,6 @@ def source_info(view: View) -> Iterator[Ask]:
         yield _post("/sources/info", each)
 
 
-@walks("GET", HERE + "/sources/trust")
-def list_trusted(view: View) -> Iterator[Ask]:
-    yield _get("/sources/trust")
-
-
-@walks("POST", HERE + "/sources/trust")
-def trust_source(view: View) -> Iterator[Ask]:
-    for each in _named_sources(view):
-        yield _post("/sources/trust", each | {"tier": "standard", **WHY})
-
-
-@walks("POST", HERE + "/sources/distrust")
-def distrust_source(view: View) -> Iterator[Ask]:
-    for each in [*_named_sources(view), {"kind": "run", "name": "told"}]:
-        yield _post("/sources/distrust", each | WHY)
-
-
-@walks("POST", HERE + "/sources/restore")
-def restore_source(view: View) -> Iterator[Ask]:
-    for talk in [*view.talks, *(f"talk-{word}" for word in view.words[:4])]:
-        yield _post("/sources/restore", {"conversation_id": talk, **WHY})
-    for talk in view.talks[-2:]:
-        for change in ("retract", "restore"):
-            body = {"conversation_id": talk, "dry_run": False, **WHY}
-            yield _post(f"/sources/{change}", body)
-
-
 @walks("POST", HERE + "/sources/retract")
 def retract_source(view: View) -> Iterator[Ask]:
     for talk in [*view.talks[:4], *(f"talk-{word}" for word in view.words[:4])]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memgraph import Orchestrator
+from memgraph import MemoryService, Orchestrator
+from memgraph.config.fields import SOURCE_NAMES, SOURCE_TYPES
+from memgraph.errors import InvalidConfig
+from memgraph.model.enums import SourceName, SourceType
 from memgraph.model.recall import Bundle
 from memgraph.store.recall import RecallFilter
 
@@ -45,13 +49,10 @@ def of_evil(bundle: Bundle) -> int:
 
 
 @pytest.mark.parametrize("number", [20, 100, 400])
-@pytest.mark.parametrize("tier", [None, "low"])
 def test_one_conversation_holds_no_more_than_a_third_of_the_places(
-    orc: Orchestrator, number: int, tier: str | None
+    orc: Orchestrator, number: int
 ) -> None:
     poisoned(orc, number)
-    if tier is not None:
-        orc.sources.trust("conversation", "evil", tier=tier, reason="nobody knows them")
     bundle = orc.recall(QUERY, top_n=12)
     assert len(bundle.items) == 12
     # The others are eight: they have all the places that are theirs.
@@ -60,15 +61,34 @@ def test_one_conversation_holds_no_more_than_a_third_of_the_places(
     assert scores == sorted(scores, reverse=True)
 
 
-def test_turns_of_a_source_of_low_trust_are_bounded_too(orc: Orchestrator) -> None:
-    fields = {"kind": "episode", "type": "Fact", "session_id": "evil", "source_role": "guest"}
-    poisoned(orc, 60, **fields)
-    before = of_evil(orc.recall(QUERY, top_n=12))
-    orc.sources.trust("conversation", "evil", tier="low", reason="nobody knows them")
-    after = orc.recall(QUERY, top_n=12)
-    assert of_evil(after) == 12 - len(HONEST) <= before
-    evil = [each for each in after.items if each.source.conversation_id == "evil"]
-    assert all(each.modifiers["trust"] < 1 for each in evil)
+@pytest.mark.parametrize(
+    "factors",
+    [
+        ("channel_transcript=0.5",),
+        ("conversation:evil=0.5",),
+        ("conversation:evil=0.5", "manual=1"),
+    ],
+)
+def test_a_source_ranks_by_its_factor(tmp_path: Path, factors: tuple[str, ...]) -> None:
+    config = {"memory.retrieval.source_factors": factors}
+    with MemoryService(tmp_path, environ={}, background=False, config=config) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        poisoned(orc, 3)
+        items = orc.recall(QUERY, top_n=11).items
+    assert {each.source.conversation_id for each in items[-3:]} == {"evil"}
+    assert [each.modifiers.get("source", 1.0) for each in items] == [1.0] * 8 + [0.5] * 3
+
+
+@pytest.mark.parametrize("entry", ["forum", "forum=0.5", "host:a=0.5", "run:a=2", "manual=-1"])
+def test_a_factor_of_nothing_is_refused(tmp_path: Path, entry: str) -> None:
+    config = {"memory.retrieval.source_factors": (entry,)}
+    with pytest.raises(InvalidConfig):
+        MemoryService(tmp_path, environ={}, background=False, config=config).settings()
+
+
+def test_factors_are_for_the_sources_that_there_are() -> None:
+    assert set(SOURCE_TYPES) == set(SourceType)
+    assert set(SOURCE_NAMES) == set(SourceName)
 
 
 def flooded(orc: Orchestrator, *, talks: int, named: bool, number: int = 100) -> None:

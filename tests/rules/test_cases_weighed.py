@@ -18,7 +18,7 @@ from memgraph.rules.contradictions import (
     suggest,
 )
 
-PLAIN = SideFacts("one", 0, 1, 1, 0.8, confirmed=False, active=True, stale=False)
+PLAIN = SideFacts("one", 0, 1, 0.8, confirmed=False, active=True, stale=False)
 OTHER = replace(PLAIN, memory_id="two")
 
 sides = st.builds(
@@ -26,7 +26,6 @@ sides = st.builds(
     memory_id=st.just("one"),
     said_at=st.integers(0, 3 * MS_PER_DAY),
     independent_sources=st.integers(1, 20),
-    trust=st.integers(0, 2),
     effective_confidence=st.floats(0.0, 1.0),
     confirmed=st.booleans(),
     active=st.booleans(),
@@ -73,7 +72,6 @@ def test_equal_sides_are_left_to_whoever_decides(side: SideFacts) -> None:
     [
         ({"confirmed": True}, SuggestionGround.CONFIRMED),
         ({"independent_sources": 2}, SuggestionGround.MORE_SOURCES),
-        ({"trust": 2}, SuggestionGround.HIGHER_TRUST),
         ({"effective_confidence": 0.9}, SuggestionGround.HIGHER_CONFIDENCE),
         ({"said_at": MS_PER_DAY}, SuggestionGround.NEWER),
     ],

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.model.enums import SourceName
-from memgraph.rules.trust import (
+from memgraph.model.sources import NamedSource
+from memgraph.rules.shares import (
     COMPARABLE,
-    NamedSource,
     PlaceClaim,
     contested,
     crowding,

@@ -12,7 +12,7 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.model.graph import Case
-from memgraph.store import trust as trust_rows
+from memgraph.store import supports
 
 
 def journal(service: MemoryService) -> list[str]:
@@ -171,27 +171,6 @@ def test_a_case_as_it_was(orc: Orchestrator, clock: FixedClock) -> None:
         orc.contradictions.get(edge, as_of=then - 8 * MS_PER_DAY)
 
 
-def test_a_case_as_it_was_says_whether_its_trust_is_of_then(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    talk = {"source_type": "manual", "captured_by": "user", "conversation_id": "talk"}
-    _, _, edge = rival(orc, clock, source=talk)
-    before = clock.now_ms()
-    clock.advance(days=1)
-    orc.sources.trust("conversation", "talk", "low", reason="a stranger")
-    said = clock.now_ms()
-    clock.advance(days=1)
-
-    def trust(**then: Any) -> list[tuple[str, bool]]:
-        sides = orc.contradictions.get(edge, **then).sides
-        return [(side.trust.value, side.trust_is_todays) for side in sides]
-
-    old = trust()[0][0]
-    assert trust() == [(old, False), ("low", False)]
-    assert trust(as_of=said) == [(old, True), ("low", False)]
-    assert trust(as_of=before) == [(old, True), ("low", True)]
-
-
 def test_a_case_counts_what_was_known_then_alone(
     orc: Orchestrator, service: MemoryService, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +183,7 @@ def test_a_case_counts_what_was_known_then_alone(
     again = put(orc, "Lisbon has the office.", source={"workflow_run_id": "run-9"})
     source_id = orc.get(again).source_id
     with service.opened("orc-1") as opened, opened.transaction("user") as transaction:
-        assert trust_rows.add(transaction, old, source_id)
+        assert supports.add(transaction, old, source_id)
     monkeypatch.setattr("memgraph.graph.cases.MAX_RECEIPTS", 1)
     for _ in range(3):
         clock.advance(days=1)
@@ -302,7 +281,7 @@ def test_a_restored_ground_holds_again(orc: Orchestrator) -> None:
 def test_what_lost_and_is_back_tells_of_the_decision(
     orc: Orchestrator, service: MemoryService, clock: FixedClock, decided: str
 ) -> None:
-    """That its source was brought back is no reason against it."""
+    """That it was restored is no reason against it."""
     won = put(orc, "The rent is 900.")
     lost = put(orc, "The rent is 800.", source={"conversation_id": "forum"})
     case = orc.relate(won, "Contradicts", lost)
@@ -320,7 +299,7 @@ def test_what_lost_and_is_back_tells_of_the_decision(
     assert (taken.premise.ended, taken.premise.actor) == ("retracted", orc.actor)
     between = clock.now_ms()
     clock.advance(days=2)
-    orc.sources.restore(conversation_id="forum", reason="genuine", dry_run=False)
+    orc.restore(lost, reason="genuine")
     back = clock.now_ms()
     clock.advance(days=2)
     for as_of in (None, back):

@@ -12,7 +12,6 @@ from memgraph import MemoryService, Orchestrator, Sensitivity
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import SourceName
 from memgraph.operations.provenance import sources
-from memgraph.rules.trust import TrustRules
 from memgraph.store.visibility import View
 
 KEYWORDS = {
@@ -23,8 +22,6 @@ KEYWORDS = {
 }
 WORDS: dict[str, Callable[[Orchestrator, SourceName, Any], object]] = {
     "source": lambda orc, kind, name: orc.sources.get(kind, name),
-    "trust": lambda orc, kind, name: orc.sources.trust(kind, name, "low", reason="asked"),
-    "distrust": lambda orc, kind, name: orc.sources.distrust(kind, name, reason="asked"),
     "retract_source": lambda orc, kind, name: orc.sources.retract(
         **{KEYWORDS[kind]: name}, reason="asked"
     ),
@@ -51,8 +48,6 @@ def test_what_is_no_kind_of_source_is_refused(orc: Orchestrator) -> None:
     calls: tuple[Callable[[Any], object], ...] = (
         lambda kind: orc.sources.list(kind=kind),
         lambda kind: orc.sources.get(kind, "a"),
-        lambda kind: orc.sources.trust(kind, "a", "low", reason="asked"),
-        lambda kind: orc.sources.distrust(kind, "a", reason="asked"),
     )
     for kind, call in product(("", "file", "Path", 5), calls):
         with pytest.raises(InvalidInput, match="path, conversation, run, content"):
@@ -72,9 +67,8 @@ def test_what_is_hidden_costs_a_page_no_statements(
     )
     asked: list[str] = []
     with service.opened(orc.name) as opened, opened.database.read() as connection:
-        trust, view = TrustRules.of(opened.settings.memory.trust), View(orc.viewer)
         connection.driver.set_trace_callback(asked.append)
-        page = sources.listing(connection, trust, view, kind=None, limit=2, after=None)
+        page = sources.listing(connection, View(orc.viewer), kind=None, limit=2, after=None)
         connection.driver.set_trace_callback(None)
     assert [each.name for each in page.items] == ["run-000", "run-040"]
     assert page.next_after == "run:run-040"

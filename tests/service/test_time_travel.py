@@ -23,7 +23,6 @@ from memgraph.operations.orchestrator import Orchestrator
 
 NAMES = ("Ada", "Bea")
 TALKS = ("monday", "tuesday")
-TIERS = ("low", "standard", "high")
 # How often something was asked for is counted, not kept.
 UNKEPT = {"access_count", "last_accessed_at", "updated_at"}
 # What a line of the bulletin says of the other sides, behind its own citation.
@@ -124,8 +123,6 @@ class Living:
             )
         elif what == "poison":
             orc.sources.retract(conversation_id=TALKS[first % 2], reason="poisoned", dry_run=False)
-        elif what == "trust":
-            orc.sources.trust("conversation", TALKS[first % 2], TIERS[second % 3], reason="known")
         elif what == "merge":
             orc.entities.merge("Ada", "Bea", reason="one person")
         elif what == "decay":
@@ -178,7 +175,7 @@ class Living:
 WORDS = (
     *("remember", "remember", "correct", "confirm", "retract", "restore"),
     *("contradict", "contradict", "update", "resolve", "resolve", "dismiss", "reopen"),
-    *("erase", "poison", "trust", "merge", "decay", "put", "recall"),
+    *("erase", "poison", "merge", "decay", "put", "recall"),
 )
 CONTRADICTING = [("remember", 0, 0), ("remember", 0, 0), ("contradict", 0, 1)]
 EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30))

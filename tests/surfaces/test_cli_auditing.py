@@ -122,14 +122,6 @@ def test_an_erasure_that_names_nothing_or_two_things_is_told_the_options(cli: Co
         assert "--content" in refused.err
 
 
-def test_what_a_closed_source_says_is_refused_with_its_own_code(cli: CommandLine) -> None:
-    closed = ("source", "trust", "orc-1", "conversation:forum", "--tier", "low")
-    cli(*closed, "--max-memories", "0", *WHY)
-    said = ("remember", "orc-1", "Refunds are paid at once.")
-    assert cli.error(*said, "--conversation-id", "forum")["code"] == "source.quota_reached"
-    assert cli.error(*said, "--source-path", "/etc/hostname")["code"] == "access.denied"
-
-
 def test_an_erasure_names_a_source_as_every_command_does(cli: CommandLine) -> None:
     cli("say", "orc-1", "Refunds are paid at once.", "--session-id", "forum")
     told = cli.json("erase", "orc-1", "--source", "conversation:forum")
@@ -139,7 +131,7 @@ def test_an_erasure_names_a_source_as_every_command_does(cli: CommandLine) -> No
     assert missing["message"].endswith("ingest/processed/none.md")
 
 
-def test_a_contradiction_that_opens_with_a_source_and_stays_so_is_named(cli: CommandLine) -> None:
+def test_a_contradiction_that_opens_with_a_source_is_named(cli: CommandLine) -> None:
     cli("init", "orc-1")
     won = cli.json("remember", "orc-1", "It is red.", "--conversation-id", "forum")["memory_id"]
     lost = cli.json("remember", "orc-1", "The gate is blue.")["memory_id"]
@@ -150,9 +142,7 @@ def test_a_contradiction_that_opens_with_a_source_and_stays_so_is_named(cli: Com
         ((), "contradictions that would be open again: 1"),
         (("--yes",), "contradictions that are open again: 1"),
     ]
-    stays = "these contradictions stay open, decide them again: 1"
-    restoring = [(("--restore", *each), stays) for each in ((), ("--yes",))]
-    for options, heading in opened + restoring:
+    for options, heading in opened:
         told = cli(*command, *options).out
         assert heading in told
         assert all(one in told for one in (edge, won, lost))
@@ -181,9 +171,7 @@ def test_who_may_write_alone_is_not_told_what_fell(cli: CommandLine) -> None:
             assert ("it is already stale" in ran.out) is told
 
 
-def test_all_conversations_of_a_sender_are_shown_taken_back_and_brought_back(
-    cli: CommandLine,
-) -> None:
+def test_all_conversations_of_a_sender_are_shown_and_taken_back(cli: CommandLine) -> None:
     for talk in ("monday", "tuesday"):
         said = ("--session-id", talk, "--role", "Mallory")
         cli("say", "orc-1", f"The vault opens for everybody on {talk}.", *said)
@@ -199,7 +187,6 @@ def test_all_conversations_of_a_sender_are_shown_taken_back_and_brought_back(
         ("tuesday", 1),
     ]
     assert len(cli.json("list", "orc-1")["memories"]) == 1
-    cli.json(*command, "--restore", "--yes")
-    assert len(cli.json("list", "orc-1")["memories"]) == 3
+    assert cli(*command, "--restore", "--yes").code == 2
     assert cli.error("retract", "orc-1", "--sender", "Nobody", *WHY)["code"] == "memory.not_found"
     assert cli("retract", "orc-1", "--sender", "x", "--source", "a.md", *WHY).code == 2

@@ -53,7 +53,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     cli("bulletin", "orc-1")
     bulletin = cli.json("receipt", "bulletins", "orc-1")["bulletins"][0]["bulletin_id"]
     cli("say", "orc-1", "We open at nine.", "--session-id", "tuesday")
-    cli("source", "trust", "orc-1", "run:r1", "--tier", "low", *WHY)
     backup = str(folder / "orc-1.backup")
     labels = folder / "labels"
     labels.mkdir()
@@ -96,9 +95,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "retract": ["retract", "orc-1", third, "--reason", "wrong"],
         "source list": ["source", "list", "orc-1"],
         "source show": ["source", "show", "orc-1", "conversation:tuesday"],
-        "source trust": ["source", "trust", "orc-1", "conversation:tuesday", "--tier", "low", *WHY],
-        "source distrust": ["source", "distrust", "orc-1", "conversation:tuesday", *WHY],
-        "source trusted": ["source", "trusted", "orc-1"],
         "promote": [
             *("promote", "orc-1", noted, "--task", "t1"),
             *("--to", "project", "--project", "web"),
@@ -760,15 +756,3 @@ def test_verify_ends_with_one_line(cli: CommandLine) -> None:
     cli.remember("True.")
     last = cli("verify", "orc-1").out.splitlines()[-1]
     assert re.fullmatch(r"OK: 1 entry, chain intact, last at \d{4}-\d\d-\d\d \d\d:\d\d UTC", last)
-
-
-def test_a_correction_of_less_trust_says_that_a_case_is_open(cli: CommandLine) -> None:
-    old = cli.remember("The gate opens at 9.", "--workflow-run-id", "manual")
-    cli("source", "trust", "orc-1", "run:manual", "--tier", "high", *WHY)
-    told = cli.json("correct", "orc-1", old, "The gate opens at 8.", *WHY)
-    assert told["replaced"] is None
-    [case] = cli.json("contradictions", "orc-1")["items"]
-    assert case["edge"]["edge_id"] == told["case"]
-    related = cli.json("relate", "orc-1", told["memory_id"], "Updates", old)
-    assert (related["edge_id"], related["edge_type"]) == (told["case"], "Contradicts")
-    assert "case show orc-1 edge_" in cli("correct", "orc-1", old, "At 7.", *WHY).out

@@ -44,29 +44,11 @@ def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
 
 def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
-    tier = ("source", "trust", "orc-1", "conversation:x", "--tier", "bogus", "--reason", "x")
-    for asked in (tier, ("recall", "orc-1", " ")):
+    kind = ("source", "list", "orc-1", "--kind", "bogus")
+    for asked in (kind, ("recall", "orc-1", " ")):
         told = cli.error(*asked)
         assert "Value error" not in str(told), told
     assert "query: is empty" in cli.error("recall", "orc-1", " ")["message"]
-
-
-def test_a_word_on_a_source_of_which_nothing_came_yet_is_kept_and_remarked(
-    cli: CommandLine,
-) -> None:
-    mail = cli.root / "orc-1" / "memory" / "ingest" / "processed" / "mail"
-    cli.remember("The oven is slow.", "--source-path", str(mail / "one.txt"), "--locator", "L1-L1")
-    word = ("source", "trust", "orc-1", str(mail), "--tier", "low", "--reason", "offers")
-    assert cli.json("source", "trust", "orc-1", "run:r9", *word[4:])["known"] is False
-    assert (
-        "you see no memory from it yet" in cli("source", "trust", "orc-1", "run:r9", *word[4:]).out
-    )
-    cli(*word)
-    [listed] = cli.json("source", "list", "orc-1")["items"]
-    assert (listed["tier"], listed["told"], listed["inherited"]) == ("low", True, True)
-    assert "low (inherited)" in cli("source", "list", "orc-1").out
-    cli("source", "trust", "orc-1", listed["name"], *word[4:])
-    assert cli.json("source", "list", "orc-1")["items"][0]["inherited"] is False
 
 
 def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(

@@ -414,8 +414,8 @@ export interface paths {
          * @description Add an edge between two memories, and return its id; return the id of an existing edge.
          *
          *     An Updates edge supersedes ``to_id``, unless it is ``partial``; a partial edge can be made a
-         *     full one later. If ``from_id`` comes from a less trusted source, the id of an open
-         *     contradiction is returned instead.
+         *     full one later. If this handle is confined and another actor stored ``to_id``, the id of an
+         *     open contradiction is returned instead.
          */
         post: operations["relate"];
         delete?: never;
@@ -981,8 +981,8 @@ export interface paths {
          * @description Replace a memory with a new one that has another text; return the new id.
          *
          *     An Updates edge connects the two. The new memory keeps the type, scope and tags of the old
-         *     one unless ``fields`` override them. If the old memory comes from a more trusted source, it
-         *     stays active, and the two are in an open contradiction; see
+         *     one unless ``fields`` override them. If this handle is confined and another actor stored
+         *     the old memory, that stays active, and the two are in an open contradiction; see
          *     ``trace(id).open_contradictions``.
          */
         post: operations["correct"];
@@ -1331,26 +1331,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/sources/distrust": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Distrust Source
-         * @description Remove the trust assigned to a source, so that the settings apply again.
-         */
-        post: operations["distrust_source"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/sources/info": {
         parameters: {
             query?: never;
@@ -1362,33 +1342,9 @@ export interface paths {
         put?: never;
         /**
          * Source Info
-         * @description Return the totals of one source's memories, and its trust.
+         * @description Return the totals of one source's memories.
          */
         post: operations["source_info"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/orchestrators/{orchestrator}/sources/restore": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Restore Source
-         * @description Restore what ``sources.retract`` retracted for the same source, in one transaction.
-         *
-         *     Memories that were restored, retracted for another reason or erased since stay as they are.
-         *     Memories that had become active again are replaced again. Reopened contradictions stay open
-         *     and are reported.
-         */
-        post: operations["restore_source"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1410,43 +1366,10 @@ export interface paths {
          *
          *     Memories with other sources or other evidence stay and are reported. Memories that had been
          *     replaced only by retracted ones become active again, and contradictions won by retracted
-         *     memories are open again. All this is one transaction, which ``sources.restore`` reverses.
-         *     New memories from the source are still accepted, unless ``sources.trust`` with
-         *     ``max_memories=0`` prevents it.
+         *     memories are open again. All this is one transaction. New memories from the source are
+         *     still accepted.
          */
         post: operations["retract_source"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/orchestrators/{orchestrator}/sources/trust": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Trusted
-         * @description Return the trust that operators assigned to sources, sorted by kind and name.
-         *
-         *     A confined handle sees only its own assignments, and those of sources of memories that it
-         *     sees.
-         */
-        get: operations["list_trusted"];
-        put?: never;
-        /**
-         * Trust Source
-         * @description Assign a trust tier to a source, replacing an earlier assignment.
-         *
-         *     It applies from now on: memories that were already replaced stay replaced. A source of a
-         *     lower tier cannot replace memories of a higher one: its Updates edges become open
-         *     contradictions. A confined handle can assign trust only to sources of memories that it sees,
-         *     and change its own assignments.
-         */
-        post: operations["trust_source"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1793,9 +1716,6 @@ export interface components {
          *         independent_sources: see ``Trace``.
          *         said_at: the time of the event if known, else the time of storing.
          *         effective_confidence: 0..1, after decay.
-         *         trust: the trust tier of its source.
-         *         trust_is_todays: ``trust`` is the current tier, because the tier at the time of the case is
-         *             unknown.
          *         confirmed: a person confirmed it.
          *         premise: its refuted evidence, if any.
          */
@@ -1810,9 +1730,6 @@ export interface components {
             said_at: string;
             source: components["schemas"]["StoredSource"];
             supports: components["schemas"]["MemorySupport"][];
-            trust: components["schemas"]["TrustTier"];
-            /** @default false */
-            trust_is_todays?: boolean;
         };
         /** @description A file that contains erased phrases in another case, with the number of places. */
         CaseVariant: {
@@ -3024,11 +2941,6 @@ export interface components {
          * @enum {string}
          */
         MemoryStatus: "active" | "superseded" | "retracted" | "erased";
-        /** @description The id and the summary of a memory. */
-        MemorySummary: {
-            memory_id: string;
-            summary: string;
-        };
         /** @description A further source of a memory, with the time it was added. */
         MemorySupport: {
             /** Format: date-time */
@@ -3137,8 +3049,8 @@ export interface components {
          * @description The outcome of one item of a write, in the order of the items.
          *
          *     A ``duplicate`` has the id of the existing memory. ``code`` and ``message`` are those of the
-         *     error for which the item was rejected. An edge has the code ``source.less_trusted`` or
-         *     ``source.other_author`` if it was stored as a contradiction instead of an Updates edge.
+         *     error for which the item was rejected. An edge has the code ``source.other`` if it
+         *     was stored as a contradiction instead of an Updates edge.
          *
          *     Attributes:
          *         duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.
@@ -3663,13 +3575,6 @@ export interface components {
             reason: string;
             winner: string;
         };
-        /** @description A restored memory: ``active``, or ``superseded`` by an active one. */
-        RestoredMemory: {
-            memory_id: string;
-            /** @enum {string} */
-            status: "active" | "superseded" | "retracted";
-            summary: string;
-        };
         /** @description A memory that is kept: it has further sources (``supported``) or evidence (``grounds``). */
         RetainedMemory: {
             /** @enum {string} */
@@ -3853,36 +3758,23 @@ export interface components {
             step_id?: string | null;
             workflow_run_id?: string | null;
         };
-        SourceDistrust: {
-            kind: components["schemas"]["SourceName"];
-            name: string;
-            reason: string;
-        };
         /**
          * @description A source with figures for its visible memories.
          *
          *     Attributes:
          *         memories: the number of its memories, including ``active`` and ``retracted`` ones.
          *         first_at, last_at: when the first and the last memory was stored, milliseconds since 1970.
-         *         tier: its current tier; ``told`` is True if an operator assigned it.
-         *         inherited: the tier was assigned to another source of the same memories, such as a folder.
-         *         limit: the maximum number of its memories; None: no limit.
          */
         SourceInfo: {
             active: number;
             /** Format: date-time */
             first_at: string;
-            /** @default false */
-            inherited?: boolean;
             kind: components["schemas"]["SourceName"];
             /** Format: date-time */
             last_at: string;
-            limit?: number | null;
             memories: number;
             name: string;
             retracted: number;
-            tier: components["schemas"]["TrustTier"];
-            told: boolean;
         };
         /**
          * @description A line of a file as it was when it became a memory.
@@ -3936,40 +3828,6 @@ export interface components {
             next_after?: string | null;
         };
         /**
-         * @description The result of restoring a source, or its preview.
-         *
-         *     Each list has at most ``MAX_TOLD`` entries, the oldest memories first, without memories that the
-         *     actor may not see; the numbers count all.
-         *
-         *     Attributes:
-         *         dry_run: nothing was changed.
-         *         restored: the number of restored memories.
-         *         replaced: the number of reinstated memories that are superseded again.
-         *         counted: the number of kept memories that the source supports again.
-         *         left_open: the number of open contradictions that restored memories had won.
-         *         cut: True if a list is incomplete.
-         */
-        SourceRestoration: {
-            counted: number;
-            /** @default [] */
-            counted_items?: components["schemas"]["MemorySummary"][];
-            /** @default false */
-            cut?: boolean;
-            dry_run: boolean;
-            kind: components["schemas"]["SourceName"];
-            /** @default 0 */
-            left_open?: number;
-            /** @default [] */
-            left_open_items?: components["schemas"]["DisputedPair"][];
-            name: string;
-            replaced: number;
-            /** @default [] */
-            replaced_items?: components["schemas"]["MemorySummary"][];
-            restored: number;
-            /** @default [] */
-            restored_items?: components["schemas"]["RestoredMemory"][];
-        };
-        /**
          * @description The result of retracting a source, or its preview.
          *
          *     Each list has at most ``MAX_TOLD`` entries, oldest first, without hidden memories; the numbers
@@ -4014,13 +3872,6 @@ export interface components {
             path?: string | null;
             reason: string;
             workflow_run_id?: string | null;
-        };
-        SourceTrust: {
-            kind: components["schemas"]["SourceName"];
-            max_memories?: number | null;
-            name: string;
-            reason: string;
-            tier: components["schemas"]["TrustTier"];
         };
         /** @description A turn of a conversation that a memory was derived from. */
         SourceTurn: {
@@ -4155,7 +4006,7 @@ export interface components {
          * @description A reason why one side of a contradiction is more likely to be true.
          *
          *     Attributes:
-         *         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``, ``higher_trust``,
+         *         code: ``confirmed``, ``other_ended``, ``other_stale``, ``more_sources``,
          *             ``higher_confidence`` or ``newer``.
          *         favours: the id of the favoured memory.
          *         weight: the natural logarithm of the odds ratio, above 0.
@@ -4274,34 +4125,6 @@ export interface components {
             stale_grounds: string[];
             status_history: components["schemas"]["StatusPeriod"][];
             supports: components["schemas"]["MemorySupport"][];
-        };
-        /**
-         * @description The trust in a source. A statement never replaces one of a higher tier.
-         * @enum {string}
-         */
-        TrustTier: "low" | "standard" | "high";
-        /**
-         * @description The trust that an operator assigned to a source.
-         *
-         *     Attributes:
-         *         name: depending on ``kind``, a path (a file, or a folder with everything below it), a
-         *             conversation, a run, or the SHA-256 of a content.
-         *         max_memories: its limit; 0: no more memories; None: the limit of its tier in the settings.
-         *         set_at: milliseconds since 1970.
-         */
-        TrustedSource: {
-            actor: string;
-            kind: components["schemas"]["SourceName"];
-            max_memories?: number | null;
-            name: string;
-            reason: string;
-            /** Format: date-time */
-            set_at: string;
-            tier: components["schemas"]["TrustTier"];
-        };
-        /** @description The trust assigned by operators, by kind and name. */
-        TrustedSources: {
-            items: components["schemas"]["TrustedSource"][];
         };
         /**
          * @description An uploaded file, stored in the drop zone unless its content is known.
@@ -7180,52 +7003,6 @@ export interface operations {
             };
         };
     };
-    distrust_source: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SourceDistrust"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     source_info: {
         parameters: {
             query?: {
@@ -7258,54 +7035,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceInfo"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    restore_source: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SourceTaken"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SourceRestoration"];
                 };
             };
             /** @description Error */
@@ -7354,95 +7083,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceRetraction"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_trusted: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TrustedSources"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    trust_source: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SourceTrust"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TrustedSource"];
                 };
             };
             /** @description Error */

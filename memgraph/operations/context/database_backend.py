@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
 from memgraph.context.stores import OLDEST_FIRST
-from memgraph.errors import Conflict, InvalidInput
+from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
@@ -104,15 +104,11 @@ class DatabaseBackend(Handle):
             return list(islice((item for item in candidates if matches(item.item, rest)), count))
 
     def get(self, item_id: str) -> ContextItem | None:
-        """Return the item with that id; if several match, the most trusted, then the newest."""
+        """Return the item with that id; if several match, the newest."""
         if not items.is_id(item_id):
             return None
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             memories = items.find(snapshot, self._place(opened), item_id)
-            if len(memories) > 1:
-                ids = [memory.memory_id for memory in memories]
-                best = opened.writer.joiner.most_trusted(snapshot, ids)
-                memories = [memory for memory in memories if memory.memory_id in best]
         return item_of(memories[0]) if memories else None
 
     def delete(self, item_id: str) -> bool:
@@ -190,7 +186,7 @@ class DatabaseBackend(Handle):
                     transaction, self._place(opened), checked_item.context_item_id
                 )
                 if len(existing) != 1 or not equal(item_of(existing[0]), checked_item):
-                    self._store(opened, transaction, prepared, existing, checked_item)
+                    self._store(opened, transaction, prepared, existing)
                 evicted: Sequence[str] = ()
                 if max_items is not None:
                     evicted = evict(
@@ -208,7 +204,6 @@ class DatabaseBackend(Handle):
         transaction: JournalledTransaction,
         prepared: PreparedMemory,
         existing: Sequence[Memory],
-        item: ContextItem,
     ) -> None:
         """Store an item that replaces those with its id; it stays visible to the same readers."""
         if existing:
@@ -220,23 +215,8 @@ class DatabaseBackend(Handle):
             for memory in existing
         ]
         prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
-        mine = opened.writer.joiner.replaceable(
-            transaction, prepared.given, [memory.memory_id for memory in existing]
-        )
-        if any(
-            memory.content_hash == prepared.content_hash and memory.memory_id not in mine
-            for memory in existing
-        ):
-            raise Conflict(
-                "a more trusted source states it differently; that memory is kept", field="payload"
-            )
-        # A more trusted memory already holds this item.
-        if any(mine <= {memory.memory_id} and equal(item_of(memory), item) for memory in existing):
-            return
         # Superseded first: otherwise a new item with the same text would count as a repetition.
-        # A more trusted memory stays active, and the new one contradicts it.
-        replaced = [memory for memory in existing if memory.memory_id in mine]
-        for memory in replaced:
+        for memory in existing:
             memories.set_status(
                 transaction, memory.memory_id, MemoryStatus.SUPERSEDED, reason=REPLACED
             )
@@ -245,4 +225,4 @@ class DatabaseBackend(Handle):
             raise written.errors[0]
         transaction.record(written.entries)
         by = {"by": written.ids_by_key["new"]}
-        transaction.record([NewEntry("supersede", memory.memory_id, by) for memory in replaced])
+        transaction.record([NewEntry("supersede", memory.memory_id, by) for memory in existing])

@@ -341,7 +341,6 @@ RECORDS: Final[tuple[RecordMapping, ...]] = (
     _record("status", "memory_status", "status_id", without=("status_id",)),
     _record("revision", "memory_revisions", "revision_id", without=("revision_id",)),
     _record("edge_revision", "memory_edge_revisions", "revision_id", without=("revision_id",)),
-    _record("source_trust", "source_trust", "kind", "name"),
     _record("entity", "entities", "pk", without=("pk",)),
     _record(
         "alias",

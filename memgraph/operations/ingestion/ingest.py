@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from memgraph.errors import MemgraphError
@@ -16,7 +17,7 @@ from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBa
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.lifecycle import StatusAction, next_status
 from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
-from memgraph.store import events, ingest_files, memories, trust
+from memgraph.store import events, ingest_files, memories, supports
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.store.visibility import View
@@ -180,6 +181,9 @@ class _DocumentWriter:
         self, opened: OpenOrchestrator, document: Document, actor: str, view: View | None
     ) -> None:
         self._opened, self._document, self._actor, self._view = opened, document, actor, view
+        # A document replaces only what documents of its own folder say.
+        paths = (memory.source.source_path for memory in document.memories)
+        self._folder = str(PurePosixPath(next(filter(None, paths), document.path)).parent)
         self.steps, self._edge_places = _steps(document)
         self._main = (document.main or "").removeprefix("#")
         self._restart()
@@ -291,6 +295,7 @@ class _DocumentWriter:
             view=self._view,
             compare=ComparisonTime.LATER if self._document.relate else ComparisonTime.NEVER,
             keys=self._keys,
+            folder=self._folder,
         )
         transaction.record(written.entries)
         errors += written.errors
@@ -350,14 +355,33 @@ class _DocumentWriter:
         """Add edges between stored memories; fully replaced memories have their details
         replaced.
         """
-        joiner = self._opened.writer.joiner
-        joined = self._opened.writer.store(transaction, [], edges, view=self._view)
+        joined = self._opened.writer.store(
+            transaction, [], edges, view=self._view, folder=self._folder
+        )
         transaction.record(joined.entries)
         progress.links += joined.edges
         for edge, outcome in zip(edges, joined.edges, strict=True):
             replaces_all = edge.edge_type is EdgeType.UPDATES and not edge.partial
             if replaces_all and outcome.outcome == "stored" and outcome.code is None:
-                _replace_details(joiner, transaction, edge.from_id, edge.to_id, self._view)
+                self._replace_details(transaction, edge.from_id, edge.to_id)
+
+    def _replace_details(
+        self, transaction: JournalledTransaction, new_id: str, old_id: str
+    ) -> None:
+        """Supersede the details of a replaced decision that the writer may see.
+
+        Details that another source states as well stay. The context and the consequences of the
+        decision stay too, and are reported as depending on refuted evidence.
+        """
+        joiner = EdgeWriter(self._opened.writer.ids, self._view, folder=self._folder)
+        status = next_status(MemoryStatus.ACTIVE, StatusAction.SUPERSEDE)
+        parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
+        for part in _visible(transaction, parts, self._view):
+            if joiner.kept_apart(transaction, new_id, part):
+                continue
+            reason = f"replaced by {new_id}, with {old_id} of which it is a part"
+            memories.set_status(transaction, part, status, reason=reason)
+            transaction.record([NewEntry("supersede", part, {"by": new_id, "with": old_id})])
 
     def _end(self, transaction: JournalledTransaction, manifest: str) -> DocumentOutcome:
         """Record that the document is completely stored, and return its outcome."""
@@ -443,34 +467,8 @@ def _add_sources(
             continue
         source_id = item.source_id
         memories.insert_sources(transaction, {source_id: item.given.source})
-        if trust.add(transaction, outcome.memory_id, source_id):
+        if supports.add(transaction, outcome.memory_id, source_id):
             transaction.record([NewEntry("support", outcome.memory_id, {"source_id": source_id})])
-
-
-def _replace_details(
-    joiner: EdgeWriter,
-    transaction: JournalledTransaction,
-    new_id: str,
-    old_id: str,
-    view: View | None,
-) -> None:
-    """Supersede the details of a replaced decision that the writer may see.
-
-    Details that a more trusted source supports stay. The context and the consequences of the
-    decision stay as well, and are reported as depending on refuted evidence.
-    """
-    status = next_status(MemoryStatus.ACTIVE, StatusAction.SUPERSEDE)
-    parts = ingest_files.parts_left(transaction, old_id, DETAIL_ROLE)
-    for part in _visible(transaction, parts, view):
-        if not joiner.may_replace(transaction, new_id, part):
-            continue
-        memories.set_status(
-            transaction,
-            part,
-            status,
-            reason=f"replaced by {new_id}, with {old_id} of which it is a part",
-        )
-        transaction.record([NewEntry("supersede", part, {"by": new_id, "with": old_id})])
 
 
 def _edge(local: str, other: str, link: Any) -> list[EdgeInput]:

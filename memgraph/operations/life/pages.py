@@ -28,7 +28,7 @@ from memgraph.consolidation.resolution import (
     match,
     relation_of,
 )
-from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid, QuotaReached
+from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid
 from memgraph.model.enums import EdgeType, Relation, Scope, Sensitivity
 from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
@@ -36,11 +36,10 @@ from memgraph.model.values import EdgeInput, validated
 from memgraph.operations.life.echoes import echo_filter
 from memgraph.operations.life.models import RulePages
 from memgraph.operations.write import changes
-from memgraph.operations.write.edges import ComparisonTime, StoredBatch
+from memgraph.operations.write.edges import OTHER_SOURCE, ComparisonTime, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import content_hash, heard_role, judged_at, known_echo
-from memgraph.rules.trust import KEPT_APART
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import edges, events, memories
 from memgraph.store import sessions as queries
@@ -435,12 +434,8 @@ def _write_group(
     # The items were compared with the store when the page was matched.
     written = opened.writer.store(transaction, items, [], compare=ComparisonTime.DONE)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
-        if outcome.code == QuotaReached.code:
-            where = f"{session_id}, draft {draft.number}"
-            result.rejected.append(RejectedItem(code=QuotaReached.code, where=where))
-            continue
         if outcome.outcome != "stored":
-            # All other reasons were checked in this transaction, so the store must have changed.
+            # Every reason was checked in this transaction, so the store must have changed.
             raise StoreChanged
         result.facts.append(_note(draft, outcome.memory_id))
     for draft, target in _strengthening(group):
@@ -500,7 +495,7 @@ def _join(
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
-        if outcome.code in KEPT_APART:
+        if outcome.code == OTHER_SOURCE:
             link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         result.edges.append(_edge_note(link, from_id, to_id))
         if link.edge_type is EdgeType.CONTRADICTS:
@@ -520,7 +515,7 @@ def _decide(
     open_contradictions: dict[str, Event],
 ) -> None:
     """Resolve one contradiction as the extractor proposed, if its sides are unchanged."""
-    at, actor = transaction.at, transaction.actor
+    at = transaction.at
     try:
         winner, loser = written.resolve(decision.winner), decision.loser
     except NotFound as error:
@@ -545,10 +540,9 @@ def _decide(
             )
             open_contradictions |= _join(opened, transaction, group, [link], written, result)
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
-        code = opened.writer.consolidator.kept_apart(transaction, winner, loser, actor)
-        if code is not None:
+        if opened.writer.consolidator.kept_apart(transaction, winner, loser):
             # The contradiction stays open: only a person may decide it.
-            result.rejected.append(RejectedItem(code=code, where=decision.where))
+            result.rejected.append(RejectedItem(code=OTHER_SOURCE, where=decision.where))
             return
         transaction.record(
             changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason)

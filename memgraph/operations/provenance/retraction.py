@@ -1,4 +1,4 @@
-"""Retract and restore a source: its memories, and memories derived only from them.
+"""Retract a source: its memories, and memories derived only from them.
 
 Memories with another source or other evidence stay. Memories that had been replaced only by
 retracted ones become active again, because a retracted source is not evidence against them. Hidden
@@ -11,27 +11,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from memgraph.errors import NotFound
 from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import (
     MAX_TOLD,
     DisputedPair,
-    MemorySummary,
+    NamedSource,
     ReinstatedMemory,
-    RestoredMemory,
     RetainedMemory,
     RetractedMemory,
-    SourceRestoration,
     SourceRetraction,
     WeakenedMemory,
 )
 from memgraph.operations.provenance.sources import no_source
 from memgraph.operations.write import changes
-from memgraph.rules.evidence import Origin, regained, stands_without, weakened
-from memgraph.rules.trust import NamedSource
-from memgraph.store import edges, memories, sources, trust
+from memgraph.rules.evidence import Origin, stands_without, weakened
+from memgraph.store import edges, memories, sources, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
-from memgraph.store.sources import JoinedContradiction, SupportLoss
+from memgraph.store.sources import JoinedContradiction
 from memgraph.store.visibility import View
 
 BATCH: Final = 500
@@ -206,7 +202,7 @@ class _Stands:
 
     def rests_on_it(self, memory_id: str) -> bool:
         """Return True if the memory still counts this source among its own origins."""
-        own, _ = trust.origins(self._snapshot, memory_id)
+        own, _ = supports.origins(self._snapshot, memory_id)
         return any(self._gone(row) for row in own)
 
     def among(self, memory_ids: Sequence[str]) -> set[str]:
@@ -215,7 +211,7 @@ class _Stands:
         for start in range(0, len(memory_ids), BATCH):
             batch = memory_ids[start : start + BATCH]
             for memory_id in sources.supported(self._snapshot, batch):
-                if stands_without(*trust.origins(self._snapshot, memory_id), self._gone):
+                if stands_without(*supports.origins(self._snapshot, memory_id), self._gone):
                     supported.add(memory_id)
         return supported
 
@@ -229,7 +225,7 @@ def _weakened(
     for start in range(0, len(ids), BATCH):
         for memory in memories.get_many(snapshot, ids[start : start + BATCH]):
             rows, before = remaining[memory.memory_id], memory.confidence
-            gains = trust.gained(snapshot, memory.memory_id, rows)
+            gains = supports.gained(snapshot, memory.memory_id, rows)
             after = weakened(before, gains)
             losses[memory.memory_id] = SourceLoss(rows, before, round(after, 6))
     return {memory_id: losses[memory_id] for memory_id in ids}
@@ -239,33 +235,12 @@ def _weaken(
     transaction: JournalledTransaction, memory_id: str, loss: SourceLoss, details: Mapping[str, str]
 ) -> None:
     at = transaction.at
-    trust.end(transaction, memory_id, loss.source_ids)
+    supports.end(transaction, memory_id, loss.source_ids)
     if loss.after != loss.before:
         memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
     changed = {"confidence": {"before": loss.before, "after": loss.after}}
     entry = {**details, "source_ids": list(loss.source_ids), **changed}
     transaction.record([NewEntry("weaken", memory_id, entry)])
-
-
-def end_for(
-    transaction: JournalledTransaction,
-    source: NamedSource,
-    memory_ids: Collection[str],
-    *,
-    reason: str,
-    view: View,
-) -> None:
-    """Remove a source from visible memories that stay, or that another source restores."""
-    details = {"reason": reason, "source": source.kind.value, "name": source.name}
-    rows_by_id = sources.supported_by(transaction, source, view)
-    remaining = {
-        memory_id: tuple(rows) for memory_id, rows in rows_by_id.items() if memory_id in memory_ids
-    }
-    for memory_id, loss in _weakened(transaction, remaining).items():
-        _weaken(transaction, memory_id, loss, details)
-    for memory_id in sources.memories_of(transaction, source, view):
-        if memory_id in memory_ids:
-            _disown(transaction, memory_id, details)
 
 
 def change_all(
@@ -303,7 +278,7 @@ def _reinstate(
 def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping[str, str]) -> None:
     """Remove a memory's own source; the memory stays because of its other sources."""
     [memory] = memories.get_many(transaction, [memory_id])
-    if trust.end_own(transaction, memory_id):
+    if supports.end_own(transaction, memory_id):
         same = {"before": memory.confidence, "after": memory.confidence}
         entry = {**details, "source_ids": [memory.source_id], "confidence": same}
         transaction.record([NewEntry("weaken", memory_id, entry)])
@@ -364,130 +339,3 @@ def _reinstated(
 
 def number(reasons: Mapping[str, str], because: str) -> int:
     return sum(item == because for item in reasons.values())
-
-
-class RestorationPlan(NamedTuple):
-    """The effect of a restoration.
-
-    Attributes:
-        back: the status of each restored memory.
-        replaced: active memories that the restored ones supersede again.
-        losses: the support losses to be reversed.
-        others: the source with which a memory was retracted, if it was another one.
-        left_open: open contradictions that had been decided for restored memories.
-    """
-
-    back: dict[str, MemoryStatus]
-    replaced: tuple[str, ...]
-    losses: tuple[SupportLoss, ...]
-    others: dict[str, NamedSource]
-    left_open: tuple[JoinedContradiction, ...]
-
-
-def plan_restoration(snapshot: Snapshot, source: NamedSource, view: View) -> RestorationPlan:
-    """Return what restoring a source would change among the visible memories.
-
-    Raises:
-        NotFound: no visible memory is still retracted, or lacks support, because of this source.
-    """
-    restored = sources.retracted_with(snapshot, source, view)
-    losses = sources.support_losses(snapshot, source, view)
-    if not restored and not losses:
-        raise NotFound("this source was not retracted", name=source.name[:80])
-    others = sources.retracting_sources(snapshot, {loss.memory_id for loss in losses})
-    others = {memory_id: other for memory_id, other in others.items() if memory_id not in restored}
-    restored += others
-    replaced = edges.still_replaced(snapshot, restored, restored=restored)
-    status = {
-        memory_id: MemoryStatus.SUPERSEDED if memory_id in replaced else MemoryStatus.ACTIVE
-        for memory_id in restored
-    }
-    superseded_again = edges.replaced_and_active(snapshot, restored, view)
-    active = [memory_id for memory_id, then in status.items() if then is MemoryStatus.ACTIVE]
-    left_open = tuple(
-        loss
-        for loss in sources.open_since(snapshot, active, view)
-        if loss.from_id not in superseded_again and loss.to_id not in superseded_again
-    )
-    return RestorationPlan(status, tuple(superseded_again), tuple(losses), others, left_open)
-
-
-def restore(
-    transaction: JournalledTransaction,
-    source: NamedSource,
-    plan: RestorationPlan,
-    *,
-    reason: str,
-    view: View,
-) -> None:
-    """Apply a plan, with a journal entry for each memory and one for the source."""
-    details = {"reason": reason, "source": source.kind.value, "name": source.name}
-    for status in (MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED):
-        ids = [memory_id for memory_id, then in plan.back.items() if then is status]
-        because = f"its source was restored: {reason}"
-        change_all(
-            transaction,
-            ids,
-            status,
-            reason=because,
-            entry=lambda key: NewEntry("restore", key, details),
-        )
-    for loss in plan.losses:
-        _count_again(transaction, loss, details)
-    for other in dict.fromkeys(plan.others.values()):
-        memory_ids = {memory_id for memory_id, status in plan.others.items() if status == other}
-        end_for(transaction, other, memory_ids, reason=reason, view=view)
-    replaced = changes.replace_again(transaction, list(plan.back), view=view)
-    counts = {"restored": len(plan.back), "replaced": len(replaced), "counted": len(plan.losses)}
-    entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
-    transaction.record([*replaced, NewEntry("restore_source", None, entry)])
-
-
-def restoration_report(
-    snapshot: Snapshot, source: NamedSource, plan: RestorationPlan, *, dry_run: bool
-) -> SourceRestoration:
-    """Return a restoration plan as a report."""
-    loss_ids = dict.fromkeys(loss.memory_id for loss in plan.losses)
-    counted = [memory_id for memory_id in loss_ids if memory_id not in plan.back]
-    lists = (list(plan.back), list(plan.replaced), counted)
-    restored, replaced, counted_shown = (loss[:MAX_TOLD] for loss in lists)
-    summaries = sources.summaries(snapshot, [*restored, *replaced, *counted_shown])
-    return SourceRestoration(
-        kind=source.kind,
-        name=source.name,
-        dry_run=dry_run,
-        restored=len(plan.back),
-        replaced=len(plan.replaced),
-        counted=len(counted),
-        left_open=len(plan.left_open),
-        restored_items=tuple(
-            RestoredMemory(
-                memory_id=memory_id, summary=summaries[memory_id], status=plan.back[memory_id]
-            )
-            for memory_id in restored
-        ),
-        replaced_items=tuple(
-            MemorySummary(memory_id=memory_id, summary=summaries[memory_id])
-            for memory_id in replaced
-        ),
-        counted_items=tuple(
-            MemorySummary(memory_id=memory_id, summary=summaries[memory_id])
-            for memory_id in counted_shown
-        ),
-        left_open_items=tuple(DisputedPair(**loss._asdict()) for loss in plan.left_open[:MAX_TOLD]),
-        cut=any(len(loss) > MAX_TOLD for loss in (*lists, plan.left_open)),
-    )
-
-
-def _count_again(
-    transaction: JournalledTransaction, loss: SupportLoss, details: dict[str, str]
-) -> None:
-    memory_id = loss.memory_id
-    [memory] = memories.get_many(transaction, [memory_id])
-    trust.reinstate(transaction, memory_id, loss.source_ids)
-    after = round(regained(memory.confidence, loss.before, loss.after), 6)
-    if after != memory.confidence:
-        memories.update(transaction, memory_id, confidence=after, updated_at=transaction.at)
-    changed = {"confidence": {"before": memory.confidence, "after": after}}
-    entry = {**details, "source_ids": list(loss.source_ids), **changed}
-    transaction.record([NewEntry("regain", memory_id, entry)])

@@ -14,18 +14,15 @@ from typing import Any, Final, NamedTuple
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus, SourceName
 from memgraph.model.influence import EvidenceReport, SourceLine, SourceLines, SourceState
-from memgraph.model.sources import MAX_SOURCES, SourceInfo, SourcePage, TrustedSource
+from memgraph.model.sources import MAX_SOURCES, NamedSource, SourceInfo, SourcePage
 from memgraph.model.values import Memory, StoredSource
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
-from memgraph.rules.trust import NamedSource, TrustRules, lowest
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, influence, ingest_files
 from memgraph.store import sources as sources_rows
-from memgraph.store import trust as trust_rows
 from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.trust import TrustRow
 from memgraph.store.visibility import View
 
 LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
@@ -68,7 +65,6 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
 
 def listing(
     snapshot: Snapshot,
-    trust: TrustRules,
     view: View,
     *,
     kind: SourceName | None,
@@ -88,69 +84,25 @@ def listing(
         names = sources_rows.names(
             snapshot, source_kind, view, after=name, limit=room, sender=sender
         )
-        infos = (
-            info_of(snapshot, trust, NamedSource(source_kind, source), view) for source in names
-        )
+        infos = (info_of(snapshot, NamedSource(source_kind, source), view) for source in names)
         results.extend(source for source in infos if source is not None)
     more = len(results) > limit
     following = f"{results[limit - 1].kind.value}:{results[limit - 1].name}" if more else None
     return SourcePage(items=tuple(results[:limit]), next_after=following)
 
 
-def info_of(
-    snapshot: Snapshot, trust: TrustRules, source: NamedSource, view: View
-) -> SourceInfo | None:
-    """Return one source; None if it has no visible memory.
-
-    Args:
-        trust: the trust rules, including the operators' assignments.
-    """
+def info_of(snapshot: Snapshot, source: NamedSource, view: View) -> SourceInfo | None:
+    """Return one source; None if it has no visible memory."""
     totals = sources_rows.totals(snapshot, source, view)
     if totals is None:
         return None
-    sources = sources_rows.captured(snapshot, source, view)
-    quotas = {
-        quota.named: quota.most for named_source in sources for quota in trust.quotas(named_source)
-    }
-    is_assigned = any(trust.is_told(named_source) for named_source in sources)
-    return SourceInfo(
-        kind=source.kind,
-        name=source.name,
-        **totals._asdict(),
-        tier=lowest(trust.tier(named_source) for named_source in sources),
-        told=is_assigned,
-        inherited=is_assigned and source not in trust.told,
-        limit=quotas.get(source),
-    )
+    return SourceInfo(kind=source.kind, name=source.name, **totals._asdict())
 
 
 def no_source(source: NamedSource) -> NotFound:
     """Return the error for a source that is missing or hidden."""
     # The absolute path shows where a mistyped relative path was looked up.
     return NotFound(f"no memory comes from this source: {source.name[:200]}", name=source.name[:80])
-
-
-def trusted_from_row(row: TrustRow) -> TrustedSource:
-    """Return an operator's trust assignment in its public form."""
-    return TrustedSource(
-        kind=row.named.kind,
-        name=row.named.name,
-        tier=row.trusted.tier,
-        max_memories=row.trusted.max_memories,
-        set_at=row.set_at,
-        actor=row.actor,
-        reason=row.reason,
-    )
-
-
-def trusted(snapshot: Snapshot) -> list[TrustedSource]:
-    """Return all operators' trust assignments, by kind and name."""
-    return [trusted_from_row(row) for row in trust_rows.assigned(snapshot)]
-
-
-def told_of(snapshot: Snapshot, source: NamedSource) -> TrustedSource | None:
-    """Return the operators' trust assignment for exactly this source."""
-    return next((row for row in trusted(snapshot) if (row.kind, row.name) == source), None)
 
 
 def _place(after: str, kinds: tuple[SourceName, ...]) -> NamedSource:

@@ -98,7 +98,7 @@ def correct(
 ) -> dict[str, Any]:
     """Replace a fact by a new text: ``{"memory_id": …, "replaced": …}``.
 
-    A more trusted fact is not replaced; both facts stay and contradict each other.
+    A fact of another author is not replaced; both facts stay and contradict each other.
     """
     new_id = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
     replaced = handle.get(memory_id).status is not MemoryStatus.ACTIVE
@@ -523,7 +523,7 @@ class RememberAnswer(ToolAnswer):
 class CorrectAnswer(ToolAnswer):
     memory_id: Id = Field(description="Of the new fact.")
     replaced: Id | None = Field(
-        description="None: the more trusted memory stays, and the two contradict each other."
+        description="None: the memory of another author stays, and the two contradict each other."
     )
 
 

@@ -26,7 +26,7 @@ from memgraph.rules.lifecycle import (
     plan_resolution,
     reason_of,
 )
-from memgraph.store import edges, memories, sessions, trust
+from memgraph.store import edges, memories, sessions, supports
 from memgraph.store.evidence import last_retractions
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
@@ -62,15 +62,15 @@ def strengthen(
     """
     grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
     further = [ground for ground in evidence if ground not in grounds]
-    before = support_of(*trust.origins(transaction, memory_id))
-    added = trust.add(transaction, memory_id, source_id)
+    before = support_of(*supports.origins(transaction, memory_id))
+    added = supports.add(transaction, memory_id, source_id)
     if not further and not added:
         return []
     memories.insert_derivations(
         transaction, [(memory_id, ground) for ground in further], added_at=transaction.at
     )
     [memory] = memories.get_many(transaction, [memory_id])
-    after = support_of(*trust.origins(transaction, memory_id))
+    after = support_of(*supports.origins(transaction, memory_id))
     gained = strengthened(memory.confidence, before, after)
     confidence = round(max(gained, memory.confidence), 6)
     # A repetition counts as an access, so facts that people keep mentioning do not expire.

@@ -1,24 +1,21 @@
-"""Register sessions and events of stored turns, and check quotas and source paths."""
+"""Register sessions and events of stored turns, and check source paths."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memgraph.errors import AccessDenied, QuotaReached
+from memgraph.errors import AccessDenied
 from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, turn_event, voice_of
 from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.paths import canonical_source
 from memgraph.rules.conversations import follow, taken_over
-from memgraph.rules.trust import CaptureFacts, NamedSource, TrustRules
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import events, sessions, sources
-from memgraph.store import trust as trust_rows
+from memgraph.store import events, sessions
 from memgraph.store.sessions import RegisteredSession, StoredSession
-from memgraph.store.snapshot import JournalledTransaction, Snapshot
+from memgraph.store.snapshot import JournalledTransaction
 from memgraph.store.visibility import View
 
 
@@ -128,59 +125,6 @@ def _taken_over(
         transaction.at,
         [SessionCompleted(session_id=session_id) for session_id in completed],
     )
-
-
-class Quotas:
-    """The quotas of sources within one transaction. Not thread-safe.
-
-    Active and superseded memories count, including hidden ones.
-    """
-
-    def __init__(self, snapshot: Snapshot, trust: TrustRules) -> None:
-        self._snapshot = snapshot
-        self._trust = trust_rows.with_assigned(snapshot, trust)
-        self._before: dict[NamedSource, int] = {}
-        self._exact: set[NamedSource] = set()
-        self._added: Counter[NamedSource] = Counter()
-
-    def refusal(self, memory: MemoryInput) -> QuotaReached | None:
-        """Return an error if the memory exceeds its source's quota; otherwise count it."""
-        if self._trust.unlimited:
-            return None
-        quotas = self._trust.quotas(captured(memory))
-        for source, limit in quotas:
-            if not self._has_room(source, limit):
-                details = {"kind": source.kind.value, "limit": limit}
-                return QuotaReached(
-                    f"the source has reached its quota of {limit:,} memories", **details
-                )
-        self._added.update(source for source, _ in quotas)
-        return None
-
-    def _has_room(self, source: NamedSource, limit: int) -> bool:
-        """Return True if the quota has room.
-
-        A cheap upper bound is used first; the exact number is counted only near the limit.
-        """
-        if source not in self._before:
-            self._before[source] = sources.upper_bound(self._snapshot, source, limit)
-        if self._before[source] + self._added[source] >= limit and source not in self._exact:
-            self._before[source] = sources.count(self._snapshot, source, limit)
-            self._exact.add(source)
-        return self._before[source] + self._added[source] < limit
-
-
-def captured(memory: MemoryInput) -> CaptureFacts:
-    """Return the fields that decide the trust of a memory to be stored."""
-    source = memory.source
-    names: Sequence[str | None] = (
-        source.source_path,
-        source.conversation_id,
-        source.workflow_run_id,
-        source.content_sha256,
-        memory.session_id,
-    )
-    return CaptureFacts(source.source_type, source.captured_by, *names)
 
 
 def with_canonical_source(opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:

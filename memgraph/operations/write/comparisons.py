@@ -36,11 +36,10 @@ from memgraph.model.enums import (
 )
 from memgraph.model.events import ContradictionFound, Event
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write.edges import EdgeWriter, StoredBatch
+from memgraph.operations.write.edges import OTHER_SOURCE, EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.relations.statement import Statement
 from memgraph.rules.namespaces import is_item
-from memgraph.rules.trust import KEPT_APART
 from memgraph.store import comparisons, embeddings, events, memories
 from memgraph.store.comparisons import ComparedFact, WaitingFact
 from memgraph.store.sessions import ComparisonPlace
@@ -178,7 +177,7 @@ def write_edges(
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
         sides = None
-        if link.edge_type is EdgeType.CONTRADICTS or outcome.code in KEPT_APART:
+        if link.edge_type is EdgeType.CONTRADICTS or outcome.code == OTHER_SOURCE:
             ends = {"from_id": link.from_id, "to_id": link.to_id}
             new_events.append(ContradictionFound(edge_id=outcome.edge_id, **ends))
             sides = comparison.contradicts

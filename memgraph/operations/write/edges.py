@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import EdgeType, MemoryStatus, TrustTier
-from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, MemoryInput, Outcome
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, Outcome
 from memgraph.operations.write.changes import state_of
-from memgraph.operations.write.checks import captured
-from memgraph.rules.lifecycle import plan_supersession
-from memgraph.rules.trust import KEPT_APART, LESS_TRUSTED, OTHER_AUTHOR, TrustRules
-from memgraph.store import edges, journal, memories
-from memgraph.store import trust as trust_rows
-from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+from memgraph.rules.lifecycle import StatementSource, may_supersede, plan_supersession
+from memgraph.store import edges, journal, memories, supports
+from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.visibility import View
 
 CONSOLIDATION: Final = "consolidation"
 """The actor of the background job that extracts facts from turns."""
+OTHER_SOURCE: Final = "source.other"
+"""The code of an Updates edge that became an open contradiction."""
+_OTHER_SOURCE_REASON: Final = "only an explicit decision replaces what another source said"
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
@@ -79,19 +79,18 @@ class EdgeWriter:
     """Writes edges into one database; the caller opens the transaction.
 
     Attributes:
-        trust: the trust rules of the settings; operators' assignments are read for each Updates
-            edge.
         view: what the writer may see, and therefore connect; None: everything.
         compares: True for edges found by a comparison, which nobody requested: then an actor
             replaces only what it stored itself, whatever it may see.
         drawn: True if the new memories were extracted from turns, whose authors are then theirs.
+        folder: the folder of the document that states the edges; None: no document does.
     """
 
     ids: IdSource
-    trust: TrustRules
     view: View | None = None
     compares: bool = False
     drawn: bool = False
+    folder: str | None = None
 
     def join_all(
         self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
@@ -141,11 +140,11 @@ class EdgeWriter:
     ) -> Outcome:
         """Store one edge; an Updates edge that is not partial supersedes its target.
 
-        An Updates edge becomes an open contradiction, with a code in its outcome, if
+        An Updates edge becomes an open contradiction, with the code ``source.other`` in its
+        outcome, if
 
-        - its memory is less trusted than the target: ``source.less_trusted``;
-        - the writer is confined, or the edge was found by a comparison, and another actor stored
-          the target: ``source.other_author``. A source of high trust is exempt.
+        - a comparison or a document states it, and the two memories do not come from one source;
+        - the writer is confined, and another actor stored the target.
 
         Raises:
             InvalidInput: both ends are the same memory.
@@ -167,9 +166,8 @@ class EdgeWriter:
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
         if link.edge_type is EdgeType.UPDATES:
-            code = self.kept_apart(transaction, from_id, to_id, transaction.actor)
-            if code is not None:
-                return self._open_case(transaction, link, written, code)
+            if self.kept_apart(transaction, from_id, to_id):
+                return self._open_case(transaction, link, written)
             if not link.partial:
                 self._supersede(transaction, from_id, to_id, written)
         if existing is not None:
@@ -187,72 +185,56 @@ class EdgeWriter:
         written.entries.append(_related(row))
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
-    def kept_apart(self, snapshot: Snapshot, new_id: str, old_id: str, actor: str) -> str | None:
-        """Return the code of the reason why a memory may not replace another; None if it may."""
-        trust = trust_rows.with_assigned(snapshot, self.trust)
-        if not trust_rows.may_replace(snapshot, trust, new_id, old_id):
-            return LESS_TRUSTED
+    def kept_apart(self, transaction: JournalledTransaction, new_id: str, old_id: str) -> bool:
+        """Return True if a memory may not replace another, because nobody decided that it does."""
         writer = None if self.view is None else self.view.viewer
         confined = writer is not None and writer.confined and not writer.sees_use
-        if not (confined or self.compares):
-            return None
+        old_folders = new_folders = frozenset[str | None]()
+        if self.compares or self.folder is not None:
+            old_folders = supports.folders(transaction, old_id)
+            new_folders = supports.folders(transaction, new_id)
+            if self.folder is not None:
+                new_folders |= {self.folder}
+        old_authors = new_authors = frozenset[str]()
+        if self.compares or confined:
+            old_authors, new_authors = self._authors(transaction, new_id, old_id)
+        return not may_supersede(
+            StatementSource(new_folders, new_authors), StatementSource(old_folders, old_authors)
+        )
+
+    def _authors(
+        self, snapshot: JournalledTransaction, new_id: str, old_id: str
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the actors who stated the older memory, and those who stated the newer one."""
+        actor = snapshot.actor
         if not self.compares:
-            same_author = journal.author_of(snapshot, old_id) == actor
-        else:
-            # A memory that is being stored has no journal entry yet: the actor is its author.
-            author = journal.author_of(snapshot, new_id) or actor
-            authors = frozenset({author})
-            if self.drawn or author == CONSOLIDATION:
-                authors = journal.authors_of_turns(snapshot, new_id) or authors
-            old_authors = journal.authors_of_turns(snapshot, old_id)
-            same_author = (old_authors or {journal.author_of(snapshot, old_id) or actor}) <= authors
-        if same_author:
-            return None
-        tier = trust_rows.tiers(snapshot, trust, [new_id])[new_id]
-        return None if tier is TrustTier.HIGH else OTHER_AUTHOR
-
-    def may_replace(self, snapshot: Snapshot, new_id: str, old_id: str) -> bool:
-        """Return True if a memory is trusted enough to replace another."""
-        trust = trust_rows.with_assigned(snapshot, self.trust)
-        return trust_rows.may_replace(snapshot, trust, new_id, old_id)
-
-    def replaceable(
-        self, snapshot: Snapshot, memory: MemoryInput, memory_ids: Sequence[str]
-    ) -> set[str]:
-        """Return those of the memories that a new memory, not yet stored, may replace."""
-        trust = trust_rows.with_assigned(snapshot, self.trust)
-        return trust_rows.replaceable(snapshot, trust, captured(memory), memory_ids)
-
-    def most_trusted(self, snapshot: Snapshot, memory_ids: Sequence[str]) -> set[str]:
-        """Return those of the memories whose sources have the highest trust among them."""
-        trust = trust_rows.with_assigned(snapshot, self.trust)
-        if trust.uniform:
-            return set(memory_ids)
-        tiers = trust_rows.protections(snapshot, trust, memory_ids)
-        best = max((tier.level for tier in tiers.values()), default=0)
-        return {memory_id for memory_id, tier in tiers.items() if tier.level == best}
+            return frozenset({journal.author_of(snapshot, old_id) or ""}), frozenset({actor})
+        # A memory that is being stored has no journal entry yet: the actor is its author.
+        author = journal.author_of(snapshot, new_id) or actor
+        authors = frozenset({author})
+        if self.drawn or author == CONSOLIDATION:
+            authors = journal.authors_of_turns(snapshot, new_id) or authors
+        old_authors = journal.authors_of_turns(snapshot, old_id)
+        return old_authors or frozenset({journal.author_of(snapshot, old_id) or actor}), authors
 
     def _open_case(
-        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch, code: str
+        self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
         """Store an open contradiction in place of an Updates edge that is not allowed.
-
-        Args:
-            code: the code of the reason.
 
         Raises:
             IllegalTransition: one of the two memories is retracted.
         """
         ends = [written.resolve(end) for end in (link.from_id, link.to_id)]
         plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
-        reason = KEPT_APART[code]
+        reason = _OTHER_SOURCE_REASON
         full_reason = f"{reason}: {link.reason}" if link.reason else reason
         changes = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
         contradiction = link.model_copy(
             update={**changes, "reason": full_reason[:MAX_REASON_CHARS]}
         )
         outcome = self.join(transaction, contradiction, written)
-        return outcome.model_copy(update={"code": code, "message": reason})
+        return outcome.model_copy(update={"code": OTHER_SOURCE, "message": reason})
 
     def _try_join(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch

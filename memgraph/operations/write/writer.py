@@ -24,7 +24,7 @@ from memgraph.model.enums import (
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write import changes, comparisons
 from memgraph.operations.write import checks as conversing
-from memgraph.operations.write.checks import Quotas, StoredTurn
+from memgraph.operations.write.checks import StoredTurn
 from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model
 from memgraph.operations.write.entity_links import EntityLinker, NameFinder
@@ -33,7 +33,6 @@ from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.decay import rate_of
 from memgraph.rules.scope import ScopeFacts, Viewer, writable
 from memgraph.rules.similarity import content_hash
-from memgraph.rules.trust import TrustRules
 from memgraph.store import comparisons as comparison_rows
 from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index
 from memgraph.store.entities import EntityName
@@ -162,24 +161,18 @@ class Writer:
     ids: IdSource
     find_names: NameFinder
     inferred_decay_rate: float
-    trust: TrustRules
     linker: EntityLinker
     asks_model: bool = False
 
     @property
-    def joiner(self) -> EdgeWriter:
-        """A writer of edges between any memories."""
-        return EdgeWriter(self.ids, self.trust)
-
-    @property
     def comparer(self) -> EdgeWriter:
         """A writer of edges that a comparison found, between any memories."""
-        return EdgeWriter(self.ids, self.trust, compares=True)
+        return EdgeWriter(self.ids, compares=True)
 
     @property
     def consolidator(self) -> EdgeWriter:
         """A writer of edges of facts that were extracted from turns."""
-        return EdgeWriter(self.ids, self.trust, compares=True, drawn=True)
+        return EdgeWriter(self.ids, compares=True, drawn=True)
 
     def prepare(
         self, memory: MemoryInput, vector: NDArray[np.float32] | None = None
@@ -207,6 +200,7 @@ class Writer:
         live: bool = False,
         compare: ComparisonTime = ComparisonTime.LATER,
         keys: dict[str, str] | None = None,
+        folder: str | None = None,
     ) -> StoredBatch:
         """Store memories and edges. Items that cannot be stored are rejected one by one.
 
@@ -219,6 +213,7 @@ class Writer:
                 With ``NOW`` a repetition is not stored, and items are not compared with one
                 another. The outbox completes a comparison that reached its limit.
             keys: the ids stored earlier under a ``#key`` of the same file; new ones are added.
+            folder: the folder of the document that states the edges; None: no document does.
         """
         written = StoredBatch(ids_by_key={} if keys is None else keys)
         matches_by_index = (
@@ -233,7 +228,8 @@ class Writer:
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
         self._enqueue(transaction, pks, matches_by_index, written, compare)
-        EdgeWriter(self.ids, self.trust, view).join_all(transaction, links, written)
+        joiner = EdgeWriter(self.ids, view, folder=folder)
+        joiner.join_all(transaction, links, written)
         if compare is ComparisonTime.STORED and len(pks) <= SMALL_BATCH:
             self._compare_stored(transaction, pks, written, view=view)
         for place, (matches, _) in matches_by_index.items():
@@ -366,7 +362,6 @@ class Writer:
         pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         bounds = WriteBounds.of(transaction, view, known_sessions)
-        quotas = Quotas(transaction, self.trust)
         for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
             memory = item.given
             duplicate = None if identity is None else known_ids.get(identity)
@@ -376,8 +371,6 @@ class Writer:
             if error is None and duplicate is None:
                 matches = matches_by_index[place].found if place in matches_by_index else ()
                 repeated = comparisons.duplicate_among(memory, matches)
-            if error is None and duplicate is None and repeated is None:
-                error = quotas.refusal(memory)
             if error is not None:
                 written.memories.append(written.reject(error))
                 continue

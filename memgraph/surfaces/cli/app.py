@@ -43,7 +43,6 @@ LISTS: Final = {
 """The command that lists the possible values, by the field in the error's details."""
 NAMES: Final = {
     "source": "source list",
-    "source distrust": "source trusted",
     "retract": "source list",
     "entity": "entities list",
     "entities": "entities list",

@@ -354,7 +354,7 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
         "stale": ("cases", "List memories with retracted or superseded evidence."),
     },
     "Sources and evidence": {
-        "source": ("sources", "List sources, and assign trust to them."),
+        "source": ("sources", "List sources."),
         "trace": ("graph", "Show a memory's sources and its later changes."),
         "history": ("cases", "Show every status and value that a memory had."),
         "diff": ("cases", "Show what changed between two times."),

@@ -95,18 +95,8 @@ FORGETTING: Final = _example(
     "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
 )
 SOURCE: Final = _example("A conversation", {"kind": "conversation", "name": "chat-7"})
-SOURCE_TRUST: Final = _example(
-    "A folder that anybody can write to",
-    {"kind": "path", "name": "mail", "tier": "low", "max_memories": 500, "reason": "open to all"},
-)
-SOURCE_DISTRUST: Final = _example(
-    "Back to the default trust", {"kind": "path", "name": "mail", "reason": "it is closed now"}
-)
 SOURCE_TAKEN: Final = _example(
     "A preview of retracting a file", {"path": "mail/offer.md", "reason": "it was forged"}
-)
-SOURCE_BACK: Final = _example(
-    "A preview of restoring a file", {"path": "mail/offer.md", "reason": "it was genuine"}
 )
 RUN: Final = _example("A dry run of a consolidation", {"dry_run": True})
 FILE: Final = {
@@ -131,10 +121,7 @@ _BODIES: Final = {
     "get_context": BLOCK,
     "erase": ERASURE,
     "source_info": SOURCE,
-    "trust_source": SOURCE_TRUST,
-    "distrust_source": SOURCE_DISTRUST,
     "retract_source": SOURCE_TAKEN,
-    "restore_source": SOURCE_BACK,
     "get_entity_info": ENTITY,
     "merge_entities": MERGE,
     "split_entity": SPLIT,

@@ -177,7 +177,6 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.KeyReused: 422,
     errors.AnswerLost: 409,
     errors.AccessDenied: 403,
-    errors.QuotaReached: 409,
     errors.Unauthenticated: 401,
     errors.MemoryDisabled: 503,
     errors.StorageError: 503,

@@ -112,7 +112,6 @@ _STATUS: Final[Mapping[type[MemgraphError], int]] = {
     errors.OrchestratorMissing: 404,
     errors.Conflict: 409,
     errors.OrchestratorExists: 409,
-    errors.QuotaReached: 409,
     errors.AccessDenied: 403,
     errors.Unauthenticated: 401,
     errors.MemoryDisabled: 503,

@@ -96,7 +96,6 @@ WRITTEN = {
     "entities.protect": "reason",
     "entities.decide": "reason",
     "sources.retract": "reason",
-    "sources.restore": "reason",
     "recall": "query",
     "agents.recall_shown": "query",
     "context": "prompt",
@@ -105,8 +104,6 @@ WRITTEN = {
 """What writes free text about a memory or an entity; the test below writes a canary into each."""
 OTHER = {
     "maintenance.accept_journal": "reason",  # about the database
-    "sources.trust": "reason",  # about a source
-    "sources.distrust": "reason",
     "erasure.erase": "reason",  # refused where it repeats what is erased
     "erasure.erase_target": "reason",
     "contradictions.list": "text",  # read alone
@@ -235,7 +232,6 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.memories.forget([two], reason=say("forgetting"))
     orc.restore(two, reason=say("remembering"))
     orc.sources.retract(conversation_id="talk", reason=say("a source"), dry_run=False)
-    orc.sources.restore(conversation_id="talk", reason=say("a source again"), dry_run=False)
     proposed = orc.agents.propose_fact(
         say("a proposal"), confidence=0.8, entity_names=[say("a name")]
     )

@@ -118,11 +118,12 @@ def test_it_is_exported_when_it_is_erased(world: World, tmp_path: Path) -> None:
         world.orc.restore(world.secret, reason="was right")
 
 
-def test_a_source_does_not_bring_it_back_meanwhile(orc: Orchestrator) -> None:
+def test_nobody_restores_it_meanwhile(orc: Orchestrator) -> None:
     dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- The oven was cleaned in May.\n")
     mine = next(each for each in orc.memories.list() if "zwieback" in each.content)
     orc.sources.retract(path="notes.md", reason="forged", dry_run=False)
     with patch.object(erase, "_blank", stop), pytest.raises(Stopped):
         orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
-    assert orc.sources.restore(path="notes.md", reason="genuine", dry_run=False).restored >= 1
+    with pytest.raises(Conflict):
+        orc.restore(mine.memory_id, reason="genuine")
     assert [each for each in orc.memories.list() if "zwieback" in each.content] == []

@@ -19,7 +19,7 @@ from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life.consolidation import consolidate_pending
 from memgraph.store import sessions as queries
-from memgraph.store import tables, trust
+from memgraph.store import supports, tables
 
 TEA = "Ann drinks green tea in the morning."
 BERLIN = "Ann lives in Berlin."
@@ -127,7 +127,7 @@ def test_a_protected_fact_gains_its_source_and_nothing_else(orc: Orchestrator) -
     assert facts(orc)[TEA].memory_id == confirmed
     assert orc.get(confirmed).confidence == 1.0
     with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
-        assert len(trust.origins(connection, confirmed)[1]) == 1
+        assert len(supports.origins(connection, confirmed)[1]) == 1
 
 
 def test_nearly_the_same_words_of_another_name_are_another_fact(orc: Orchestrator) -> None:
@@ -264,30 +264,21 @@ def test_a_proposed_resolution_is_applied_where_the_rules_see_it_too(orc: Orches
     assert orc.verify().ok
 
 
-def test_a_resolution_for_a_less_trusted_conversation_stays_open(orc: Orchestrator) -> None:
-    orc.sources.trust("conversation", "s-2", "low", reason="anybody talks there")
+def test_a_resolution_for_a_conversation_of_others_stays_open(
+    orc: Orchestrator, service: MemoryService
+) -> None:
     say(orc, "s-1", BUILD)
     run(orc, "s-1")
     old = facts(orc)[BUILD].memory_id
     orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
     say(orc, "s-2", SLOWER)
     report = run(orc, "s-2", extractor=resolving("#0", old))
-    assert [each.code for each in report.rejected] == ["source.less_trusted"]
+    assert [each.code for each in report.rejected] == ["source.other"]
     assert report.resolved == ()
     assert orc.get(old).status == "active"
     [case] = orc.contradictions.list().items
     assert {case.first.memory_id, case.second.memory_id} == {old, facts(orc)[SLOWER].memory_id}
     assert {each.edge_type for each in report.edges} == {EdgeType.CONTRADICTS}
-    assert orc.verify().ok
-
-
-def test_a_conversation_that_is_full_gives_no_facts_and_is_done(orc: Orchestrator) -> None:
-    say(orc, "s-1", BUILD, TEA)
-    orc.sources.trust("conversation", "s-1", "low", max_memories=3, reason="enough of it")
-    report = run(orc, "s-1")
-    assert [each.code for each in report.rejected] == ["source.quota_reached"]
-    assert len(facts(orc)) == 1
-    assert orc.sessions.list(pending=True) == []
     assert orc.verify().ok
 
 

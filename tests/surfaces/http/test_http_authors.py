@@ -1,4 +1,4 @@
-"""Whose word replaces a memory: its author's, a trusted source's or an operator's."""
+"""Whose word replaces a memory: its author's or an operator's."""
 
 from __future__ import annotations
 
@@ -63,18 +63,6 @@ def test_the_authors_and_an_operators_word_replaces(served: Served) -> None:
         assert [status_of(author, each) for each in (one, two)] == ["superseded"] * 2
 
 
-def test_the_word_of_a_source_of_high_trust_replaces(served: Served) -> None:
-    served.orchestrator().sources.trust("conversation", "desk", tier="high", reason="the help desk")
-    with (
-        served.client(served.key(**LIMITED)) as author,
-        served.client(served.key(**LIMITED)) as desk,
-    ):
-        old = stored(author, "The office is on the third floor")
-        new = stored(desk, "Everybody sits in the annex", source={"conversation_id": "desk"})
-        updates(desk, new, old)
-        assert status_of(author, old) == "superseded"
-
-
 def outcome_of(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
     answer = client.post(f"{ONES}/memories", json={"content": content, **fields})
     assert answer.status_code == 201, answer.text
@@ -97,16 +85,6 @@ def test_what_another_key_says_later_contradicts_and_replaces_nothing(served: Se
         own = outcome_of(author, "The cable car to Monte Alba leaves at 11:00 now.")
         assert own["updates"] == [old]
         assert own["contradicts"] == [later["memory_id"]]
-        assert status_of(author, old) == "superseded"
-
-
-def test_what_a_source_of_high_trust_says_later_replaces(served: Served) -> None:
-    served.orchestrator().sources.trust("conversation", "desk", tier="high", reason="the help desk")
-    with served.client(served.key(**LIMITED)) as author, served.client(served.key()) as desk:
-        old = outcome_of(author, "The office is on the third floor.")["memory_id"]
-        told = {"source": {"conversation_id": "desk"}}
-        later = outcome_of(desk, "The office is on the fourth floor.", **told)
-        assert later["updates"] == [old]
         assert status_of(author, old) == "superseded"
 
 

@@ -59,16 +59,7 @@ PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "source_info": lambda orc, known: orc.save_episode(
         "When do you close?", session_id="chat-7", source_role="user"
     ),
-    "trust_source": lambda orc, known: offered(orc),
-    "distrust_source": lambda orc, known: (
-        offered(orc),
-        orc.sources.trust("path", "mail", "low", reason="asked"),
-    ),
     "retract_source": lambda orc, known: offered(orc),
-    "restore_source": lambda orc, known: (
-        offered(orc),
-        orc.sources.retract(path="mail/offer.md", reason="asked", dry_run=False),
-    ),
     "erase": lambda orc, known: orc.save_episode(
         "When do you open?", session_id="session-7", source_role="user"
     ),

@@ -21,7 +21,7 @@ def test_a_ground_that_lost_and_is_back_is_told_with_its_decision(
     clock.advance(days=2)
     orc.sources.retract(conversation_id="forum", reason="forged", dry_run=False)
     clock.advance(days=2)
-    orc.sources.restore(conversation_id="forum", reason="genuine", dry_run=False)
+    orc.restore(lost, reason="genuine")
     with Browser(served, served.key()) as browser:
         text = " ".join(harmless(browser.page(f"{HOME}stale")).text.split())
         graph = " ".join(harmless(browser.page(f"{HOME}graph")).text.split())

@@ -51,7 +51,6 @@ REASONS: Final = {
     "other_ended": "the other side was replaced or retracted",
     "other_stale": "the other side depends on retracted or superseded evidence",
     "more_sources": "more independent sources say it",
-    "higher_trust": "its sources are trusted more",
     "higher_confidence": "its confidence is higher",
     "newer": "it is newer",
 }
@@ -180,8 +179,7 @@ def _case_tree(case: Case) -> Branch:
 
 def _add_side(root: Branch, side: CaseSide) -> None:
     branch = root.add(memory_line(side.memory))
-    today = " (as of today)" if side.trust_is_todays else ""
-    branch.add(f"from {citation(side.source)}, {side.trust.value} trust{today}", style="dim")
+    branch.add(f"from {citation(side.source)}", style="dim")
     for support in side.supports:
         branch.add(
             f"also stated in {citation(support.source)}, {moment(support.added_at)}", style="dim"

@@ -223,8 +223,8 @@ def correct(
     """Replace a memory's text.
 
     The text of a memory never changes: this stores a new memory that Updates the old one, which
-    becomes superseded. If the old one comes from a more trusted source, both stay active, as a
-    contradiction to decide. Other fields default to those of the old memory.
+    becomes superseded. A confined key cannot replace what another actor stored: both stay active,
+    as a contradiction to decide. Other fields default to those of the old memory.
     """
     fields = _without_none(type=memory_type, importance=importance, confidence=confidence, tags=tag)
     call = invocation(context)
@@ -264,7 +264,7 @@ def retract(
         str | None, typer.Argument(metavar="[ID]", help="A memory's id.", show_default=False)
     ] = None,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Restore instead of retracting.")
+        bool, typer.Option("--restore", help="Restore this memory instead of retracting it.")
     ] = False,
     source: Annotated[
         str | None,
@@ -282,23 +282,23 @@ def retract(
 
     With --source, retract all memories from a source and those derived only from them. Memories
     with another source or other evidence stay, and memories that only the retracted ones had
-    replaced become active again. With --source and --restore, restore what was retracted with that
-    source. With --sender, do the same for each conversation of a sender.
+    replaced become active again. With --sender, do the same for each conversation of a sender.
     """
     if sum(item is not None for item in (memory_id, source, sender)) != 1:
         raise typer.BadParameter("name exactly one: the ID of a memory, --source or --sender")
     if yes and memory_id is not None:
         raise typer.BadParameter("--yes requires --source or --sender")
+    if restore and memory_id is None:
+        raise typer.BadParameter("--restore requires the ID of a memory")
     with invocation(context).orchestrator(orchestrator) as handle:
         if sender is not None:
             from memgraph.surfaces.cli.commands.sources import of_sender
 
-            return of_sender(handle, sender, reason=reason, really=yes, restore=restore)
+            return of_sender(handle, sender, reason=reason, really=yes)
         if source is not None:
-            from memgraph.surfaces.cli.commands.sources import restored, retracted
+            from memgraph.surfaces.cli.commands.sources import retracted
 
-            change = restored if restore else retracted
-            return change(handle, source, reason=reason, really=yes)
+            return retracted(handle, source, reason=reason, really=yes)
         result = memory_id or ""
         if restore:
             handle.restore(result, reason=reason)
@@ -357,7 +357,7 @@ def _case(handle: Any, memory_id: str, other_id: str) -> str | None:
 
 def _contradiction_message(orchestrator: str, edge_id: str) -> str:
     return (
-        "it replaces nothing, because a more trusted source or another author contradicts it:"
+        "it replaces nothing, because another author contradicts it:"
         f" {edge_id} is open, see memgraph case show {orchestrator} {edge_id}"
     )
 

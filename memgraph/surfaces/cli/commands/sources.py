@@ -1,4 +1,4 @@
-"""Commands for sources: source list, show, trusted, trust, distrust; retract --source."""
+"""Commands for sources: source list, source show, retract --source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import SourceName, TrustTier
+from memgraph.model.enums import SourceName
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_group, value
 from memgraph.surfaces.cli.formats import as_json, moment, short
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
@@ -16,13 +16,7 @@ from memgraph.surfaces.cli.screen import Screen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memgraph.model.sources import (
-        DisputedPair,
-        SourceInfo,
-        SourceRestoration,
-        SourceRetraction,
-        TrustedSource,
-    )
+    from memgraph.model.sources import DisputedPair, SourceInfo, SourceRetraction
 
 FIELDS: Final = {
     SourceName.PATH: "path",
@@ -42,7 +36,6 @@ SourceArgument = Annotated[
         show_default=False,
     ),
 ]
-Why = Annotated[str, typer.Option(metavar="TEXT", help="Why, for the history.", show_default=False)]
 
 
 def named(text: str) -> tuple[SourceName, str]:
@@ -68,7 +61,7 @@ def list_sources(
     limit: Annotated[int, typer.Option(help="1 to 500.")] = 50,
     after: Annotated[str | None, value("CURSOR", "next_after of the previous page.")] = None,
 ) -> CommandResult:
-    """List sources with their numbers of memories and their trust."""
+    """List sources with their numbers of memories."""
     with invocation(context).orchestrator(orchestrator) as handle:
         page = handle.sources.list(kind=kind, limit=limit, after=after)
 
@@ -86,77 +79,10 @@ def list_sources(
 def show_source(
     context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument
 ) -> CommandResult:
-    """Show the number of memories of one source, and its trust."""
+    """Show the number of memories of one source."""
     with invocation(context).orchestrator(orchestrator) as handle:
         result = handle.sources.get(*named(source))
     return CommandResult(as_json(result), lambda screen: screen.table(_COLUMNS, [_row(result)]))
-
-
-def list_trusted(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """List the trust assigned with `memgraph source trust`."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        assignments = handle.sources.trusted()
-
-    def show(screen: Screen) -> None:
-        if assignments:
-            screen.table(_TRUST_COLUMNS, [_trust_row(item) for item in assignments])
-        else:
-            screen.line("no source was assigned a trust: the settings memory.trust apply")
-
-    return CommandResult({"items": [as_json(item) for item in assignments]}, show)
-
-
-def trust(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    source: SourceArgument,
-    tier: Annotated[TrustTier, choice(TrustTier, text="The tier to assign.")],
-    reason: Why,
-    max_memories: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="The most memories it may have; 0: no more.", show_default=False
-        ),
-    ] = None,
-) -> CommandResult:
-    """Assign a trust tier to a source.
-
-    A source of a lower tier cannot replace what a source of a higher tier stated: the conflict
-    becomes a contradiction, which a person decides. The tier applies from now on.
-    """
-    with invocation(context).orchestrator(orchestrator) as handle:
-        kind, name = named(source)
-        assignment = handle.sources.trust(
-            kind, name, tier, max_memories=max_memories, reason=reason
-        )
-        existing = _is_known(handle, kind, name)
-
-    def show(screen: Screen) -> None:
-        screen.table(_TRUST_COLUMNS, [_trust_row(assignment)])
-        if not existing:
-            screen.line("you see no memory from it yet: the trust applies to future ones")
-
-    return CommandResult({**as_json(assignment), "known": existing}, show)
-
-
-def _is_known(handle: Any, kind: SourceName, name: str) -> bool:
-    """Return True if the source has visible memories."""
-    try:
-        handle.sources.get(kind, name)
-    except NotFound:
-        return False
-    return True
-
-
-def distrust(
-    context: typer.Context, orchestrator: OrchestratorName, source: SourceArgument, reason: Why
-) -> CommandResult:
-    """Remove the trust assigned to a source: the settings apply again."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        kind, name = named(source)
-        handle.sources.distrust(kind, name, reason=reason)
-    message = f"no trust is assigned to {kind.value} {name} any more"
-    return CommandResult({"kind": kind.value, "name": name}, lambda screen: screen.line(message))
 
 
 def retracted(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
@@ -167,10 +93,8 @@ def retracted(handle: Any, source: str, *, reason: str, really: bool) -> Command
     return CommandResult(as_json(result), lambda screen: _show_retraction(screen, result))
 
 
-def of_sender(
-    handle: Any, sender: str, *, reason: str, really: bool, restore: bool
-) -> CommandResult:
-    """Retract or restore all conversations of a sender, or preview this if not ``really``.
+def of_sender(handle: Any, sender: str, *, reason: str, really: bool) -> CommandResult:
+    """Retract all conversations of a sender, or preview this if not ``really``.
 
     Each conversation is one transaction.
 
@@ -188,59 +112,22 @@ def of_sender(
             break
     if not conversations:
         raise NotFound(f"no conversation of {sender[:80]}", name=sender[:80])
-    change = handle.sources.restore if restore else handle.sources.retract
     results = [
-        change(conversation_id=conversation, reason=reason, dry_run=not really)
+        handle.sources.retract(conversation_id=conversation, reason=reason, dry_run=not really)
         for conversation in conversations
     ]
     data = {"sender": sender, "dry_run": not really, "sources": [as_json(item) for item in results]}
 
     def show(screen: Screen) -> None:
-        verb = "restored" if restore else "retracted"
-        verb = verb if really else f"would be {verb}"
+        verb = "retracted" if really else "would be retracted"
         screen.line(f"{sender}: {len(results)} conversations")
-        numbers = (item.restored if restore else item.retracted for item in results)
-        kept_counts = ("" if restore else str(item.kept) for item in results)
-        rows = zip(conversations, map(str, numbers), kept_counts, strict=True)
+        numbers = ((str(item.retracted), str(item.kept)) for item in results)
+        rows = ((name, *counts) for name, counts in zip(conversations, numbers, strict=True))
         screen.table(("conversation", verb, "stay"), list(rows))
         if not really:
             screen.line("nothing was changed: use --yes to do it")
 
     return CommandResult(data, show)
-
-
-def restored(handle: Any, source: str, *, reason: str, really: bool) -> CommandResult:
-    """Restore the memories retracted with a source, or preview this if not ``really``."""
-    kind, name = named(source)
-    chosen = {FIELDS[kind]: name}
-    result: SourceRestoration = handle.sources.restore(reason=reason, dry_run=not really, **chosen)
-    return CommandResult(as_json(result), lambda screen: _show_restoration(screen, result))
-
-
-def _show_restoration(screen: Screen, restoration: SourceRestoration) -> None:
-    verb = "would be" if restoration.dry_run else "are"
-    screen.line(f"{verb} restored: {restoration.restored}")
-    if restoration.restored_items:
-        rows = [
-            (restored_item.memory_id, restored_item.status.value, short(restored_item.summary))
-            for restored_item in restoration.restored_items
-        ]
-        screen.table(("memory", "status", ""), rows[:SHOWN])
-    for number, what, items in (
-        (restoration.replaced, "again replaced by these", restoration.replaced_items),
-        (restoration.counted, "again supported by the source", restoration.counted_items),
-    ):
-        if items:
-            screen.heading(f"{verb} {what}: {number}")
-            lines = [(item.memory_id, short(item.summary)) for item in items]
-            screen.table(("memory", ""), lines[:SHOWN])
-    if restoration.left_open_items:
-        screen.heading(
-            f"these contradictions stay open, decide them again: {restoration.left_open}"
-        )
-        _show_disputed(screen, restoration.left_open_items)
-    if restoration.dry_run:
-        screen.line("nothing was changed: use --yes to do it")
 
 
 def _show_disputed(screen: Screen, items: Sequence[DisputedPair]) -> None:
@@ -298,34 +185,20 @@ def _show_retraction(screen: Screen, retraction: SourceRetraction) -> None:
 
 
 def _row(info: SourceInfo) -> tuple[str, ...]:
-    limit = "" if info.limit is None else str(info.limit)
-    tier = info.tier.value if info.told else f"({info.tier.value})"
-    if info.inherited:
-        tier, limit = f"{tier} (inherited)", f"{limit} (inherited)" if limit else ""
     counts = (str(info.memories), str(info.active), str(info.retracted))
-    return (info.kind.value, info.name, *counts, tier, limit, moment(info.last_at))
+    return (info.kind.value, info.name, *counts, moment(info.last_at))
 
 
-def _trust_row(source: TrustedSource) -> tuple[str, ...]:
-    limit = "" if source.max_memories is None else str(source.max_memories)
-    provenance = (moment(source.set_at), source.actor, source.reason)
-    return (source.kind.value, source.name, source.tier.value, limit, *provenance)
-
-
-_COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "tier", "limit", "last")
-_TRUST_COLUMNS: Final = ("kind", "name", "tier", "limit", "since", "who", "why")
+_COLUMNS: Final = ("kind", "name", "memories", "active", "retracted", "last")
 
 
 COMMANDS: dict[str, Any] = {
     "source": make_group(
         "source",
-        "List the sources of memories, and assign trust to them.",
+        "List the sources of memories.",
         {
             "list": list_sources,
             "show": show_source,
-            "trust": trust,
-            "distrust": distrust,
-            "trusted": list_trusted,
         },
     ),
 }
