@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from erasing_worlds import LINE, dropped
+from erasing_worlds import LINE
 
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock
@@ -116,14 +116,3 @@ def test_it_is_exported_when_it_is_erased(world: World, tmp_path: Path) -> None:
     assert world.orc.get(world.secret).content == ""
     with pytest.raises(Conflict, match="erased"):
         world.orc.restore(world.secret, reason="was right")
-
-
-def test_nobody_restores_it_meanwhile(orc: Orchestrator) -> None:
-    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n- The oven was cleaned in May.\n")
-    mine = next(each for each in orc.memories.list() if "zwieback" in each.content)
-    orc.sources.retract(path="notes.md", reason="forged", dry_run=False)
-    with patch.object(erase, "_blank", stop), pytest.raises(Stopped):
-        orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
-    with pytest.raises(Conflict):
-        orc.restore(mine.memory_id, reason="genuine")
-    assert [each for each in orc.memories.list() if "zwieback" in each.content] == []

@@ -271,7 +271,7 @@ def test_a_resolution_for_a_conversation_of_others_stays_open(
     run(orc, "s-1")
     old = facts(orc)[BUILD].memory_id
     orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
-    say(orc, "s-2", SLOWER)
+    say(service.orchestrator("orc-1", actor="key:2"), "s-2", SLOWER)
     report = run(orc, "s-2", extractor=resolving("#0", old))
     assert [each.code for each in report.rejected] == ["source.other"]
     assert report.resolved == ()
