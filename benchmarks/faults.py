@@ -400,8 +400,6 @@ def asked_by_document(folder: Path, seconds: float) -> Row:
         memory_id = service.orchestrator(NAME, create=True).remember("Mira lives in Oslo.")
     settings = {
         "MEMGRAPH_ROOT": str(root),
-        "MEMGRAPH_MEMORY__SERVER__REQUESTS_PER_SECOND": "1000000",
-        "MEMGRAPH_MEMORY__SERVER__REFUSALS_PER_MINUTE": "100000",
     }
     known = {"path.orchestrator": NAME, "path.memory_id": memory_id}
     config = folder / "schemathesis.toml"

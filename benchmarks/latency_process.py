@@ -110,7 +110,6 @@ def _server(environment: dict[str, str]) -> Iterator[tuple[int, float]]:
     settings = {
         "MEMGRAPH_MEMORY__SERVER__PORT": str(port),
         "MEMGRAPH_MEMORY__SERVER__ALLOW_WITHOUT_KEY": "true",
-        "MEMGRAPH_MEMORY__SERVER__REQUESTS_PER_SECOND": "1000000",
     }
     start = time.perf_counter()
     with subprocess.Popen(

@@ -60,7 +60,6 @@ class Server:
         settings = {
             "MEMGRAPH_ROOT": str(root),
             "MEMGRAPH_MEMORY__SERVER__PORT": str(self._port),
-            "MEMGRAPH_MEMORY__SERVER__REQUESTS_PER_SECOND": "1000000",
         }
         self._process = subprocess.Popen(
             [sys.executable, "-c", MAIN, "serve", *options],

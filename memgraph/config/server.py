@@ -20,13 +20,6 @@ class ConsoleSettings(SettingsGroup):
         le=1_440,
         description="Minutes of inactivity after which a session of the console ends.",
     )
-    sign_ins_per_minute: int = Field(
-        default=10,
-        ge=1,
-        le=10_000,
-        description="Sign-in attempts of one address per minute; further ones must wait. Counted"
-        " like `memory.server.requests_per_second`.",
-    )
 
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?")
@@ -125,13 +118,6 @@ class ServerSettings(SettingsGroup):
         ge=1,
         le=100_000,
         description="Maximum number of connections per address, except `trusted_proxies`.",
-    )
-    requests_per_second: int = Field(
-        default=500,
-        ge=1,
-        le=1_000_000,
-        description="Requests per second of one key, or of one address without a key; a burst may"
-        " have twice as many. Servers of one PostgreSQL database count them together.",
     )
     streams_per_key: int = Field(
         default=8,

@@ -183,8 +183,6 @@ async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
 BEGAN: Final = "memgraph.began"
 """The time at which the request arrived, in seconds of ``time.monotonic``."""
 REQUEST_ID: Final = "memgraph.request_id"
-AUTHENTICATED: Final = "memgraph.authenticated"
-"""True once the request's key was accepted."""
 ENTERED: Final = "memgraph.entered"
 """The principal, and the name of the orchestrator that it accesses."""
 CODE: Final = "memgraph.code"
@@ -204,14 +202,14 @@ class Pages:
     Attributes:
         place: the path of the pages; all paths below it belong to them.
         app: the app that serves them.
-        visitor: returns the unit that the session of a request counts for, or None. It is called
-            for every request in the event loop, so it must not read files.
+        knows: returns True if a request has a session. It is called in the event loop, so it must
+            not read files.
         refusal: returns the page for an error and a status, used if ``app`` is not called.
     """
 
     place: str
     app: ASGIApp
-    visitor: Callable[[Scope], str | None]
+    knows: Callable[[Scope], bool]
     refusal: Callable[[Scope, MemgraphError, int], ASGIApp]
 
     def has(self, scope: Scope) -> bool:

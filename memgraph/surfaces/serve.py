@@ -89,8 +89,6 @@ def serve(
         ):
             app = application(gate, settings.server)
             app.state.log = log
-            if gate.rates is not None:
-                gate.rates.log = log
             worker = _worker(service, log) if with_worker else None
             serving = RunningServer(_url(listener), os.getpid(), with_worker, _refusal_reason(gate))
 

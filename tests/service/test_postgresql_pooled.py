@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,6 @@ from sqlalchemy.exc import OperationalError
 
 from memgraph import MemoryService
 from memgraph.errors import StorageError
-from memgraph.service.access.rates import RateLimit, shared_rates
 from tests.postgres_servers import drop_schemas
 
 PORT = 6432
@@ -98,19 +96,6 @@ def test_processes_share_two_sessions(pooled: str, tmp_path: Path) -> None:
         # A session of an analyst would leave its settings to the next one.
         with pytest.raises(OperationalError), service.session("orc-1") as session:
             session.connection()
-
-
-def test_rates_are_counted_through_a_pool(pooled: str) -> None:
-    processes = [shared_rates(pooled) for _ in range(4)]
-    limit = RateLimit("requests", 0.01, 10_000)
-
-    def take(number: int) -> int:
-        grant = processes[number % 4].take(limit, "one", 3)
-        assert grant is not None
-        return grant.tokens
-
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(take, range(60))) == 100
 
 
 def test_a_pool_that_knows_no_prepared_statements_is_named(pooled: str, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
 from memgraph.service.access.keys import KeyStore, nobody
-from memgraph.service.access.rates import shared_rates
 from memgraph.service.denials import Denial, record_denial
 from memgraph.service.memory_service import MemoryService
 
@@ -39,9 +38,6 @@ FLOOR_S: Final = 0.25
 class Gate:
     """Authenticates requests and opens handles that see what the principal was granted.
 
-    Attributes:
-        rates: the rates shared by the servers of one database; None: this server counts alone.
-
     Args:
         keyless: accept requests without a key as ``KEYLESS``; for a loopback address only.
     """
@@ -50,7 +46,6 @@ class Gate:
         self.service = service
         self.keys = keys
         self.keyless = keyless
-        self.rates = shared_rates(keys.url) if keys.url else None
 
     def authenticate(self, secret: str | None) -> Principal:
         """Return the principal of a secret. Raises Unauthenticated, InvalidConfig (see

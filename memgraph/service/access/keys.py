@@ -42,7 +42,6 @@ class KeyStore:
 
     def __init__(self, root: Path, clock: Clock, *, url: str = "") -> None:
         self.path = root / KEYS_NAME
-        self.url = url
         self._place = _key_table(url) if url else key_file.KeyFile(self.path)
         self._clock = clock
         self._lock = threading.Lock()

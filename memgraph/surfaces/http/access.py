@@ -16,7 +16,7 @@ from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.model.values import validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
-from memgraph.surfaces.asgi import AUTHENTICATED, ENTERED, UNTIMED, WANTED, shown_key
+from memgraph.surfaces.asgi import ENTERED, UNTIMED, WANTED, shown_key
 from memgraph.surfaces.http.idempotency import take_turn
 from memgraph.surfaces.http.problems import FieldNames
 
@@ -29,9 +29,7 @@ def gate_of(request: Request) -> Gate:
 
 def principal_of(request: Request) -> Principal:
     """Return the authenticated principal of a request. Raises Unauthenticated."""
-    principal = gate_of(request).authenticate(shown_key(request.scope))
-    request.scope[AUTHENTICATED] = True
-    return principal
+    return gate_of(request).authenticate(shown_key(request.scope))
 
 
 def asking_of(request: Request) -> Principal:

@@ -98,7 +98,6 @@ def create_app(
         max_file_bytes=settings.ingest.max_file_size_mb * 1_000_000,
         authenticate=gate.authenticate,
         pages=pages,
-        shared=gate.rates,
     )
     app.add_middleware(
         HostCheck,
@@ -107,7 +106,7 @@ def create_app(
         pages=None if pages is None else pages.place,
     )
     if settings.server.trusted_proxies:
-        # Outermost, so that requests are counted by the address that the proxy reports.
+        # Outermost, so that sign-ins are counted by the address that the proxy reports.
         app.add_middleware(
             ProxyHeadersMiddleware, trusted_hosts=list(settings.server.trusted_proxies)
         )

@@ -1,37 +1,28 @@
-"""Limit the rate, the size, the duration and the number of requests."""
+"""Limit the size, the duration and the number of requests."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import math
-import time
-from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
-from anyio import CapacityLimiter, Lock, move_on_after
 from anyio.to_thread import current_default_thread_limiter, run_sync
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
-    DatabaseUnreachable,
     InvalidInput,
     MemgraphError,
-    RateLimited,
     RequestTimeout,
     RequestTooLarge,
     ServerBusy,
     Unauthenticated,
 )
-from memgraph.service.access.rates import RateLimit, SharedRates
 from memgraph.surfaces.asgi import (
-    AUTHENTICATED,
     UNTIMED,
     WANTED,
     ASGIApp,
@@ -45,78 +36,6 @@ from memgraph.surfaces.asgi import (
     shown_key,
 )
 from memgraph.surfaces.http.problems import status_of
-
-# The sources that requests are counted by.
-
-
-@dataclass(frozen=True, slots=True)
-class RequestSender:
-    """The sender of a request.
-
-    Attributes:
-        name: the source that is limited: the digest of a key, a console session, or an IP address.
-        secret: the key in the request, if any.
-        known: True if the key was accepted before, or the visitor is signed in.
-    """
-
-    name: str
-    secret: str | None
-    known: bool
-
-
-class RequestSources:
-    """Determines the source of a request: its key if it was accepted before, else its IP address.
-
-    Accepted keys are remembered by digest, so that a refused request costs no file access.
-
-    Args:
-        visitor: returns the source of a request without a key, from its console session; None: it
-            is counted by its IP address.
-    """
-
-    def __init__(self, visitor: Callable[[Scope], str | None] = lambda _scope: None) -> None:
-        self._known: OrderedDict[str, None] = OrderedDict()
-        self._visitor = visitor
-
-    def of(self, scope: Scope) -> RequestSender:
-        """Return the sender of a request, judged by its headers alone."""
-        secret = shown_key(scope)
-        if secret is not None:
-            digest = _digest(secret)
-            if digest in self._known:
-                return RequestSender(digest, secret, known=True)
-        elif (visitor := self._visitor(scope)) is not None:
-            return RequestSender(visitor, None, known=True)
-        client = scope.get("client")
-        return RequestSender("" if client is None else str(client[0]), secret, known=False)
-
-    def learning(self, scope: Scope, source: RequestSender, send: Send) -> Send:
-        """Return a send function that also records whether the key was valid."""
-        secret = source.secret
-        if secret is None:
-            return send
-
-        async def learnt(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._note(_digest(secret), scope, message["status"])
-            await send(message)
-
-        return learnt
-
-    def _note(self, digest: str, scope: Scope, status: int) -> None:
-        if scope.get(AUTHENTICATED):
-            self._known[digest] = None
-            self._known.move_to_end(digest)
-            if len(self._known) > MOST_KNOWN:
-                self._known.popitem(last=False)
-        elif status == HTTPStatus.UNAUTHORIZED:
-            # Only a 401 shows that the key is invalid: other errors may precede its check.
-            self._known.pop(digest, None)
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("latin-1")).hexdigest()
-
 
 ALIVE: Final = "/healthz"
 """The path that is exempt from all limits."""
@@ -138,8 +57,6 @@ class RequestLimits:
         authenticate: raises Unauthenticated or InvalidConfig for an invalid key; called in a
             thread.
         pages: the web console inside the application, whose visitors get errors as pages.
-        shared: counts requests together with other servers; None: this server counts alone.
-        monotonic: returns the time of a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -150,23 +67,14 @@ class RequestLimits:
         max_file_bytes: int,
         authenticate: Callable[[str | None], object],
         pages: Pages | None = None,
-        shared: SharedRates | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._settings = settings
         self._max_file_bytes = max_file_bytes
-        self._monotonic = monotonic
-        self._rates = TokenBuckets(settings.requests_per_second)
-        self._shared = None
-        if shared is not None:
-            self._shared = SharedBuckets(shared, settings.requests_per_second, monotonic)
         self._authenticate = authenticate
         self._pages = pages
-        self._sources = RequestSources(self._visitor)
         self._most = settings.threads + settings.max_waiting
-        # The number of bodies being read, by whether their sender is known.
-        self._reading: Counter[bool] = Counter()
+        self._reading = 0
         self._working = 0
         self._threads_set = False
 
@@ -177,16 +85,8 @@ class RequestLimits:
         if not self._threads_set:
             current_default_thread_limiter().total_tokens = self._settings.threads
             self._threads_set = True
-        source = self._sources.of(scope)
-        wait_s = self._rates.take(source.name, self._monotonic())
-        if wait_s <= 0 and self._shared is not None:
-            wait_s = await self._shared.take(source)
-        if wait_s > 0:
-            error = RateLimited("too many requests; wait", retry_after_s=wait_s)
-            await self._refuse(scope, send, error, 429)
-            return
         try:
-            body = await self._arrived(scope, receive, source)
+            body = await self._arrived(scope, receive)
         except MemgraphError as refused:
             await self._refuse(scope, send, refused, _status(refused))
             return
@@ -195,11 +95,9 @@ class RequestLimits:
         if self._working >= self._most:
             await self._refuse(scope, send, _busy(), 503)
             return
-        await self._answered(scope, body, self._sources.learning(scope, source, send))
+        await self._answered(scope, body, send)
 
-    async def _arrived(
-        self, scope: Scope, receive: Receive, source: RequestSender
-    ) -> Receive | None:
+    async def _arrived(self, scope: Scope, receive: Receive) -> Receive | None:
         """Return a receive function with the body; None if the client has disconnected."""
         if scope["method"] == "PUT":
             _require_size(scope, self._max_file_bytes)
@@ -210,8 +108,10 @@ class RequestLimits:
         _require_size(scope, limit)
         try:
             async with asyncio.timeout(self._settings.request_timeout_s):
-                is_known = await self._is_known(scope, source)
-                body = await self._read(receive, limit, known=is_known)
+                if _size(scope) <= STRANGERS_BYTES:
+                    body = await _read(receive, limit)
+                else:
+                    body = await self._read_large(scope, receive, limit)
         except TimeoutError:
             raise RequestTimeout("the request did not arrive in time") from None
         if body is None:
@@ -220,35 +120,18 @@ class RequestLimits:
             _require_plain_json(body)
         return _body_receiver(body, receive)
 
-    async def _is_known(self, scope: Scope, source: RequestSender) -> bool:
-        """Return True if the sender is known.
-
-        An unknown sender is authenticated first if its body is large, or if half of the places for
-        unknown senders are taken.
-        """
-        if source.known:
-            return True
-        small = _size(scope) <= STRANGERS_BYTES
-        if small and self._reading[False] < self._most // 2:
-            return False
-        try:
-            await run_sync(self._authenticate, source.secret)
-        except Unauthenticated:
-            if small and self._pages_of(scope) is not None:
-                # It may be the sign-in form, whose sender has no key yet.
-                raise _busy() from None
-            raise
-        scope[AUTHENTICATED] = True
-        return True
-
-    async def _read(self, receive: Receive, limit: int, *, known: bool) -> bytes | None:
-        if self._reading[known] >= self._most:
+    async def _read_large(self, scope: Scope, receive: Receive, limit: int) -> bytes | None:
+        """Read a body that takes memory: only an authenticated sender's, and only so many."""
+        pages = self._pages_of(scope)
+        if pages is None or not pages.knows(scope):
+            await run_sync(self._authenticate, shown_key(scope))
+        if self._reading >= self._most:
             raise _busy()
-        self._reading[known] += 1
+        self._reading += 1
         try:
             return await _read(receive, limit)
         finally:
-            self._reading[known] -= 1
+            self._reading -= 1
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = partial(self._refuse, scope, send)
@@ -266,10 +149,6 @@ class RequestLimits:
     def _pages_of(self, scope: Scope) -> Pages | None:
         """Return the console if a request is for one of its pages."""
         return self._pages if self._pages is not None and self._pages.has(scope) else None
-
-    def _visitor(self, scope: Scope) -> str | None:
-        pages = self._pages_of(scope)
-        return None if pages is None else pages.visitor(scope)
 
     async def _refuse(self, scope: Scope, send: Send, error: MemgraphError, status: int) -> None:
         pages = self._pages_of(scope)
@@ -436,140 +315,3 @@ async def _refuse(send: Send, error: MemgraphError, status: int) -> None:
     if isinstance(error, Unauthenticated):
         headers.append((b"www-authenticate", b"Bearer"))
     await refuse(send, error, status, headers)
-
-
-MOST_KNOWN: Final = 10_000
-BURST_S: Final = 2.0
-"""The size of a burst, in seconds at the full rate."""
-
-
-class TokenBuckets:
-    """A token bucket for each source, with a capacity of ``BURST_S`` times the rate.
-
-    Implements the generic cell rate algorithm (ITU-T I.371): for each source, only the time is
-    stored at which its bucket will be full again. Not thread-safe.
-
-    Args:
-        per_second: the rate of requests for each source.
-    """
-
-    def __init__(self, per_second: float) -> None:
-        self._interval_s = 1 / per_second
-        self._full_at: OrderedDict[str, float] = OrderedDict()
-
-    def take(self, source: str, now: float) -> float:
-        """Take a token for one request; return 0, or the seconds to wait if there is none."""
-        full_at = max(self._full_at.get(source, now), now) + self._interval_s
-        wait = full_at - now - BURST_S
-        if wait > 0:
-            return wait
-        self._full_at[source] = full_at
-        self._full_at.move_to_end(source)
-        if len(self._full_at) > MOST_KNOWN:
-            self._full_at.popitem(last=False)
-        return 0.0
-
-
-LOT_S: Final = 0.125
-"""The largest lot, in seconds at the full rate; also the pause between lookups of an empty bucket.
-"""
-PATIENCE_S: Final = 0.5
-"""The longest time that a request waits for a lot, in seconds."""
-LOOKUPS: Final = 4
-"""The maximum of concurrent lookups for known sources, and also for unknown ones."""
-
-
-class Lot:
-    """The tokens of one source that this process has taken from a shared bucket.
-
-    The next lot is twice as large if this one lasted less than ``LOT_S``, else half as large. So
-    frequent requests need few lookups, and rare requests to many servers take few tokens. Unused
-    tokens do not expire: otherwise a client below the rate would be refused.
-
-    Args:
-        largest: the maximum size of a lot, in tokens.
-    """
-
-    def __init__(self, largest: int) -> None:
-        self.lock = Lock()
-        self._largest = largest
-        self._size = 1
-        self._tokens = 0
-        self._filled_at = self._retry_at = -math.inf
-
-    def take(self, now: float) -> float | None:
-        """Take a token; return 0, the seconds to wait for one, or None if a lookup is due."""
-        if self._tokens:
-            self._tokens -= 1
-            return 0.0
-        return self._retry_at - now if now < self._retry_at else None
-
-    def next_size(self, now: float) -> int:
-        """Return the number of tokens to take from the bucket; 0 if no lookup is due."""
-        if self._tokens or now < self._retry_at:
-            return 0
-        is_quick = now - self._filled_at < LOT_S
-        self._size = min(2 * self._size, self._largest) if is_quick else max(self._size // 2, 1)
-        return self._size
-
-    def fill(self, tokens: int, wait_s: float, now: float) -> None:
-        """Add tokens from the bucket.
-
-        Args:
-            wait_s: the time until the bucket has another token, in seconds.
-            now: the time of the monotonic clock, in seconds.
-        """
-        self._tokens, self._filled_at = tokens, now
-        if tokens < self._size:
-            self._retry_at = now + max(wait_s, LOT_S)
-
-
-class SharedBuckets:
-    """Counts requests together with the other servers of a database. For use in one event loop.
-
-    Args:
-        per_second: the rate of requests for each source.
-        monotonic: returns the time of a monotonic clock, in seconds.
-    """
-
-    def __init__(
-        self, shared: SharedRates, per_second: float, monotonic: Callable[[], float]
-    ) -> None:
-        self._shared = shared
-        self._limit = RateLimit("requests", per_second, BURST_S)
-        self._monotonic = monotonic
-        self._lots: OrderedDict[str, Lot] = OrderedDict()
-        # Separate limits, so that requests from many unknown addresses do not delay known keys.
-        self._turns = {known: CapacityLimiter(LOOKUPS) for known in (True, False)}
-        self._threads = CapacityLimiter(math.inf)
-
-    async def take(self, source: RequestSender) -> float:
-        """Take a token for one request; return 0, or the seconds to wait if there is none.
-
-        Return 0 while the database is unreachable: this process's own bucket admitted the request.
-        """
-        lot = self._lots.get(source.name)
-        if lot is None:
-            lot = self._lots[source.name] = Lot(max(int(self._limit.per_second * LOT_S), 1))
-        self._lots.move_to_end(source.name)
-        if len(self._lots) > MOST_KNOWN:
-            self._lots.popitem(last=False)
-        while (wait_s := lot.take(self._monotonic())) is None:
-            if self._shared.is_away:
-                return 0.0
-            async with lot.lock, self._turns[source.known]:
-                await self._fill(lot, source.name)
-        return wait_s
-
-    async def _fill(self, lot: Lot, source: str) -> None:
-        # While this request waited, another may have filled the lot or lost the database.
-        tokens = 0 if self._shared.is_away else lot.next_size(self._monotonic())
-        if not tokens:
-            return
-        lookup = partial(self._shared.take, self._limit, source, tokens)
-        with move_on_after(PATIENCE_S) as patience:
-            grant = await run_sync(lookup, abandon_on_cancel=True, limiter=self._threads)
-            if grant is not None:
-                lot.fill(grant.tokens, grant.wait_s, self._monotonic())
-        if patience.cancelled_caught:
-            self._shared.fail(DatabaseUnreachable("the database did not answer in time"))

@@ -39,7 +39,7 @@ from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.surfaces.asgi import AUTHENTICATED, BEGAN, ENTERED, REQUEST_ID, shown_key
+from memgraph.surfaces.asgi import BEGAN, ENTERED, REQUEST_ID, shown_key
 from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
@@ -114,7 +114,6 @@ def _authenticated(gate: Gate, request: Request) -> KeyAccess:
         MemgraphError: an error of ``Gate.enter``.
     """
     principal = gate.authenticate(shown_key(request.scope))
-    request.scope[AUTHENTICATED] = True
     query = _parsed_query(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
     access = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope)

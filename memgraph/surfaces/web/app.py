@@ -24,7 +24,6 @@ from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.sanitizer import sanitized_error
 from memgraph.surfaces.asgi import (
-    AUTHENTICATED,
     CODE,
     ENTERED,
     UNTIMED,
@@ -204,7 +203,7 @@ class Console:
         self.settings = settings
         self.lengthy = lengthy
         self.sessions = ConsoleSessions(settings.idle_minutes * MS_PER_MINUTE)
-        self.sign_ins = SignIns(settings.sign_ins_per_minute, gate.rates)
+        self.sign_ins = SignIns()
         self.tokens = CsrfTokens()
         self.assets = Assets()
         self.seals: dict[str, Seal] = {}
@@ -261,7 +260,6 @@ class Console:
             principal = KEYLESS
         if session is None or principal is None:
             raise Unauthenticated("not signed in")
-        request.scope[AUTHENTICATED] = True
         fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
         chosen = () if form is None else form.getlist("chosen")
         marked = tuple(item for item in chosen if isinstance(item, str))
@@ -270,14 +268,10 @@ class Console:
             self.require_token(request, cookie, fields.pop(FIELD, None))
         return visit
 
-    def visitor(self, scope: Scope) -> str | None:
-        """Return the source that a request counts for in rate limits; None without a session.
-
-        All sessions of a key count together.
-        """
+    def knows(self, scope: Scope) -> bool:
+        """Return True if a request has a session."""
         cookie = cookie_of(Request(scope))
-        key_id = self.sessions.key_of(cookie, self.now_ms()) if cookie else None
-        return None if key_id is None else f"session of {key_id}"
+        return bool(cookie) and self.sessions.lasts(cookie, self.now_ms())
 
     def refusal(self, scope: Scope, error: MemgraphError, status: int) -> ASGIApp:
         """Return the page for a request that is refused before its body was read completely."""
@@ -319,7 +313,7 @@ def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pa
     )
     app.state.console = console
     # Outermost, so that the page for an internal error also has the headers.
-    return Pages(PLACE, SecurityHeaders(app), console.visitor, console.refusal)
+    return Pages(PLACE, SecurityHeaders(app), console.knows, console.refusal)
 
 
 def console_of(request: Request) -> Console:

@@ -21,7 +21,6 @@ from starlette.routing import Route
 
 from memgraph.errors import RateLimited, Unauthenticated
 from memgraph.model.access import Narrowing
-from memgraph.service.access.rates import RateLimit, SharedRates
 
 if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
@@ -32,6 +31,8 @@ MS_PER_MINUTE: Final = 60_000
 MOST_SESSIONS: Final = 1_000
 """The maximum number of sessions; a new one replaces the least recently used."""
 MOST_ADDRESSES: Final = 10_000
+SIGN_INS_PER_MINUTE: Final = 10
+"""The maximum number of sign-in attempts of an IP address, successful or not."""
 ID_BYTES: Final = 32
 
 
@@ -91,12 +92,11 @@ class ConsoleSessions:
             self._known.move_to_end(digest)
             return session
 
-    def key_of(self, session_id: str, now_ms: int) -> str | None:
-        """Return the key id of a session without marking it as used; None if there is no key."""
+    def lasts(self, session_id: str, now_ms: int) -> bool:
+        """Return True if there is such a session, without marking it as used."""
         with self._lock:
             session = self._known.get(_digest(session_id))
-        lasts = session is not None and now_ms - session.seen_at <= self._idle_ms
-        return session.key_id if session is not None and lasts else None
+        return session is not None and now_ms - session.seen_at <= self._idle_ms
 
     def end(self, session_id: str | None) -> None:
         """End a session if it exists."""
@@ -105,17 +105,9 @@ class ConsoleSessions:
 
 
 class SignIns:
-    """Limits the sign-in attempts of each IP address per minute. Thread-safe.
+    """Limits the sign-in attempts of each IP address per minute. Thread-safe."""
 
-    Args:
-        per_minute: the maximum number of attempts, successful or not.
-        shared: also counts the attempts on all servers; None: attempts are counted only in memory.
-    """
-
-    def __init__(self, per_minute: int, shared: SharedRates | None = None) -> None:
-        self._per_minute = per_minute
-        self._shared = shared
-        self._limit = RateLimit.of_minute("sign-ins", per_minute)
+    def __init__(self) -> None:
         self._tries: OrderedDict[str, list[int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -125,14 +117,13 @@ class SignIns:
             recent = [
                 item for item in self._tries.get(address, ()) if 0 <= now_ms - item < MS_PER_MINUTE
             ]
-            if len(recent) >= self._per_minute:
+            if len(recent) >= SIGN_INS_PER_MINUTE:
                 return (recent[0] + MS_PER_MINUTE - now_ms) / 1_000
             self._tries[address] = [*recent, now_ms]
             self._tries.move_to_end(address)
             if len(self._tries) > MOST_ADDRESSES:
                 self._tries.popitem(last=False)
-        grant = self._shared and self._shared.take(self._limit, address)
-        return grant.wait_s if grant and not grant.tokens else 0.0
+        return 0.0
 
 
 def _digest(session_id: str) -> str:

@@ -36,8 +36,6 @@ HELD = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-UNBOUNDED = {"memory": {"server": {"requests_per_second": 1_000_000}}}
-"""So that it is the routes that answer, not the limits in front of them."""
 LONGEST_TARGET = 60_000
 """Bytes; a longer request line the server below the application refuses in words of its own:
 ``test_http_limits``."""
@@ -91,7 +89,7 @@ document = schemathesis.openapi.from_dict(openapi())
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("openapi") / "root"
-    with serving(root, config=UNBOUNDED) as made:
+    with serving(root) as made:
         made.service.counters = Estimating()
         yield made
 

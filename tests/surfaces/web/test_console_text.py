@@ -48,7 +48,6 @@ def poisoned(
         "memory": {
             "receipts": {"query_text": True},
             "embedding": {"provider": "none"},
-            "server": {"console": {"sign_ins_per_minute": 1_000}},
         }
     }
     with console_served(root, config=config) as served:
