@@ -27,9 +27,7 @@ from memgraph.audit.journal import (
 )
 from memgraph.audit.redactions import Proofs, Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
-from memgraph.model.enums import MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source
-from memgraph.rules.decay import DEFAULT_RATE, rate_of
 from memgraph.rules.erasure import ERASED
 from memgraph.rules.similarity import content_hash
 from memgraph.store import embeddings, integrity, journal, text_index, whole_tables
@@ -172,16 +170,13 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     width = len(SEALED_FIELDS)
     number, last = 0, None
     moved = _last_values(snapshot)
-    rates_changed = integrity.rates_changed().scalar(snapshot)
     for row in integrity.memories().cursor(snapshot):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(FindingCode.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, seq, at, details, erased, source_type, captured_by, *values = row[
-            width:
-        ]
+        stored_hash, terms, seq, at, details, erased, *values = row[width:]
         if not isinstance(content, str):
             report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not text", memory_id)
             continue
@@ -198,10 +193,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             elif seq is not None and not _as_journalled(row[:width], stored_hash, at, remembered):
                 message = "the memory differs from the journal entry of its creation"
                 report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
-        changed = moved.get(memory_id, {})
-        if (seq or 0) < rates_changed and _may_not_decay(row, source_type, captured_by, values):
-            changed = {"decay_rate": 0.0} | changed
-        for name in _values_edited(values, remembered, changed):
+        for name in _values_edited(values, remembered, moved.get(memory_id, {})):
             message = f"the memory's {name} differs from its last journal entry"
             report.add(FindingCode.MEMORY_EDITED, message, memory_id, field=name)
         expected = None if content.isascii() else text_index.search_terms(content)
@@ -367,10 +359,7 @@ def _as_journalled(
     if details.get("content_hash") != stored_hash:
         return False
     row = dict(zip(SEALED_FIELDS, fields, strict=True))
-    # Entries from before seals were journalled have only the content's hash, the kind and the type.
-    if "seal" not in details:
-        return (details.get("kind"), details.get("type")) == (row["kind"], row["type"])
-    return (row["created_at"], memory_seal(row)) == (at, details["seal"])
+    return (row["created_at"], memory_seal(row)) == (at, details.get("seal"))
 
 
 def _last_values(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
@@ -384,29 +373,6 @@ def _last_values(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
         values = {"confidence": confidence_after(action, _object(details))}
         result[memory_id] = values | ({"decay_rate": 0.0} if confirmed else {})
     return result
-
-
-def _may_not_decay(
-    row: Sequence[Any], source_type: Any, captured_by: Any, values: Sequence[Any]
-) -> bool:
-    """Return True when a migration may have set the decay rate of a memory to its current 0.
-
-    Whether a fact from a conversation is a quotation depends on its turns, which are not read.
-    """
-    sealed = dict(zip(SEALED_FIELDS, row, strict=False))
-    stored = dict(zip(VALUES, values, strict=True))
-    try:
-        rate = rate_of(
-            kind=MemoryKind(sealed["kind"]),
-            memory_type=MemoryType(sealed["type"]),
-            importance=stored["importance"],
-            source=Source(source_type=source_type, captured_by=captured_by),
-            inferred_rate=DEFAULT_RATE,
-            quoted=source_type == SourceType.CHANNEL_TRANSCRIPT,
-        )
-    except ValueError:
-        return False
-    return rate == 0.0 and not stored["decay_rate"]
 
 
 def _values_edited(

@@ -84,7 +84,7 @@ class EntityRow(SQLModel, table=True):
     created_at: int = column(sa.Integer, nullable=False)
     # The id of the entity into which this one was merged; then no memory is linked to this one.
     merged_into: str | None = column(sa.Text)
-    # The provider of the type and its confidence, 0..1; None before schema 0007.
+    # The provider of the type and its confidence, 0..1; None: not recorded.
     type_provider: str | None = column(sa.Text)
     type_confidence: float | None = column(sa.Float)
 

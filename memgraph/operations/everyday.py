@@ -529,8 +529,6 @@ class Everyday(WritingHandle[F]):
         limits = opened.settings.memory.bulletin
         asked: dict[str, Any] = {
             "purpose": BULLETIN,
-            # Bulletins of earlier releases did not count as a use of their memories.
-            "used": True,
             "limits": limits.model_dump(include=set(LIMITS)),
         }
         if issued.warning is not None:

@@ -89,22 +89,17 @@ def redactions() -> sa.Select[Any]:
 def confidence_changes() -> sa.Select[Any]:
     """Select the last journal entry about each memory's confidence.
 
-    The columns are memory_id, action, details, seq, and the number of confirmations. Entries of
-    earlier releases that reopen a contradiction do not name the loser, which is the other side.
+    The columns are memory_id, action, details, seq, and the number of confirmations.
     """
-    log, a, e = tables.audit_log, tables.audit_log.alias("a"), tables.edges.alias("e")
+    log = tables.audit_log
     loser = _detail(log, "loser_id")
     of_itself = log.c.action.in_(["confirm", "strengthen", "weaken"])
     of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
-    nameless = sa.func.json_type(a.c.details, "$.loser_id").is_(None)
     changes = sa.union_all(
         sa.select(log.c.subject.label("memory_id"), log.c.action, log.c.details, log.c.seq).where(
             of_itself
         ),
         sa.select(loser, log.c.action, log.c.details, log.c.seq).where(of_loser),
-        sa.select(_other_end(e, a.c.subject), a.c.action, a.c.details, a.c.seq)
-        .select_from(a.join(e, e.c.edge_id == _detail_edge_id(a)))
-        .where(a.c.action == "reopen", sa.func.json_valid(a.c.details), nameless),
     ).subquery("told")
     confirmed = sa.func.count().filter(changes.c.action == "confirm")
     last_change = (
@@ -124,25 +119,17 @@ _MEMORY = (
 @prepared
 def memories() -> sa.Select[Any]:
     """Select memories in order with their first journal entry; the sealed fields come first."""
-    m, s, a = tables.memories.alias("m"), tables.sources.alias("s"), tables.audit_log.alias("a")
+    m, a = tables.memories.alias("m"), tables.audit_log.alias("a")
     entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
     return (
         sa.select(
             *(m.c[name] for name in _MEMORY),
             *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m)),
-            *(s.c.source_type, s.c.captured_by),
             *(m.c.importance, m.c.confidence, m.c.decay_rate),
         )
-        .select_from(m.outerjoin(s, s.c.source_id == m.c.source_id).outerjoin(a, entry))
+        .select_from(m.outerjoin(a, entry))
         .order_by(m.c.pk, a.c.seq)
     )
-
-
-@prepared
-def rates_changed() -> sa.Select[Any]:
-    """Select the number of the entry that recomputed earlier rates by ``rules.decay``, or 0."""
-    log = tables.audit_log
-    return sa.select(sa.func.coalesce(sa.func.max(log.c.seq), 0)).where(log.c.action == "rates")
 
 
 @prepared

@@ -335,13 +335,9 @@ def _shape(
 def _is_use(r: Table) -> tuple[Column, ...]:
     """Return the conditions that a receipt records a use before the view's time.
 
-    Requests with ``as_of`` are not uses, nor are bulletins from before these counted as uses.
+    Requests with ``as_of`` are not uses.
     """
-    return (
-        r.c.created_at < AS_OF,
-        member(r.c.request, "as_of").is_(None),
-        sa.or_(r.c.purpose.is_distinct_from("bulletin"), member(r.c.request, "used", sa.Boolean())),
-    )
+    return r.c.created_at < AS_OF, member(r.c.request, "as_of").is_(None)
 
 
 def _is_not_buried(m: Table) -> Column:

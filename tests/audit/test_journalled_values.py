@@ -131,52 +131,6 @@ def test_every_value_and_reason_of_a_life_is_checked(
     assert _codes(service) == {}
 
 
-def test_what_only_an_earlier_release_wrote_is_no_finding_until_it_is_told(
-    service: MemoryService,
-) -> None:
-    """An entry of then says nothing of numbers: from the next change on they are known."""
-    orc = service.orchestrator(NAME, create=True)
-    stored = orc.remember("The mill turns.", confidence=0.5, decay_rate=0.02)
-    with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
-        connection.execute(
-            "UPDATE audit_log SET details = json_remove(details,"
-            " '$.confidence', '$.decay_rate', '$.importance') WHERE action = 'remember'"
-        )
-    rewritten = {"journal.entry_changed": 1}
-    assert _codes(service) == rewritten
-    _change(service, "UPDATE memories SET confidence = 0.2, importance = 3")
-    assert _codes(service) == rewritten
-    orc.confirm(stored)
-    assert _codes(service) == rewritten
-    _change(service, "UPDATE memories SET confidence = 0.2")
-    assert _codes(service) == {**rewritten, "memory.edited": 1}
-
-
-def test_a_decision_of_an_earlier_release_leaves_the_losers_confidence_open(
-    service: MemoryService, clock: FixedClock
-) -> None:
-    orc = service.orchestrator(NAME, create=True)
-    item, _, edge = _contradiction(orc, "The inn", clock)
-    _, untouched, _ = _contradiction(orc, "The well", clock)
-    orc.contradictions.resolve(edge, winner=item, reason="seen")
-    orc.contradictions.reopen(edge, reason="not seen")
-    with service.opened(NAME) as opened, tampering(opened.paths.database) as connection:
-        connection.execute(
-            "UPDATE audit_log SET details = json_remove(details, '$.loser_confidence')"
-            " WHERE action IN ('resolve', 'reopen')"
-        )
-        connection.execute(
-            "UPDATE audit_log SET details = json_remove(details, '$.loser_id')"
-            " WHERE action = 'reopen'"
-        )
-    result = _codes(service)
-    assert set(result) == {"journal.entry_changed"}
-    _change(service, "UPDATE memories SET confidence = 0.1 WHERE content = 'The inn is shut.'")
-    assert _codes(service) == result
-    _change(service, "UPDATE memories SET confidence = 0.1 WHERE memory_id = ?", untouched)
-    assert _codes(service) == {**result, "memory.edited": 1}
-
-
 def test_a_clock_that_is_set_back_forges_no_reason(
     service: MemoryService, clock: FixedClock
 ) -> None:
