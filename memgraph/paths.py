@@ -197,9 +197,11 @@ class OrchestratorPaths:
         )
 
     def make_folders(self) -> None:
-        """Create every missing folder of the layout, accessible only to its owner."""
+        """Create the missing folders of the layout and its log, accessible only to their owner."""
         for folder in self.folders:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.path.lexists(self.log_file):
+            self.log_file.touch(mode=0o600)
 
 
 def global_config_file(root: Path) -> Path:

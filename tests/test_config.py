@@ -76,6 +76,15 @@ def test_defaults_without_any_file(tmp_path: Path) -> None:
     assert memory.storage.synchronous == "FULL"
 
 
+def test_the_root_may_be_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    origin_of_n = write_global(tmp_path, "[memory.retrieval]\ntop_n = 7\n")
+    monkeypatch.chdir(tmp_path.parent)
+    for root in (str(tmp_path), tmp_path.name):
+        settings = load_settings(root, environ={})
+        assert settings.memory.retrieval.top_n == 7
+        assert origin(settings, TOP_N) == origin_of_n
+
+
 def test_precedence_and_origins_layer_by_layer(tmp_path: Path) -> None:
     assert origin(load(tmp_path), TOP_N) == "default"
     global_file = write_global(tmp_path, "[memory.retrieval]\ntop_n = 1\nrrf_k = 7")

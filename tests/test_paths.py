@@ -106,6 +106,16 @@ def test_folders_can_be_made_in_their_order(tmp_path: Path) -> None:
     assert paths.log_file.parent.is_dir()
 
 
+def test_the_folders_are_made_with_an_empty_log(tmp_path: Path) -> None:
+    paths = OrchestratorPaths(tmp_path, "orc-1")
+    paths.make_folders()
+    assert paths.log_file.read_bytes() == b""
+    assert paths.log_file.stat().st_mode & 0o777 == 0o600
+    paths.log_file.write_text("a line\n")
+    paths.make_folders()
+    assert paths.log_file.read_text() == "a line\n"
+
+
 def test_orchestrators_are_found_by_their_memory_folder(tmp_path: Path) -> None:
     made(tmp_path, "b")
     made(tmp_path, "a")

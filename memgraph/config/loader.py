@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 
 from memgraph.config.schema import Settings
 from memgraph.errors import InvalidConfig, UnknownConfigKey, without_kind
-from memgraph.paths import OrchestratorPaths, global_config_file
+from memgraph.paths import OrchestratorPaths, global_config_file, runtime_root
 
 ENVIRONMENT_PREFIX = "MEMGRAPH_"
 SHORT_VARIABLES = {f"{ENVIRONMENT_PREFIX}STORAGE_URL": "MEMORY__STORAGE__URL"}
@@ -49,7 +49,7 @@ class _Setting:
 
 
 def load_settings(
-    root: Path,
+    root: str | os.PathLike[str],
     orchestrator: str | None = None,
     *,
     environ: Mapping[str, str] | None = None,
@@ -58,7 +58,7 @@ def load_settings(
     """Return the settings for a runtime root, or for one of its orchestrators.
 
     Args:
-        root: the folder with ``memgraph.toml``, which is optional.
+        root: the folder with ``memgraph.toml``, which is optional; ``~`` allowed.
         orchestrator: also read ``<root>/<orchestrator>/memory/config.toml``.
         environ: environment variables; None: those of the process.
         overrides: nested or dotted keys, e.g. ``{"memory.retrieval.top_n": 5}``.
@@ -67,6 +67,7 @@ def load_settings(
         UnknownConfigKey: a key does not exist; ``details`` has ``key`` and ``origin``.
         InvalidConfig: a value has the wrong type or range, or a file cannot be read.
     """
+    root = runtime_root(root)
     layers = [_read_toml(global_config_file(root))]
     own: dict[str, _Setting] = {}
     if orchestrator is not None:

@@ -149,6 +149,13 @@ class OpenOrchestrator:
             self.has_backlog = embeddings.has_pending(snapshot) or comparisons.has_waiting(snapshot)
             through = erased_through(snapshot)
         self.receipts.erased_through = self.answers.erased_through = through
+        if self.other_model is not None:
+            # Until then, recall uses only text.
+            self.log.warning(
+                "embedding.model_changed",
+                stored=self.other_model,
+                rebuild=f"memgraph embeddings rebuild {paths.name}",
+            )
 
     def _background(self) -> BackgroundWork:
         """Return the background work, in the order of its steps."""

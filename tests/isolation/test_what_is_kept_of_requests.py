@@ -79,7 +79,11 @@ def there_is_something_to_look_through(kept: dict[str, str]) -> None:
     names = {name.partition("/")[2] for name in kept}
     assert "logs/server.log" in names
     assert f"{ONE}/memory/logs/memory.log" in names
-    assert all(kept[name] for name in kept if name.endswith(("server.log", "memory.log")))
+    assert all(
+        kept[name]
+        for name in kept
+        if name.endswith(("server.log", f"{ONE}/memory/logs/memory.log"))
+    )
     assert "key:" in kept["copy/logs/server.log"] + kept[f"copy/{ONE}/memory/logs/memory.log"]
     assert words_in(["Kxaaaaa"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -114,6 +115,10 @@ def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
         assert orc.maintenance.embed_pending().error_code == "embedding.model_changed"
         assert states(orc) == {"pending": 1, "ready": 1, "failed": 0}
         assert service.health("o")["degraded"] == ["embedding.model_changed"]
+        [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
+    assert (line["event"], line["level"]) == ("embedding.model_changed", "warning")
+    assert line["stored"] == "fake-64@1"
+    assert line["rebuild"] == "memgraph embeddings rebuild o"
 
 
 def test_the_background_drains_by_itself(tmp_path: Path) -> None:
