@@ -414,7 +414,7 @@ def asked_by_document(folder: Path, seconds: float) -> Row:
                 *(sys.executable, "-c", SCHEMATHESIS, "--config-file", config, "run"),
                 *(f"{url}/openapi.json", "--max-time", str(max(1, int(seconds)))),
                 *("--checks", ",".join(CHECKS), "--continue-on-failure", "--request-timeout", "30"),
-                *("--exclude-operation-id", "watch", "--suppress-health-check", "all"),
+                *("--suppress-health-check", "all"),
                 *("--warnings", "off", "--report", "json", "--report-dir", folder / "report"),
             ],
             check=False,

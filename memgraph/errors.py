@@ -48,7 +48,6 @@
     ├── RemoteError                  remote.error
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
-    ├── WebhookFailed                webhook.failed
     ├── AuditFailed                  audit.failed
     ├── ErasureUnproven              erasure.unproven
     └── BenchFailed                  bench.failed
@@ -244,12 +243,6 @@ class ImportRejected(MemgraphError):
 
 class JournalBroken(MemgraphError):
     code = "journal.broken"
-
-
-class WebhookFailed(MemgraphError):
-    """The receiver of a webhook did not accept an event."""
-
-    code = "webhook.failed"
 
 
 class JobFailed(MemgraphError):

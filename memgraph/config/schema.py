@@ -28,7 +28,7 @@ from memgraph.config.fields import (
     model_provider,
     no_crossing,
 )
-from memgraph.config.server import ServerSettings, WebhookSettings
+from memgraph.config.server import ServerSettings
 
 
 class ContextSettings(SettingsGroup):
@@ -503,7 +503,6 @@ class MemorySettings(SettingsGroup):
     receipts: ReceiptSettings = Field(default_factory=ReceiptSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     log: LogSettings = Field(default_factory=LogSettings)
-    webhook: WebhookSettings = Field(default_factory=WebhookSettings)
     server: ServerSettings = Field(default_factory=ServerSettings, json_schema_extra=GLOBAL_ONLY)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from typing import Annotated
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from memgraph.config.fields import SettingsGroup, list_to_tuple
 
@@ -119,12 +118,6 @@ class ServerSettings(SettingsGroup):
         le=100_000,
         description="Maximum number of connections per address, except `trusted_proxies`.",
     )
-    streams_per_key: int = Field(
-        default=8,
-        ge=0,
-        le=10_000,
-        description="Maximum number of open event streams per key.",
-    )
     threads: int = Field(
         default=16,
         ge=1,
@@ -144,59 +137,3 @@ class ServerSettings(SettingsGroup):
         description="Seconds that a stopping server continues to work on open requests.",
     )
     console: ConsoleSettings = Field(default_factory=ConsoleSettings)
-
-
-TOPICS = ("memory.contradiction_found", "ingest.file_rejected", "job.failed")
-
-
-def _target(url: str) -> str:
-    if not url:
-        return url
-    parts = urlsplit(url)
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("must not contain a user or a password")
-    if parts.hostname and (
-        parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))
-    ):
-        _ = parts.port  # raises ValueError
-        return url
-    raise ValueError("must be an https URL, an http URL of this machine, or empty")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _topics(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names or not set(names) <= set(TOPICS):
-        raise ValueError(f"must be some of: {', '.join(TOPICS)}")
-    return names
-
-
-class WebhookSettings(SettingsGroup):
-    url: Annotated[str, AfterValidator(_target)] = Field(
-        default="",
-        max_length=2_000,
-        description="URL to which events are posted: https, or http on this machine; empty: none.",
-    )
-    secret_file: str = Field(
-        default="",
-        max_length=4_096,
-        description="File with the signing secrets, one per line, newest first; read at every"
-        " delivery; only its owner may read it.",
-    )
-    topics: Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_topics)] = (
-        Field(default=TOPICS, description="Topics to post.")
-    )
-    timeout_s: float = Field(
-        default=5.0, gt=0.0, le=60.0, description="Seconds that the receiver may take."
-    )
-
-    @model_validator(mode="after")
-    def _is_signed(self) -> WebhookSettings:
-        if self.url and not self.secret_file:
-            raise ValueError("secret_file: is required with a url")
-        return self

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any, ClassVar, Final, Literal
 
 from memgraph.errors import InvalidInput
-from memgraph.model.events import AgentResponse, Event, UserMessage
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
 
 SILENT_ROLE: Final = "tool"
@@ -76,18 +75,6 @@ class SessionInfo(SessionPlace):
     pending: int
     completed_at: Millis | None
     consolidated_at: Millis | None
-
-
-def turn_event(turn: EpisodeInput, memory_id: str) -> Event:
-    """Return the event of a stored turn.
-
-    The class decides for a ``UserTurn`` and an ``AgentTurn``. For any other turn the role decides:
-    ``user`` and ``human`` are persons, every other role is an agent's name.
-    """
-    role = turn.source_role
-    told_as = turn.told_as if isinstance(turn, UserTurn | AgentTurn) else None
-    kind = UserMessage if voice_of(role, told_as) is SpeakerRole.PERSON else AgentResponse
-    return kind(session_id=turn.session_id, memory_id=memory_id, source_role=role)
 
 
 @dataclass(frozen=True, slots=True)

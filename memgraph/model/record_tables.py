@@ -1,4 +1,4 @@
-"""Tables of ingested files, receipts, bulletins, the journal, sessions, events and jobs."""
+"""Tables of ingested files, receipts, bulletins, the journal, sessions and jobs."""
 
 from __future__ import annotations
 
@@ -246,48 +246,6 @@ class SessionRow(SQLModel, table=True):
     consolidated_at: int | None = column(sa.Integer)
     # The last consolidated turn, in the order of storing.
     consolidated_through: str | None = column(sa.Text)
-
-
-class EventRow(SQLModel, table=True):
-    """The outbox of events, written in the transaction of the change."""
-
-    __tablename__ = "events"
-    __table_args__ = (
-        sa.CheckConstraint("json_valid(payload)", name="payload"),
-        # Numbers are never reused: cursors refer to them even after old events were removed.
-        {"sqlite_autoincrement": True},
-    )
-
-    seq: int = column(sa.Integer, primary_key=True)
-    at: int = column(sa.Integer, nullable=False)
-    topic: str = column(sa.Text, nullable=False)
-    payload_json: str = json_column("payload", nullable=False)
-    payload: ClassVar[hybrid_property[dict[str, Any]]] = json_value("payload_json")
-
-
-class EventCursorRow(SQLModel, table=True):
-    """The position of a named subscriber; ``attempts`` counts attempts at the next event."""
-
-    __tablename__ = "event_cursors"
-
-    subscriber: str = column(sa.Text, primary_key=True)
-    delivered_seq: int = column(sa.Integer, nullable=False)
-    attempts: int = column(sa.Integer, nullable=False, server_default="0")
-    next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
-
-
-class EventFailureRow(SQLModel, table=True):
-    """An event that a subscriber failed to handle after all attempts; it is not retried."""
-
-    __tablename__ = "event_failures"
-
-    subscriber: str = column(sa.Text, primary_key=True)
-    seq: int = column(sa.Integer, primary_key=True)
-    topic: str = column(sa.Text, nullable=False)
-    payload_json: str = json_column("payload", nullable=False)
-    payload: ClassVar[hybrid_property[dict[str, Any]]] = json_value("payload_json")
-    at: int = column(sa.Integer, nullable=False)
-    error_code: str = column(sa.Text, nullable=False)
 
 
 class LeaseRow(SQLModel, table=True):

@@ -195,17 +195,16 @@ class Sessions(Handle[F], group="sessions"):
         Raises:
             NotFound: the session does not exist, or none of its turns is visible.
         """
-        from memgraph.store import events, sessions
+        from memgraph.store import sessions
 
-        with self._write() as (opened, transaction):
+        with self._write() as (_, transaction):
             session = sessions.visible(transaction, self._view, session_id)
             if session is None:
                 raise _no_session(session_id)
             if session.state is not SessionState.OPEN:
                 return False
             sessions.complete(transaction, [session_id])
-            events.append(transaction, transaction.at, [SessionCompleted(session_id=session_id)])
-        self._dispatch_soon(opened)
+            transaction.session_events.append(SessionCompleted(session_id=session_id))
         return True
 
 

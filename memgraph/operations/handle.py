@@ -167,11 +167,6 @@ class Handle(Methods[F]):
     def _embed_soon(self, opened: OpenOrchestrator) -> None:
         if self._service.embeds_in_background and opened.other_model is None:
             opened.background.wake()
-        self._dispatch_soon(opened)
-
-    def _dispatch_soon(self, opened: OpenOrchestrator) -> None:
-        if self._service.embeds_in_background and opened.events.wanted:
-            opened.courier.wake()
 
     def _keep_receipt(
         self,

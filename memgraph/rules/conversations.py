@@ -1,4 +1,4 @@
-"""Rules for conversations: session states, entries as episodes, events and reflections."""
+"""Rules for conversations: session states, entries as episodes, and reflections."""
 
 from __future__ import annotations
 
@@ -186,43 +186,6 @@ def _pieces(text: str) -> Iterator[str]:
         start = end
     if start < len(text):
         yield text[start:]
-
-
-MOST_ATTEMPTS = 6
-FIRST_PAUSE_MS = 1_000
-GROWTH = 5
-
-DAY_MS = 86_400_000
-# Delivered events are kept for a while, for subscribers that begin at the start.
-KEEP_TAKEN_MS = DAY_MS
-MOST_TAKEN = 10_000
-# Undelivered events wait for their subscriber, but not for ever: it may never come back.
-KEEP_WAITING_MS = 30 * DAY_MS
-MOST_WAITING = 1_000_000
-MOST_PARKED = 10_000
-
-
-def pause_ms(attempts: int) -> int:
-    """Return the pause after this many attempts: 1 s, 5 s, 25 s, 2 min, 10 min."""
-    return int(FIRST_PAUSE_MS * GROWTH ** (max(attempts, 1) - 1))
-
-
-def gives_up(attempts: int) -> bool:
-    """Return True if an event is parked after this many attempts."""
-    return attempts >= MOST_ATTEMPTS
-
-
-def removable_through(*, last: int, consolidated: int, aged: int, expired: int) -> int:
-    """Return the number of the last event that may be removed; 0 if none.
-
-    Args:
-        last: the number of the newest event.
-        consolidated: the last event that every subscriber has received; ``last`` without
-            subscribers.
-        aged: the last event that is older than ``KEEP_TAKEN_MS``.
-        expired: the last event that is older than ``KEEP_WAITING_MS``.
-    """
-    return max(min(consolidated, max(aged, last - MOST_TAKEN)), expired, last - MOST_WAITING, 0)
 
 
 WEEKLY = "weekly"

@@ -1,19 +1,15 @@
-"""Periodic upkeep in small steps: merging the text index, removing old events."""
+"""Periodic upkeep in small steps: merging the text index, removing old rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config.schema import ReceiptSettings
-from memgraph.log import EventLog
-from memgraph.model.events import EVENTS
-from memgraph.rules.conversations import KEEP_WAITING_MS, MOST_PARKED
-from memgraph.service.events import Subscribers
 from memgraph.service.idempotency import KEPT_MS
-from memgraph.store import events, idempotency
+from memgraph.store import idempotency
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.engine import Database
 
@@ -23,7 +19,7 @@ COMMITS_BETWEEN_MERGES: Final = 64
 GIVE_WAY_S: Final = 0.004
 MOST_MERGES: Final = 32
 
-EVENTS_EVERY_MS: Final = 10 * 60 * 1_000
+REMOVE_EVERY_MS: Final = 10 * 60 * 1_000
 REMOVED_AT_ONCE: Final = 2_000
 # With about twenty items each, this takes some milliseconds.
 RECEIPTS_AT_ONCE: Final = 100
@@ -36,23 +32,14 @@ class Housekeeping:
         removes: True to remove expired data; False with a fixed clock.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        log: EventLog,
-        subscribers: Subscribers,
-        receipts: ReceiptSettings,
-    ) -> None:
+    def __init__(self, database: Database, clock: Clock, receipts: ReceiptSettings) -> None:
         self._database = database
         self._receipts = receipts
         self._clock = clock
-        self._log = log
-        self._subscribers = subscribers
         self._merged_at = database.commits
         # The first run merges, because other processes may have written before.
         self._postings_at = self._merged_at
-        self._events_at = 0
+        self._removes_at = 0
         self.removes = True
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
@@ -64,10 +51,8 @@ class Housekeeping:
         self._merge(stop)
         self._merge_postings(stop)
         now = self._clock.now_ms()
-        if self.removes and now >= self._events_at:
-            self._events_at = now + EVENTS_EVERY_MS
-            self._remove_failures(now)
-            self._remove_events(now, stop)
+        if self.removes and now >= self._removes_at:
+            self._removes_at = now + REMOVE_EVERY_MS
             self._forget_requests(now, stop)
             self._remove_receipts(now, stop)
 
@@ -88,20 +73,6 @@ class Housekeeping:
         if self._database.commits >= self._postings_at:
             self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
             self._database.engine.texts.merge(self._database, stop)
-
-    def _remove_events(self, now: int, stop: Callable[[], bool]) -> None:
-        with self._database.read() as snapshot:
-            through = events.removable(snapshot, now)
-        if not through:
-            return
-        removed = REMOVED_AT_ONCE
-        while removed == REMOVED_AT_ONCE and not stop():
-            with self._database.write(durable=False) as transaction:
-                for name, seq in events.behind(transaction, through).items():
-                    if events.some_between(transaction, seq, through, self._topics(name)):
-                        self._log.warning("events.lost", subscriber=name, through=through)
-                events.skip(transaction, through)
-                removed = events.remove(transaction, through, REMOVED_AT_ONCE)
 
     def _forget_requests(self, now: int, stop: Callable[[], bool]) -> None:
         removed = REMOVED_AT_ONCE
@@ -125,19 +96,3 @@ class Housekeeping:
                 )
                 receipts_rows.remove_bulletins(transaction, RECEIPTS_AT_ONCE)
             time.sleep(GIVE_WAY_S)
-
-    def _topics(self, name: str) -> Sequence[str]:
-        """Return the topics of a subscriber; all topics if it is not in this process."""
-        subscriber = self._subscribers.find(name)
-        return tuple(EVENTS) if subscriber is None else subscriber.topics
-
-    def _remove_failures(self, now: int) -> None:
-        with self._database.read() as snapshot:
-            if not events.failures(snapshot, 1):
-                return
-        with self._database.write(durable=False) as transaction:
-            removed = events.prune_failures(
-                transaction, before=now - KEEP_WAITING_MS, keep=MOST_PARKED
-            )
-        if removed:
-            self._log.warning("events.given_up", events=removed)

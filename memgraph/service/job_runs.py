@@ -14,11 +14,10 @@ from types import TracebackType
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.events import RunFailed
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import events, health, jobs
+from memgraph.store import health, jobs
 from memgraph.store.snapshot import Snapshot, Transaction
 
 Told = Callable[[str, int, int], None]
@@ -199,9 +198,6 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
         jobs.end(transaction, run_id, report, ended_at=now)
         jobs.release(transaction, lease.name, lease.holder)
         ended = jobs.get(transaction, run_id)
-        if ended.state is JobState.FAILED:
-            failure = RunFailed(run_id=run_id, job=ended.job.value, error_code=ended.error_code)
-            events.append(transaction, now, [failure])
         # By an earlier clock this run may be the oldest one, and must not be removed.
         jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
         ahead = jobs.is_any_ahead(transaction, now)

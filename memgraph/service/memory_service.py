@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.service.events import Subscribers
+    from memgraph.service.events import SessionCallbacks
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.service.worker import Worker
     from memgraph.store.engine import Engine
@@ -173,10 +173,10 @@ class MemoryService:
         self.meters = meters
         self.troubles = OpenFailures(self.log_of)
         self._pool = OrchestratorPool(self._open, self.troubles, self.is_elsewhere)
-        self._subscribers: dict[str, Subscribers] = {}
+        self._callbacks: dict[str, SessionCallbacks] = {}
+        self._callbacks_lock = threading.Lock()
         self.counters = TokenCounters()
         self.stores = StoreWatch()
-        self.stores.listen(self._wake_dispatchers)
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
         # More concurrent recalls than processors are not faster, and each needs a snapshot's cache.
@@ -281,7 +281,7 @@ class MemoryService:
         of no other; ``code`` and ``message`` describe the problem. A ready one has ``degraded``:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
         model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
-        ``comparison.failing``, ``events.failing``, ``ingest.held``, ``jobs.failing``,
+        ``comparison.failing``, ``ingest.held``, ``jobs.failing``,
         ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no anchor, or a damaged
         one), ``verify.failed`` (the last audit by a worker found something), ``storage.full`` (the
         disk was full at the last write).
@@ -384,6 +384,18 @@ class MemoryService:
 
         return Worker(self, names=names)
 
+    def session_callbacks(self, name: str) -> SessionCallbacks:
+        """Return an orchestrator's callbacks; they stay when it is idle and closed."""
+        from memgraph.service.events import SessionCallbacks
+
+        with self._callbacks_lock:
+            if name not in self._callbacks:
+                self._callbacks[name] = SessionCallbacks(
+                    lambda error: self.log_of(name).failure("event.callback", error),
+                    threaded=self._background,
+                )
+            return self._callbacks[name]
+
     def forget(self, name: str) -> None:
         """Close an orchestrator, so that its next use opens the file again.
 
@@ -402,6 +414,10 @@ class MemoryService:
         """
         self.intake.stop()
         self.stores.close()
+        with self._callbacks_lock:
+            callbacks = list(self._callbacks.values())
+        for item in callbacks:
+            item.close()
         self._pool.close()
 
     def __enter__(self) -> MemoryService:
@@ -427,7 +443,6 @@ class MemoryService:
 
     def _open(self, name: str) -> OpenOrchestrator:
         from memgraph.operations.write.entity_links import find_names
-        from memgraph.service.events import Subscribers
         from memgraph.service.open_orchestrator import OpenOrchestrator
         from memgraph.store.engine import store_of
 
@@ -449,7 +464,7 @@ class MemoryService:
                 reranker=reranker,
                 find_names=find_names,
                 hold_vectors=lambda: self._hold_vectors(database.engine, settings),
-                subscribers=self._subscribers.setdefault(name, Subscribers()),
+                callbacks=self.session_callbacks(name),
                 find_llm=lambda: self._language_model(settings),
                 turns=self._turns,
                 recalls=self._recalls,
@@ -458,13 +473,6 @@ class MemoryService:
         except BaseException:
             database.close()
             raise
-        if self._background and opened.events.wanted:
-            try:
-                self.stores.add(chosen.url)
-            except BaseException:
-                opened.close()
-                raise
-            opened.courier.wake()
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
@@ -506,13 +514,6 @@ class MemoryService:
         file = anchor.anchor_path(paths.database, settings.memory.audit.anchor_path)
         if anchor.read_state(file) is None:
             anchor.write(file, head)
-
-    def _wake_dispatchers(self, names: Collection[str]) -> None:
-        """Deliver events from other processes to the subscribers of this one."""
-        for name in names:
-            with self._pool.if_open(name) as opened:
-                if opened is not None and opened.events.wanted:
-                    opened.courier.wake()
 
     def _hold_vectors(self, engine: Engine, settings: Settings) -> HeldVectors:
         with self._vector_cache_lock:

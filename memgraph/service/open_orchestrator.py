@@ -34,12 +34,11 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service.background import BackgroundWork, InFlightCalls
-from memgraph.service.events import EventBus, EventDispatcher, Subscribers
+from memgraph.service.events import SessionCallbacks
 from memgraph.service.housekeeping import Housekeeping
 from memgraph.service.idempotency import AnswerCache, Committed, current_claim, note
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
 from memgraph.store import comparisons, embeddings, health, ingest_files, whole_tables
-from memgraph.store import events as event_rows
 from memgraph.store import journal as rows_of_journal
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
@@ -64,8 +63,6 @@ ANSWERING: Final = {
 """The groups of settings that influence answers."""
 HELD: Final = "held"
 """The rejection reason of an ingested file that waits for an operator."""
-HANDLER_PATIENCE_S = 3.0
-"""The seconds that ``close`` waits for subscribers that are handling an event."""
 JUDGED_AT_ONCE: Final = 8
 """The number of facts that a model judges before other background work runs."""
 
@@ -86,7 +83,7 @@ class OpenOrchestrator:
         find_names: NameFinder,
         hold_vectors: Callable[[], HeldVectors],
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
-        subscribers: Subscribers | None = None,
+        callbacks: SessionCallbacks,
         turns: AbstractContextManager[object] | None = None,
         recalls: InFlightCalls | None = None,
         meters: Meters = SILENT,
@@ -97,6 +94,7 @@ class OpenOrchestrator:
         database.journal_key = journal.read_key(settings.memory.audit.key_file, paths.root)
         self.clock = clock
         self.ids = ids
+        self.callbacks = callbacks
         self.embedding = embedding
         self.reranker = reranker
         self.meters = meters
@@ -119,14 +117,7 @@ class OpenOrchestrator:
         self.damage: DatabaseCorrupt | None = None
         self.worker = EmbeddingWorker(database, embedding, clock)
         self.log = log_of(paths, settings, clock)
-        # The service owns them, so they survive when an idle orchestrator is closed.
-        self.subscribers = Subscribers() if subscribers is None else subscribers
-        self.events = EventBus(database, clock, self.log, self.subscribers)
-        # It has its own threads, so that a slow subscriber delays nothing else.
-        self.courier = EventDispatcher(self.events, self.log)
-        self.upkeep = Housekeeping(
-            database, clock, self.log, self.subscribers, settings.memory.receipts
-        )
+        self.upkeep = Housekeeping(database, clock, settings.memory.receipts)
         self.receipts = ReceiptBook(
             database,
             self.recalls,
@@ -294,6 +285,7 @@ class OpenOrchestrator:
                     )
             if claim is not None:
                 committed.append(note(transaction, claim, transaction.entries, transaction.at))
+        self.callbacks.announce(transaction.session_events)
 
     def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
         """Measure the block as one part of an operation on this orchestrator."""
@@ -351,7 +343,6 @@ class OpenOrchestrator:
                 codes.append("embedding.failing")
             if comparisons.is_failing(snapshot):
                 codes.append("comparison.failing")
-            events_fail = event_rows.failing(snapshot)
             if ingest_files.is_any_refused_for(snapshot, HELD):
                 codes.append("ingest.held")
         if self.database.is_full:
@@ -364,8 +355,6 @@ class OpenOrchestrator:
             codes.append("entities.failing")
         if self.receipts.dropped:
             codes.append("receipts.dropped")
-        if events_fail or self.events.failing:
-            codes.append("events.failing")
         if any(self.paths.erasing.glob("*.json")):
             codes.append("erasure.unfinished")
         return codes + shortcomings(self, self.clock.now_ms())
@@ -379,8 +368,8 @@ class OpenOrchestrator:
 
     @property
     def busy(self) -> bool:
-        """True while there is background work, or subscribers are waiting for events."""
-        return self.background.busy or self.events.wanted
+        """True while there is background work."""
+        return self.background.busy
 
     def write_down(self) -> None:
         """Flush all buffers to the database; on failure, log it and keep the data."""
@@ -409,7 +398,6 @@ class OpenOrchestrator:
     def close(self) -> None:
         """Flush all buffers and close the database, even if a flush fails."""
         try:
-            self.courier.stop(HANDLER_PATIENCE_S)
             self.background.stop()
             self.write_down()
             # A process that only read must not change anything.

@@ -48,7 +48,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     "reranker.failing": "The reranker fails, and recalls work without it: check its model.",
     "entities.failing": "The model that detects entities fails: check its settings.",
     "receipts.dropped": "Some receipts were not kept: see the server's log.",
-    "events.failing": "Events could not be delivered: check their subscribers.",
     "jobs.failing": "The last run of a job failed: its record under Jobs gives the reason.",
     "ingest.held": "The ingestion of a file was started ten times without success:"
     " run memgraph ingest --retry to try it again.",

@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -23,31 +23,24 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.model.enums import JobName
-from memgraph.model.events import Event, SessionCompleted
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
-from memgraph.service import event_delivery
 from memgraph.service import job_runs as jobs
-from memgraph.service.events import DeliverLater, Subscriber
 from memgraph.service.job_runs import WALL, RunCallbacks, RunRequest, lease_ms
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, embeddings, events
+from memgraph.store import comparisons, embeddings, sessions
 from memgraph.store import jobs as jobs_rows
 from memgraph.store.engine import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
     from memgraph.store.engine import Store
-    from memgraph.store.snapshot import Snapshot
 
-SUBSCRIBER = "consolidation"
-POSTED_AT_ONCE = 16
-"""The maximum number of events posted before the other orchestrators get their turn."""
 POLL_S = 2.0
 """Seconds after which a change by another process is noticed."""
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
-"""Milliseconds after which a postponed embedding or event is tried again."""
+"""Milliseconds after which a postponed embedding is tried again."""
 AWAY_MS = 30_000
 """Milliseconds to wait before retrying a server that did not answer, as a retry takes seconds."""
 LOOK_MS = 3_600_000
@@ -60,7 +53,6 @@ SESSIONS_AT_ONCE = 8
 """The maximum number of sessions processed before the other orchestrators get their turn."""
 BUSY_MS = 5_000
 """Milliseconds after which a session that another worker is processing is tried again."""
-CLAIM_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -75,6 +67,10 @@ class _VisitState:
     visited_ms: int = 0
     again_ms: int = 0
     error: str | None = None
+    # The completed sessions that were processed here, each with the time at which it ended.
+    sessions: dict[str, int] = field(default_factory=dict)
+    # Whether another worker was processing a session.
+    held: bool = False
 
 
 class Worker:
@@ -112,9 +108,6 @@ class Worker:
         # Servers that did not answer, by URL: the time of the next attempt, and the error.
         self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
         self._listing_ms = 0
-        # Orchestrators that have subscribers in this process, and those subscribed by this worker.
-        self._subscribed: set[str] = set()
-        self._listening: set[str] = set()
         self._stopping = False
         # A SimpleQueue, because its ``put`` is safe in a signal handler; Event.set is not.
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -130,7 +123,6 @@ class Worker:
                     self._sleep()
         finally:
             self._service.stores.ignore(self._stores_changed)
-            self.close()
 
     def once(self) -> None:
         """Visit every orchestrator once, and do the work that is due."""
@@ -138,7 +130,6 @@ class Worker:
         self._crowd = len(names)
         for removed in set(self._seen) - set(names):
             del self._seen[removed]
-            self._subscribed.discard(removed)
             self._service.forget(removed)
         for name in names:
             if self._stopping:
@@ -158,17 +149,6 @@ class Worker:
         with suppress(OSError):
             return sorted({*self._seen, *orchestrator_names(self._service.root)})
         return list(self._seen)
-
-    def close(self) -> None:
-        """Unsubscribe. ``run`` calls this at its end; callers of ``once`` must call it."""
-        for name in list(self._listening):
-            self._listening.discard(name)
-            self._subscribed.discard(name)
-            with suppress(MemgraphError):
-                # Its database may be gone, and its events with it.
-                handle = self._service.orchestrator(name)
-                handle.events.unsubscribe(SUBSCRIBER)
-                handle.events.unsubscribe(event_delivery.SUBSCRIBER)
 
     def stop(self) -> None:
         """Stop after the current batch; may be called in a signal handler."""
@@ -213,7 +193,6 @@ class Worker:
                 # Reopen it, because an open orchestrator keeps its settings.
                 state.refused = settings
                 self._service.forget(name)
-                self._subscribed.discard(name)
                 state.url = self._service.settings(name).memory.storage.url
                 self._require_near(state.url)
                 self._service.stores.add(state.url)
@@ -261,75 +240,63 @@ class Worker:
     def _visit(self, name: str, state: _VisitState) -> None:
         from memgraph.operations.life.echoes import catch_up
 
-        if name not in self._subscribed:
-            self._listen(name)
         with self._service.opened(name) as opened, _logged(opened):
             jobs.close_left(opened, self._wall)
             for job in JobName:
                 due_at = jobs.owed(opened, job, opened.clock.now_ms())
                 if due_at is not None and not self._stopping:
                     self._run(name, opened, jobs.of_moment(job, due_at))
-            more = self._consolidate(opened)
-            self._post(opened)
+            more = self._consolidate(name, opened, state)
             more = self._embed(opened) or more
             more = self._compare(opened) or more
             opened.receipts.flush_in_steps(self._is_stopping)
             catch_up(opened, self._is_stopping)
             state.visited_ms = opened.clock.now_ms()
-            state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
+            state.again_ms = state.visited_ms if more else self._again(opened, state)
             crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
         if crowded:
             # It would soon be closed to make room for another, which changes its files.
             self._service.forget(name)
 
-    def _consolidate(self, opened: OpenOrchestrator) -> bool:
-        """Consolidate ended sessions; return True when there are more."""
-        delivery = opened.events.deliver(self._is_stopping, only=SUBSCRIBER, limit=SESSIONS_AT_ONCE)
+    def _consolidate(self, name: str, opened: OpenOrchestrator, state: _VisitState) -> bool:
+        """Consolidate completed sessions; return True when there are more.
+
+        A session whose run failed is left to the nightly job.
+        """
         with opened.database.read() as snapshot:
-            parked = events.parked(snapshot, SUBSCRIBER, 1)
-        if parked:
-            with opened.database.write() as transaction:
-                events.drop_settled(transaction, SUBSCRIBER)
-        return delivery.passed >= SESSIONS_AT_ONCE
+            completed = sessions.completed(snapshot)
+        state.sessions = {
+            session_id: at
+            for session_id, at in state.sessions.items()
+            if completed.get(session_id) == at
+        }
+        waiting = [session_id for session_id in completed if session_id not in state.sessions]
+        state.held = False
+        for session_id in waiting[:SESSIONS_AT_ONCE]:
+            if self._stopping:
+                break
+            ended = self._run(name, opened, jobs.of_session(session_id, "event"))
+            if ended is None:
+                # Another worker is processing it, and may be stopped or die.
+                state.held = True
+            elif ended.error_code != STOPPED:
+                state.sessions[session_id] = completed[session_id]
+        return len(waiting) > SESSIONS_AT_ONCE
 
-    def _post(self, opened: OpenOrchestrator) -> None:
-        """Post waiting events to the webhook, or wake the thread that posts them."""
-        if self._service.embeds_in_background:
-            opened.courier.wake()
-        else:
-            opened.events.deliver(
-                self._is_stopping, only=event_delivery.SUBSCRIBER, limit=POSTED_AT_ONCE
-            )
-
-    def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
+    def _again(self, opened: OpenOrchestrator, state: _VisitState) -> int:
         """Return the time of the next visit if nothing changes until then, in milliseconds."""
+        now_ms = state.visited_ms
         times = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
                 # The runner may die, and an expiring lease changes no stamp.
                 times.append(now_ms + min(lease_ms(opened), REVISIT_MS))
-            if embeddings.has_pending(snapshot) or self._has_events(snapshot):
+            if embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
-            if (posting := self._next_post(opened, snapshot)) is not None:
-                times.append(posting)
+        if state.held:
+            times.append(now_ms + BUSY_MS)
         # A job that is still due is being run by another worker, so do not retry it at once.
         return max(min(times), now_ms + AT_ONCE_MS)
-
-    def _has_events(self, snapshot: Snapshot) -> bool:
-        """Return True when a session event waits: postponed, or claimed by a process that died."""
-        cursor = events.cursor(snapshot, SUBSCRIBER)
-        return cursor is not None and bool(
-            events.after(snapshot, cursor.delivered_seq, [SessionCompleted.topic], 1)
-        )
-
-    def _next_post(self, opened: OpenOrchestrator, snapshot: Snapshot) -> int | None:
-        """Return when the next event may be posted to the webhook; None if no event waits."""
-        posting = opened.subscribers.find(event_delivery.SUBSCRIBER)
-        cursor = events.cursor(snapshot, event_delivery.SUBSCRIBER)
-        if posting is None or cursor is None:
-            return None
-        waiting = events.after(snapshot, cursor.delivered_seq, posting.topics, 1)
-        return cursor.next_attempt_at if waiting else None
 
     def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
         """Run a job and return its run; None if another worker is running it or has done so."""
@@ -342,50 +309,6 @@ class Worker:
         if ended.error_code == CRASHED:
             self._failed(name, JobFailed(f"{ended.job} met {ended.reason}", run_id=ended.run_id))
         return ended
-
-    def _listen(self, name: str) -> None:
-        """Subscribe to ended sessions and the webhook; the bus remembers the positions."""
-        handle = self._service.orchestrator(name)
-        self._subscribed.add(name)
-        subscriber = Subscriber(
-            SUBSCRIBER,
-            lambda delivered: self._session_ended(name, delivered.event),
-            (SessionCompleted.topic,),
-            CLAIM_MS,
-            threaded=False,
-        )
-        with suppress(Conflict):
-            # Another worker of this process may have subscribed already.
-            handle.events.subscribe_as(subscriber, from_start=True)
-            self._listening.add(name)
-        # Subscribe again, because the settings may have changed the receiver.
-        handle.events.unsubscribe(event_delivery.SUBSCRIBER)
-        threaded = self._service.embeds_in_background
-        posting = event_delivery.subscriber(handle, self._service.clock, threaded=threaded)
-        if posting is not None:
-            with suppress(Conflict):
-                handle.events.subscribe_as(posting, from_start=False)
-
-    def _session_ended(self, name: str, event: Event) -> None:
-        if not isinstance(event, SessionCompleted):
-            return
-        with self._service.opened(name) as opened:
-            with opened.database.read() as snapshot:
-                if not events.is_pending(snapshot, event.session_id):
-                    return
-            ended = self._run(name, opened, jobs.of_session(event.session_id, "event"))
-        if ended is None:
-            # Another worker is processing it, and may be stopped or die.
-            raise DeliverLater(BUSY_MS)
-        # A failed run is left to the nightly job; an interrupted one is retried.
-        if ended.error_code == STOPPED:
-            raise DeliverLater
-
-    def retry(self, name: str, subscriber: str = SUBSCRIBER) -> int:
-        """Retry the parked events of a subscriber; return how many were delivered."""
-        self._listen(name)
-        with self._service.opened(name) as opened:
-            return opened.events.retry(self._is_stopping, only=subscriber)
 
     def _embed(self, opened: OpenOrchestrator) -> bool:
         """Embed waiting memories; return True when there may be more to embed now."""

@@ -22,7 +22,6 @@ from memgraph.store.statements import (
     listed,
     member,
     ordered,
-    place_of,
     prepared,
     value,
 )
@@ -328,72 +327,6 @@ def _counts() -> sa.Select[Any]:
 def counts(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of edges by type."""
     return dict(_counts().rows(snapshot))
-
-
-# -- contradictions in the order in which they were stored --------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class FoundContradiction:
-    """A contradiction, with its place in the order in which edges were stored."""
-
-    place: int
-    edge_id: str
-    from_id: str
-    to_id: str
-    created_at: int
-
-
-def _visible_contradictions(view: View, e: sa.FromClause) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    visible = (
-        sa.exists().where(view.where(m), m.c.memory_id == e.c[end]).correlate(e)
-        for end in ("from_memory_id", "to_memory_id")
-    )
-    ends = (e.c.from_memory_id, e.c.to_memory_id)
-    contradictions = sa.select(place_of(e), e.c.edge_id, *ends, e.c.created_at)
-    return contradictions.where(e.c.edge_type == EdgeType.CONTRADICTS, *visible)
-
-
-@prepared
-def _open_contradictions(view: View) -> sa.Select[Any]:
-    e = tables.edges.alias("e")
-    query = _visible_contradictions(view, e)
-    query = query.where(place_of(e) > value("place"), e.c.resolved_at.is_(None))
-    return query.order_by(place_of(e)).limit(value("limit"))
-
-
-def open_contradictions(
-    snapshot: Snapshot, view: View, place: int, limit: int
-) -> list[FoundContradiction]:
-    """Return open contradictions between visible memories, stored after a place, in order."""
-    rows = _open_contradictions(view.shape).rows(snapshot, view.params, place=place, limit=limit)
-    return [FoundContradiction(*row) for row in rows]
-
-
-@prepared
-def _last_contradiction(view: View) -> sa.Select[Any]:
-    e, edge_id = tables.edges.alias("e"), value("edge_id", sa.Text())
-    query = _visible_contradictions(view, e).where(edge_id.is_(None) | (e.c.edge_id == edge_id))
-    return query.order_by(place_of(e).desc()).limit(1)
-
-
-def last_contradiction(
-    snapshot: Snapshot, view: View, edge_id: str | None = None
-) -> FoundContradiction | None:
-    """Return the last stored contradiction between visible memories, or the one with an id."""
-    row = _last_contradiction(view.shape).row(snapshot, view.params, edge_id=edge_id)
-    return None if row is None else FoundContradiction(*row)
-
-
-@prepared
-def _last_place() -> sa.Select[Any]:
-    return sa.select(sa.func.max(place_of(tables.edges)))
-
-
-def last_place(snapshot: Snapshot) -> int:
-    """Return the place of the newest edge, or 0 without edges."""
-    return _last_place().scalar(snapshot) or 0
 
 
 # -- pages of contradictions between visible memories -------------------------------------------

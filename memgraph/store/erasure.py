@@ -263,8 +263,6 @@ _SWEPT: Final = (
     ("recalls", (_PLACE,), ("query", "request", "viewer", "left_out", "purpose", "actor")),
     ("recall_items", ("recall_id", "rank"), ("explanation",)),
     ("bulletins", (_PLACE,), ("body",)),
-    ("events", ("seq",), ("payload",)),
-    ("event_failures", (_PLACE,), ("payload",)),
     ("job_runs", (_PLACE,), ("counts", "rejected", "reason")),
     ("idempotency_keys", (_PLACE,), ("answer",)),
     ("ingest_files", (_PLACE,), ("manifest",)),

@@ -246,31 +246,6 @@ def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
 
 
 @prepared
-def _ended_since() -> sa.Select[Any]:
-    run_id = tables.job_runs.c.run_id
-    ended = _runs().where(run_id > value("run_id"), ~_is_running())
-    return ended.order_by(run_id).limit(value("limit"))
-
-
-def ended_since(snapshot: Snapshot, run_id: str, limit: int) -> list[JobRun]:
-    """Return ended runs that started after the run ``run_id``, in the order of their start."""
-    return _ended_since().mapped(_run, snapshot, run_id=run_id, limit=limit)
-
-
-@prepared
-def _settled() -> sa.Select[Any]:
-    run_id = tables.job_runs.c.run_id
-    first = sa.select(sa.func.min(run_id)).where(_is_running()).correlate(None).scalar_subquery()
-    # A tilde sorts after every id.
-    return sa.select(sa.func.max(run_id)).where(run_id < sa.func.coalesce(first, "~"))
-
-
-def settled(snapshot: Snapshot) -> str:
-    """Return the id of the last run such that it and all earlier runs have ended, or ""."""
-    return str(_settled().scalar(snapshot) or "")
-
-
-@prepared
 def _of_moment() -> sa.Select[Any]:
     run = tables.job_runs.c
     due = (run.job == value("job"), run.due_at == value("due_at"))

@@ -328,6 +328,22 @@ def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) ->
     return _ended_sessions().column(snapshot, idle_since=idle_since, limit=limit)
 
 
+@prepared
+def _completed() -> sa.Select[Any]:
+    s = tables.sessions
+    ended = (s.c.consolidated_at.is_(None), s.c.completed_at.is_not(None))
+    return (
+        sa.select(s.c.session_id, s.c.completed_at)
+        .where(*ended)
+        .order_by(s.c.last_seen_at, s.c.session_id)
+    )
+
+
+def completed(snapshot: Snapshot) -> dict[str, int]:
+    """Return the completed sessions that wait for consolidation and their times, oldest first."""
+    return dict(_completed().rows(snapshot))
+
+
 def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     """Select the turns of a session with the fields of ``TurnRow``, and return their table."""
     m, s = tables.memories.alias("m"), tables.sources.alias("s")

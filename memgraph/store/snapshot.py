@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
+    from memgraph.model.events import SessionEvent
     from memgraph.store.engine import Engine
 
 Rows = sa.CursorResult[*tuple[Any, ...]]
@@ -86,15 +87,17 @@ class JournalledTransaction(Transaction):
         at: when it began, in milliseconds since 1970; everything it writes has this time.
         actor: the actor's name in the journal.
         entries: the entries to append to the journal at commit.
+        session_events: the events for the host's callbacks after the commit.
     """
 
-    __slots__ = ("actor", "at", "entries")
+    __slots__ = ("actor", "at", "entries", "session_events")
 
     def __init__(self, transaction: Transaction, at: int, actor: str) -> None:
         super().__init__(transaction.connection, transaction.engine)
         self.at = at
         self.actor = actor
         self.entries: list[NewEntry] = []
+        self.session_events: list[SessionEvent] = []
 
     def record(self, entries: Sequence[NewEntry]) -> None:
         """Add journal entries, which are appended at commit."""

@@ -19,9 +19,6 @@ edge_revisions: sa.Table
 edges: sa.Table
 embeddings: sa.Table
 entities: sa.Table
-event_cursors: sa.Table
-event_failures: sa.Table
-events: sa.Table
 file_parts: sa.Table
 files: sa.Table
 idempotency_keys: sa.Table

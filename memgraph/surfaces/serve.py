@@ -104,7 +104,6 @@ def serve(
             def draining() -> None:
                 log.info("draining", drain_s=settings.server.drain_s)
                 end_within(settings.server.drain_s + CLOSING_S)
-                app.state.ending.set()
                 if worker is not None:
                     worker.stop()
 
@@ -178,7 +177,6 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     app.mount("/mcp", mcp)
     if pages is not None:
         app.mount(pages.place, pages.app)
-    app.state.ending = threading.Event()
     return app
 
 

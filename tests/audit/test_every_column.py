@@ -25,10 +25,8 @@ NUMBERS = [
 ]
 """Numbers that SQLite gives out: the edit leaves the rows in their order."""
 REST = (
-    "INSERT INTO event_failures VALUES ('bulletin', 1, 'memory.created', '{}', 5, 'failed')",
     "INSERT INTO idempotency_keys VALUES ('aa', 'bb', 5, '[]', 200, '{}')",
     "INSERT INTO ingest_parts VALUES ('cc', 1, 'plan', 2, '[]')",
-    "INSERT INTO events (at, topic, payload) VALUES (5, 'memory.created', '{}')",
 )
 
 

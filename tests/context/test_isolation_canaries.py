@@ -415,7 +415,6 @@ COUNTS: dict[str, Walk] = {
     "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
     "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
     "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
-    "events.failures": lambda orc, world: iter([orc.events.failures()]),
     "jobs.plans": lambda orc, world: iter([orc.jobs.plans()]),
     "agents.maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
     "maintenance.compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
@@ -466,14 +465,13 @@ OPERATOR = "the operator's: it works on the whole database, whoever's handle it 
 WRITES = (
     "takes what the caller says and gives its own id: see tests/service/test_write_isolation.py"
 )
-HOST = "the host's own: subscribers hear of every session and memory, by id"
+HOST = "the host's own: its callbacks get the id of every session"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
 ELSEWHERE = {
     "aio": "the same methods; tests/service/test_aio.py",
     "maintenance.accept_journal": OPERATOR,
     "exchange.backup": OPERATOR,
     "jobs.consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
-    "events.deliver": HOST,
     "contradictions.dismiss": "see test_an_edge_with_a_hidden_side_is_not_there",
     "maintenance.embed_pending": OPERATOR,
     "sessions.end": WRITES,
@@ -507,14 +505,12 @@ ELSEWHERE = {
     "contradictions.reopen": "see test_an_edge_with_a_hidden_side_is_not_there",
     "contradictions.resolve": "see test_an_edge_with_a_hidden_side_is_not_there",
     "maintenance.retry_embeddings": OPERATOR,
-    "events.retry": HOST,
     "jobs.run": OPERATOR,
     "save_episode": WRITES,
     "save_episodes": WRITES,
     "memories.store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
     "entities.split": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "events.subscribe": HOST,
-    "events.subscribe_as": HOST,
     "events.unsubscribe": HOST,
     "maintenance.journal_state": OPERATOR,
     "verify": OPERATOR,

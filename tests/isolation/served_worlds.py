@@ -30,7 +30,6 @@ from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.store.snapshot import NewEntry
-from memgraph.surfaces.http import event_streams as streaming
 from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
 from memgraph.surfaces.serve import application
 from memgraph.surfaces.server_log import server_log
@@ -198,17 +197,6 @@ class Served:
         }
 
 
-class OneLook:
-    """A server that ends whenever somebody has looked on once: a stream tells what there is."""
-
-    def __init__(self) -> None:
-        self._asked = 0
-
-    def is_set(self) -> bool:
-        self._asked += 1
-        return self._asked % 2 == 0
-
-
 @dataclass(frozen=True)
 class Built:
     """A root with both orchestrators, closed: each test works on a copy of it."""
@@ -300,7 +288,6 @@ def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
     config = {"memory.log.max_bytes": 100_000_000, "memory.storage.synchronous": "NORMAL"}
     with (
         patch.object(gate_module, "FLOOR_S", 0.001),
-        patch.object(streaming, "TICK_S", 0.001),
         # Files are worked off when a test says so: what is refused of them is an entry of its own.
         patch.object(DropZoneWorker, "wake", lambda _intake, _name: None),
         working(
@@ -311,7 +298,7 @@ def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
         app = application(
             Gate(service, KeyStore(root, service.clock)), service.settings().memory.server
         )
-        app.state.ending, app.state.log = OneLook(), log
+        app.state.log = log
         recorded = MeteredApp(app, service.meters)
         with (
             TestClient(recorded, "http://127.0.0.1", raise_server_exceptions=False) as client,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from canaries import PROJECTS, QUERY, TASKS
@@ -166,14 +164,6 @@ def tier(view: View) -> Iterator[Ask]:
 def forget(view: View) -> Iterator[Ask]:
     for ids in (view.own[10:11], view.hidden):
         yield _post("/forget", {"memory_ids": ids, **WHY})
-
-
-@walks("GET", HERE + "/events")
-def events(view: View) -> Iterator[Ask]:
-    yield _get("/events")
-    for edge in [None, *(each[0] for each in view.hidden_edges[:2])]:
-        position = base64.urlsafe_b64encode(json.dumps([edge, ""]).encode()).decode().rstrip("=")
-        yield replace(_get("/events"), headers={"Last-Event-ID": position})
 
 
 # --- files, jobs, copies

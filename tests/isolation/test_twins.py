@@ -37,7 +37,6 @@ NUMBERS = {"seq", "change_seq"}
 NOT_ASKED = {
     HERE + "/export": "a copy of everything: for an operator",
     HERE + "/backup": "as above",
-    HERE + "/events": "a stream",
     HERE + "/jobs": "for an operator",
     HERE + "/ingest/files/{sha256}": "of a file that somebody sent",
     HERE + "/status": "for an operator",

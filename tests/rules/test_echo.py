@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.ids import short_id
-from memgraph.model.conversation import SpeakerRole, turn_event, voice_of
-from memgraph.model.events import UserMessage
-from memgraph.model.values import EpisodeInput
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.rules import bulletin, similarity
 
 ID = "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"
@@ -156,9 +154,3 @@ def test_only_a_person_adds_to_what_is_known(
         similarity.is_agent(similarity.heard_role(role, told_as)) is not person
         or told_as == "nonsense"
     )
-
-
-def test_events_speakers_and_echo_agree_on_who_speaks() -> None:
-    for role in ("user", "Mira", "planner", "bot", "tool", "Human"):
-        told = turn_event(EpisodeInput(content="x", session_id="s", source_role=role), "ep_1")
-        assert isinstance(told, UserMessage) is not similarity.is_agent(role)

@@ -24,7 +24,6 @@ NOT_AWAITED = {
     *(f"ingestion.{name}" for name in ("store", "give_up", "reject", "under_way", "known")),
     *(f"ingestion.{name}" for name in ("log_event", "propose", "without_own_output")),
     *(f"agents.{name}" for name in ("maintained_since", "note_handed_out", "recall_shown")),
-    "events.subscribe_as",
 }
 
 

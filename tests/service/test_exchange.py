@@ -54,9 +54,6 @@ def import_new(service: MemoryService, name: str, data: bytes) -> importing.Impo
 # What is under way belongs to the processes that work on this very file.
 UNDER_WAY = {
     "echo_pending",
-    "events",
-    "event_cursors",
-    "event_failures",
     "idempotency_keys",
     "ingest_parts",
     "memory_vector_changes",

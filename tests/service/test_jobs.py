@@ -78,7 +78,6 @@ def passed(service: MemoryService) -> list[JobRun]:
         failed=lambda _name, error: failed.append(error),
     )
     worker.once()
-    worker.close()
     assert failed == []
     return ended
 
@@ -469,7 +468,6 @@ def test_a_bug_that_one_brings_out_stops_no_other(
     moved(clock, FIRST)
     with patch.object(jobs, "_work", work):
         worker.once()
-    worker.close()
     assert ran == [("orc-1", JobState.FAILED, CRASHED), ("zz-other", JobState.DONE, None)]
     assert told == [("orc-1", "job.failed")]
     log = service.paths("orc-1").log_file.read_text()
@@ -495,7 +493,6 @@ def test_data_that_nobody_expects_stops_no_other(
         failed=lambda name, _error: told.append(name),
     )
     worker.once()
-    worker.close()
     assert (ran, told) == (["zz-other"], ["orc-1"])
 
 

@@ -41,7 +41,6 @@ def test_what_a_nightly_audit_finds_is_told_until_it_is_mended(tmp_path: Path) -
         assert "verify.failed" not in service.health(NAME)["degraded"]
         clock.advance(days=1)
         worker.once()
-        worker.close()
         assert "verify.failed" not in service.health(NAME)["degraded"]
         assert unsound(service) == 0
 
@@ -72,7 +71,6 @@ def test_two_workers_verify_once(tmp_path: Path) -> None:
             with patch.object(verify, "verify", slow):
                 for worker in (Worker(service), others):
                     worker.once()
-                    worker.close()
         runs = service.orchestrator(NAME).jobs.list()
         assert audited == ["verify"]
         assert [each.state for each in runs if each.job == "verification"] == ["done"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
 import threading
@@ -10,10 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
-from typing import Any
 
 import httpx
 import psycopg
@@ -117,7 +114,6 @@ def test_a_server_that_is_away_stops_no_work_elsewhere(tmp_path: Path) -> None:
         assert orc.maintenance.pending_embeddings() == 1
         worker = service.worker()
         worker.once()
-        worker.close()
         assert orc.maintenance.pending_embeddings() == 0
 
 
@@ -166,100 +162,26 @@ def test_keys_are_those_of_the_database(tmp_path: Path, url: str) -> None:
         assert service.orchestrators() == []
 
 
-class Receiver(ThreadingHTTPServer):
-    """Notes when something is posted to it."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Posted)
-        self.times: list[float] = []
-
-
-class _Posted(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        assert isinstance(self.server, Receiver)
-        self.server.times.append(time.monotonic())
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        return
-
-
-PLACES = ("shop", "gate", "hall", "museum", "office", "library", "school", "bank", "market")
-
-
-def disagree(service: MemoryService, place: str) -> float:
-    """Let two actors say something else of a place; return when both is stored."""
-    for actor, hour in (("anna", 20), ("ben", 22)):
-        orc = service.orchestrator("orc-1", actor=actor)
-        outcome = orc.memories.store(f"The {place} closes at {hour}:00.")
-    assert outcome.contradicts
-    return time.monotonic()
-
-
-def test_events_of_one_server_reach_the_subscribers_of_another(tmp_path: Path, url: str) -> None:
-    receiver = Receiver()
-    secret = tmp_path / "secret"
-    secret.write_text("whsec_" + base64.b64encode(b"1" * 32).decode())
-    secret.chmod(0o600)
-    hook = {
-        "MEMGRAPH_MEMORY__WEBHOOK__URL": f"http://127.0.0.1:{receiver.server_port}/",
-        "MEMGRAPH_MEMORY__WEBHOOK__SECRET_FILE": str(secret),
-    }
-    streamed: list[float] = []
-
-    def follow(server: ServerProcess) -> None:
-        with (
-            server.client() as client,
-            client.stream("GET", "/v1/orchestrators/orc-1/events") as stream,
-        ):
-            for line in stream.iter_lines():
-                if line.startswith("event: memory.contradiction_found"):
-                    streamed.append(time.monotonic())
-
-    with (
-        receiver,
-        machine(tmp_path / "a", url) as service,
-        server_process(tmp_path / "b", MEMGRAPH_STORAGE_URL=url, **hook) as other,
-        other.client() as client,
-    ):
-        service.create("orc-1")
-        threading.Thread(target=receiver.serve_forever, daemon=True).start()
-        threading.Thread(target=_until_gone, args=(follow, other), daemon=True).start()
-        assert client.get("/v1/orchestrators").json() == {"items": [{"name": "orc-1"}]}
-        # Until both have begun.
-        places = iter(PLACES)
-        for _ in PLACES[3:]:
-            disagree(service, next(places))
-            if streamed and receiver.times:
-                break
-            time.sleep(0.5)
-        assert streamed
-        assert receiver.times
+def test_a_worker_notices_what_another_machine_writes(tmp_path: Path, url: str) -> None:
+    ended: list[float] = []
+    with machine(tmp_path / "a", url) as service, machine(tmp_path / "b", url) as other:
+        orc = service.orchestrator("orc-1", create=True)
+        worker = Worker(other, ran=lambda _name, _run: ended.append(time.monotonic()), poll_s=60.0)
         delays = []
-        for _ in range(3):
-            time.sleep(PROMPT_S)
-            posted, seen = len(receiver.times), len(streamed)
-            at = disagree(service, next(places))
-            assert wait_until(partial(_grew, receiver.times, posted))
-            assert wait_until(partial(_grew, streamed, seen))
-            delays.append(max(receiver.times[posted], streamed[seen]) - at)
-        # The quickest of three: the machine may be busy.
-        assert min(delays) < PROMPT_S
-        receiver.shutdown()
+        with worker:
+            for number in range(4):
+                session = f"s-{number}"
+                orc.save_episode("The gate closes at nine.", session_id=session, source_role="user")
+                orc.sessions.end(session)
+                at, before = time.monotonic(), len(ended)
+                assert wait_until(partial(_grew, ended, before))
+                delays.append(ended[before] - at)
+    # The quickest: the machine may be busy, and the first waits until the worker has begun.
+    assert min(delays[1:]) < PROMPT_S
 
 
 def _grew(times: list[float], size: int) -> bool:
     return len(times) > size
-
-
-def _until_gone(follow: Any, server: ServerProcess) -> None:
-    try:
-        follow(server)
-    except httpx.TransportError:
-        # The server was ended.
-        return
 
 
 class Writer(threading.Thread):

@@ -43,7 +43,8 @@ def test_what_is_due_is_merged_in_steps(orc: Orchestrator, monkeypatch: pytest.M
     monkeypatch.setattr(housekeeping, "GIVE_WAY_S", 0.0)
     talk(orc)
     before = parts(orc)
-    orc.events.deliver()
+    with orc._service.opened(orc.name) as opened:
+        opened.upkeep.run()
     assert parts(orc) < before
     assert parts(orc) <= 4
     assert found(orc, "number77")[0] == "Message number77 of the evening."

@@ -17,10 +17,9 @@ from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobRun
 from memgraph.operations.life import consolidation as consolidating
-from memgraph.rules.conversations import MOST_ATTEMPTS
 from memgraph.service import job_runs as jobs
 from memgraph.service import worker as worker_module
-from memgraph.service.worker import SUBSCRIBER, Worker
+from memgraph.service.worker import Worker
 
 EVENING = parse_time("2026-11-20T20:00:00Z")
 HOUR_MS = 3_600_000
@@ -41,15 +40,14 @@ def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
 
 
 @pytest.fixture
-def ran(service: MemoryService) -> Iterator[tuple[Worker, list[JobRun]]]:
+def ran(service: MemoryService) -> tuple[Worker, list[JobRun]]:
     runs: list[JobRun] = []
 
     def fail(name: str, error: Exception) -> None:
         raise AssertionError(f"{name}: {error}") from error
 
     worker = Worker(service, ran=lambda _name, run: runs.append(run), failed=fail)
-    yield worker, runs
-    worker.close()
+    return worker, runs
 
 
 def talk(orc: Orchestrator, session_id: str, *texts: str) -> None:
@@ -151,7 +149,7 @@ def test_being_asked_to_stop_counts_as_no_attempt(
     talk(orc, "s-2", "Good evening.")
     real = jobs._one_session
     with monkeypatch.context() as patched:
-        for _ in range(MOST_ATTEMPTS + 1):
+        for _ in range(2):
             worker = Worker(service)
 
             def stops(*given: Any, worker: Worker = worker) -> Any:
@@ -160,13 +158,10 @@ def test_being_asked_to_stop_counts_as_no_attempt(
 
             patched.setattr(jobs, "_one_session", stops)
             worker.once()
-            worker.close()
             assert orc.jobs.list(limit=1)[0].error_code == STOPPED
-            assert orc.events.failures() == []
             assert service.health(orc.name)["degraded"] == []
     worker = Worker(service)
     worker.once()
-    worker.close()
     assert pending(orc) == {"s-2"}
 
 
@@ -185,7 +180,6 @@ def test_a_page_waits_for_recalls_of_any_orchestrator(
         assert working.is_alive()
         assert facts(orc) == []
     working.join(30.0)
-    worker.close()
     assert len(facts(orc)) == 1
 
 
@@ -202,44 +196,28 @@ def test_one_at_which_another_is_stays_told(
             # The other one is gone without a word.
             connection.exec_driver_sql("DELETE FROM leases")
     assert pending(orc) == {"s-1", "s-2"}
-    clock.advance(ms=worker_module.REVISIT_MS)
+    clock.advance(ms=worker_module.BUSY_MS)
     worker.once()
-    worker.close()
     assert pending(orc) == {"s-2"}
 
 
-def put_aside(orc: Orchestrator, service: MemoryService, session_id: str) -> None:
-    with service.opened(orc.name) as opened, opened.database.write() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO event_failures (subscriber, seq, topic, payload, at, error_code)"
-            " VALUES (?, 1, 'memory.session_completed', ?, ?, 'storage.busy')",
-            (SUBSCRIBER, f'{{"session_id":"{session_id}"}}', EVENING),
-        )
-
-
-def test_what_was_put_aside_is_dropped_when_its_session_is_done(
-    service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
+def test_a_session_that_fails_is_left_to_the_nightly_job(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker, _ = ran
     talk(orc, "s-1", "We decided to use SQLite for the archive.")
-    put_aside(orc, service, "s-1")
+    orc.sessions.end("s-1")
+    worker = Worker(service)
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "_one_session", Mock(side_effect=StorageError("full")))
+        worker.once()
+        talk(orc, "s-2", "Good evening.")
+        worker.once()
+    assert [run.state for run in orc.jobs.list()] == [JobState.FAILED]
+    clock.advance(ms=1)
+    talk(orc, "s-1", "It is on the second disk.")
+    orc.sessions.end("s-1")
     worker.once()
-    assert len(orc.events.failures()) == 1
-    orc.jobs.run("consolidation", session_id="s-1")
-    worker.once()
-    assert orc.events.failures() == []
-    assert service.health(orc.name)["degraded"] == []
-
-
-def test_what_was_put_aside_can_be_tried_again(
-    service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
-) -> None:
-    worker, runs = ran
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
-    put_aside(orc, service, "s-1")
-    assert worker.retry(orc.name) == 1
-    assert [each.trigger for each in runs] == ["event"]
-    assert (pending(orc), orc.events.failures()) == (set(), [])
+    assert pending(orc) == {"s-2"}
 
 
 def test_due_jobs_come_first_and_many_sessions_keep_nobody_waiting(
@@ -295,7 +273,6 @@ def test_who_has_nothing_to_do_is_not_looked_at_again(tmp_path: Path, clock: Fix
             worker.once()
         with patch.object(worker, "_visit") as visit:
             worker.once()
-        worker.close()
     assert visit.call_count == 0
 
 
@@ -310,5 +287,4 @@ def test_a_root_that_cannot_be_listed_for_a_moment_ends_no_worker(
         failing.setattr(worker, "_settings_stamp", Mock(side_effect=OSError(EMFILE, "")))
         worker.once()
     worker.once()
-    worker.close()
     assert looked == [f"{orc.name}: {StorageError.code}"]

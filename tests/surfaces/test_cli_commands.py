@@ -139,9 +139,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "worker": ["worker", "--once"],
         "jobs": ["jobs", "orc-1"],
         "run": ["run", "decay", "orc-1"],
-        "webhook test": ["webhook", "test", "orc-1"],
-        "webhook failures": ["webhook", "failures", "orc-1"],
-        "webhook retry": ["webhook", "retry", "orc-1"],
         "tools": ["tools", "orc-1"],
         "call": ["call", "orc-1", "stats"],
         "embeddings status": ["embeddings", "status", "orc-1"],
@@ -218,27 +215,7 @@ def needs(cli: CommandLine, command: str) -> Iterator[None]:
     with ExitStack() as given:
         if command in UNTIL_STOPPED:
             given.enter_context(stopped())
-        if command == "webhook test":
-            given.enter_context(receiver(cli))
         yield
-
-
-@contextmanager
-def receiver(cli: CommandLine) -> Iterator[ModelServer]:
-    """A receiver that the settings name and that takes everything."""
-    server = ModelServer()
-    server.behave(server.says(200, ""))
-    secrets, settings = cli.root / "webhook.secrets", cli.root / "memgraph.toml"
-    secrets.write_text("a" * 44)
-    secrets.chmod(0o600)
-    settings.write_text(
-        f'[memory.webhook]\nurl = "{server.url}"\nsecret_file = "{secrets}"\n', "utf-8"
-    )
-    try:
-        yield server
-    finally:
-        server.close()
-        settings.unlink()
 
 
 @contextmanager

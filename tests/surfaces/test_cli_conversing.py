@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memgraph import MemoryService
-
 if TYPE_CHECKING:
     # A fixture's class: pytest gives it, nothing is imported for it.
     from conftest import CommandLine
@@ -90,21 +88,6 @@ def test_sessions_are_listed_a_page_at_a_time_and_ended(cli: CommandLine) -> Non
     shown = cli("sessions", "orc-1").out
     assert "completed" in shown
     assert cli.error("sessions", "orc-1", "--end", "nobody")["code"] == "memory.not_found"
-
-
-def test_what_was_put_aside_is_tried_again(cli: CommandLine) -> None:
-    cli.json("say", "orc-1", "We use SQLite for the archive.", "--session-id", "s")
-    with MemoryService(cli.root, environ={}, background=False) as service:
-        with service.opened("orc-1") as opened, opened.database.write() as connection:
-            connection.exec_driver_sql(
-                "INSERT INTO event_failures (subscriber, seq, topic, payload, at, error_code)"
-                " VALUES ('consolidation', 1, 'memory.session_completed',"
-                " '{\"session_id\":\"s\"}', 1, 'storage.busy')"
-            )
-        assert cli.json("sessions", "orc-1", "--retry") == {"retried": 1, "left": 0}
-        assert service.orchestrator("orc-1").events.failures() == []
-    assert sessions(cli, "--pending") == {}
-    assert cli.json("sessions", "orc-1", "--retry") == {"retried": 0, "left": 0}
 
 
 def test_who_may_not_see_turns_sees_no_session(cli: CommandLine) -> None:

@@ -633,28 +633,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Watch
-         * @description Stream new contradictions, from now on or from an earlier event.
-         *
-         *     Finished jobs (`job.ended`) are only sent to a key with the permission `admin`.
-         */
-        get: operations["watch"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/expiring": {
         parameters: {
             query?: never;
@@ -5456,50 +5434,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErasureReport"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    watch: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: {
-                /** @description The id of the last event that was received. */
-                "last-event-id"?: string | null;
-            };
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description `memory.contradiction_found` if the key may see both sides; `job.ended` for an admin. Keep-alive events have only an id. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": string;
                 };
             };
             /** @description Error */

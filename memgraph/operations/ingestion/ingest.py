@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
-from memgraph.model.events import FileRejected
 from memgraph.model.sources import Document, DocumentOutcome, FileLink
-from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome
+from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.lifecycle import StatusAction, next_status
 from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
-from memgraph.store import events, ingest_files, memories, supports
+from memgraph.store import ingest_files, memories, supports
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.store.visibility import View
@@ -454,8 +453,6 @@ def record_rejection(
             manifest=json_text({**manifest, BY: actor}),
         )
         transaction.record([NewEntry(action, None, {"sha256": sha256})])
-        reason = str(manifest.get("reason") or action)[:MAX_NAME_CHARS]
-        events.append(transaction, transaction.at, [FileRejected(sha256=sha256, reason=reason)])
 
 
 def _add_sources(

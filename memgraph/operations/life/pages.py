@@ -30,7 +30,7 @@ from memgraph.consolidation.resolution import (
 )
 from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid
 from memgraph.model.enums import EdgeType, Relation, Scope, Sensitivity
-from memgraph.model.events import ContradictionFound, Event, SessionConsolidated
+from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.operations.life.echoes import echo_filter
@@ -41,7 +41,7 @@ from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import content_hash, heard_role, judged_at, known_echo
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, events, memories
+from memgraph.store import edges, memories
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation, FactRow, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
@@ -316,14 +316,12 @@ def write_page(
     ]
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
-        result, new_events = PageResult(), list[Event]()
+        result = PageResult()
         # Check all groups before the first is written: later ones would see its facts as new.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
-            _write_group(
-                opened, transaction, page.state.session_id, group, items, result, new_events
-            )
+            _write_group(opened, transaction, page.state.session_id, group, items, result)
         stored_count = sum(fact.outcome == "stored" for fact in result.facts)
         session_id, last_turn = page.state.session_id, page.turns[-1] if page.turns else None
         last_pk = page.state.through_pk if last_turn is None else last_turn.pk
@@ -336,9 +334,10 @@ def write_page(
         )
         if result.last:
             fact_count = queries.extracted_facts(transaction, session_id)
-            new_events.append(SessionConsolidated(session_id=session_id, facts=fact_count))
+            transaction.session_events.append(
+                SessionConsolidated(session_id=session_id, facts=fact_count)
+            )
         transaction.record([_entry(page, work, result, stored_count)])
-        events.append(transaction, transaction.at, new_events)
     return result
 
 
@@ -428,7 +427,6 @@ def _write_group(
     group: GroupWork,
     items: Sequence[PreparedMemory],
     result: PageResult,
-    new_events: list[Event],
 ) -> None:
     result.rejected += [*group.rejected, *group.undecided]
     # The items were compared with the store when the page was matched.
@@ -447,10 +445,9 @@ def _write_group(
         )
         result.facts.append(_note(draft, target, "strengthened"))
     transaction.record(written.entries)
-    open_contradictions = _join(opened, transaction, group, group.matched.links, written, result)
+    _join(opened, transaction, group, group.matched.links, written, result)
     for decision in group.decisions:
-        _decide(opened, transaction, group, decision, written, result, open_contradictions)
-    new_events += open_contradictions.values()
+        _decide(opened, transaction, group, decision, written, result)
 
 
 def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
@@ -473,8 +470,8 @@ def _join(
     links: Sequence[EdgeInput],
     written: StoredBatch,
     result: PageResult,
-) -> dict[str, Event]:
-    """Write edges between active memories; return an event per open contradiction, by edge id."""
+) -> None:
+    """Write edges between active memories."""
     stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
     active = memories.active_ids(transaction, stored)
     rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
@@ -490,7 +487,6 @@ def _join(
     joined = StoredBatch(ids_by_key=written.ids_by_key)
     outcomes = opened.writer.consolidator.join_all(transaction, resolvable, joined)
     transaction.record(joined.entries)
-    open_contradictions: dict[str, Event] = {}
     for link, outcome in zip(resolvable, outcomes, strict=True):
         if outcome.outcome != "stored" or outcome.edge_id is None:
             continue
@@ -498,11 +494,6 @@ def _join(
         if outcome.code == OTHER_SOURCE:
             link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
         result.edges.append(_edge_note(link, from_id, to_id))
-        if link.edge_type is EdgeType.CONTRADICTS:
-            open_contradictions[outcome.edge_id] = ContradictionFound(
-                edge_id=outcome.edge_id, from_id=from_id, to_id=to_id
-            )
-    return open_contradictions
 
 
 def _decide(
@@ -512,7 +503,6 @@ def _decide(
     decision: ResolutionDecision,
     written: StoredBatch,
     result: PageResult,
-    open_contradictions: dict[str, Event],
 ) -> None:
     """Resolve one contradiction as the extractor proposed, if its sides are unchanged."""
     at = transaction.at
@@ -538,7 +528,7 @@ def _decide(
                     "reason": f"proposed: {decision.reason}",
                 },
             )
-            open_contradictions |= _join(opened, transaction, group, [link], written, result)
+            _join(opened, transaction, group, [link], written, result)
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
         if opened.writer.consolidator.kept_apart(transaction, winner, loser):
             # The contradiction stays open: only a person may decide it.
@@ -550,7 +540,6 @@ def _decide(
     except (Conflict, InvalidInput, NotFound) as error:
         result.rejected.append(RejectedItem(code=error.code, where=decision.where))
         return
-    open_contradictions.pop(edge.edge_id, None)
     result.resolved.append(edge.edge_id)
 
 

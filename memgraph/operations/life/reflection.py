@@ -32,7 +32,6 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.events import ReflectionSaved
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.rules import conversations as rules
@@ -40,7 +39,7 @@ from memgraph.rules.bulletin import LayoutEntry
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import events, memories
+from memgraph.store import memories
 from memgraph.store import reflections as queries
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
 from memgraph.store.visibility import STANDING, View
@@ -321,8 +320,6 @@ def _save(
     if written.errors:
         raise written.errors[0]
     transaction.record(written.entries)
-    saved = ReflectionSaved(memory_id=written.ids_by_key["reflection"])
-    events.append(transaction, transaction.at, [saved])
     return True
 
 

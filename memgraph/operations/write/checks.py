@@ -1,31 +1,21 @@
-"""Register sessions and events of stored turns, and check source paths."""
+"""Register the sessions of stored turns, and check source paths."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from memgraph.errors import AccessDenied
-from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, turn_event, voice_of
-from memgraph.model.events import Event, SessionCompleted
+from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, voice_of
+from memgraph.model.events import SessionCompleted
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.paths import canonical_source
 from memgraph.rules.conversations import follow, taken_over
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import events, sessions
+from memgraph.store import sessions
 from memgraph.store.sessions import RegisteredSession, StoredSession
 from memgraph.store.snapshot import JournalledTransaction
 from memgraph.store.visibility import View
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTurn:
-    """A stored turn, with the input it was stored from."""
-
-    session_id: str
-    memory_id: str
-    given: MemoryInput
 
 
 def attributes_of(memory: MemoryInput) -> dict[str, Any]:
@@ -46,21 +36,21 @@ def attributes_of(memory: MemoryInput) -> dict[str, Any]:
 
 def note(
     transaction: JournalledTransaction,
-    turns: Sequence[StoredTurn],
+    turns: Sequence[str],
     following: Mapping[str, int],
     sessions_by_id: Mapping[str, RegisteredSession],
     *,
     live: bool,
     view: View | None = None,
 ) -> None:
-    """Register the sessions of stored turns, and emit events for turns and completed sessions.
+    """Register the sessions of stored turns, and announce the completed ones.
 
     Args:
+        turns: the session of each stored turn, in order.
         following: the next position in each session of ``turns``.
         sessions_by_id: the sessions that were registered before.
-        live: True for turns said just now: an event is emitted for each turn, and the first turn of
-            a new session completes the open ones. False for whole sessions from a file or another
-            store: an event is emitted only for each completed session.
+        live: True for turns said just now: the first turn of a new session completes the open
+            ones. False for whole sessions from a file or another store.
         view: what the writer sees; a confined writer completes only sessions with a turn it sees.
     """
     if not turns:
@@ -74,19 +64,14 @@ def note(
 
 def _as_said(
     transaction: JournalledTransaction,
-    turns: Sequence[StoredTurn],
+    turns: Sequence[str],
     following: Mapping[str, int],
     sessions_by_id: Mapping[str, RegisteredSession],
     ending: View | None,
 ) -> None:
     has_new_session = any(session_id not in sessions_by_id for session_id in following)
     open_now = sessions.open_ids(transaction, ending) if has_new_session else ()
-    transition = follow([turn.session_id for turn in turns], sessions_by_id, open_now)
-    new_events: list[Event] = []
-    for turn, completed in zip(turns, transition.completes, strict=True):
-        new_events.extend(SessionCompleted(session_id=session_id) for session_id in completed)
-        if isinstance(turn.given, EpisodeInput):
-            new_events.append(turn_event(turn.given, turn.memory_id))
+    transition = follow(turns, sessions_by_id, open_now)
     sessions.complete(transaction, transition.done - following.keys())
     sessions.note_turns(
         transaction,
@@ -97,17 +82,21 @@ def _as_said(
             for session_id, place in following.items()
         ],
     )
-    events.append(transaction, transaction.at, new_events)
+    transaction.session_events += [
+        SessionCompleted(session_id=session_id)
+        for completed in transition.completes
+        for session_id in completed
+    ]
 
 
 def _taken_over(
     transaction: JournalledTransaction,
-    turns: Sequence[StoredTurn],
+    turns: Sequence[str],
     following: Mapping[str, int],
     sessions_by_id: Mapping[str, RegisteredSession],
 ) -> None:
     completed = taken_over(
-        (turn.session_id for turn in turns),
+        turns,
         {name: session.state for name, session in sessions_by_id.items()},
     )
     ends = {
@@ -120,11 +109,9 @@ def _taken_over(
             for session_id, place in following.items()
         ],
     )
-    events.append(
-        transaction,
-        transaction.at,
-        [SessionCompleted(session_id=session_id) for session_id in completed],
-    )
+    transaction.session_events += [
+        SessionCompleted(session_id=session_id) for session_id in completed
+    ]
 
 
 def with_canonical_source(opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:

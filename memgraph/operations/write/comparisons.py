@@ -34,13 +34,12 @@ from memgraph.model.enums import (
     Relation,
     Sensitivity,
 )
-from memgraph.model.events import ContradictionFound, Event
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import OTHER_SOURCE, EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.relations.statement import Statement
 from memgraph.rules.namespaces import is_item
-from memgraph.store import comparisons, embeddings, events, memories
+from memgraph.store import comparisons, embeddings, memories
 from memgraph.store.comparisons import ComparedFact, WaitingFact
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -169,7 +168,6 @@ def write_edges(
         written: receives the journal entries and the outcomes of new edges.
     """
     comparison = Comparison()
-    new_events: list[Event] = []
     joined = StoredBatch()
     for match in matches[:MAX_EDGES]:
         link = _edge(memory_id, match)
@@ -178,8 +176,6 @@ def write_edges(
             continue
         sides = None
         if link.edge_type is EdgeType.CONTRADICTS or outcome.code == OTHER_SOURCE:
-            ends = {"from_id": link.from_id, "to_id": link.to_id}
-            new_events.append(ContradictionFound(edge_id=outcome.edge_id, **ends))
             sides = comparison.contradicts
         elif link.edge_type is EdgeType.UPDATES:
             sides = comparison.updates if match.new_is_later else comparison.updated_by
@@ -187,7 +183,6 @@ def write_edges(
             comparison.reasons[match.memory_id] = match.finding.reason
             if sides is not None:
                 sides.append(match.memory_id)
-    events.append(transaction, transaction.at, new_events)
     written.entries += joined.entries
     written.edges += [edge for edge in joined.edges if edge.outcome == "stored"]
     return comparison

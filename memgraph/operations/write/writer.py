@@ -24,7 +24,6 @@ from memgraph.model.enums import (
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write import changes, comparisons
 from memgraph.operations.write import checks as conversing
-from memgraph.operations.write.checks import StoredTurn
 from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model
 from memgraph.operations.write.entity_links import EntityLinker, NameFinder
@@ -401,7 +400,7 @@ class Writer:
         memories.insert_derivations(transaction, derived)
         self.linker.link(transaction, names)
         stored_turns = [
-            StoredTurn(row["session_id"], row["memory_id"], item.given)
+            row["session_id"]
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]

@@ -217,7 +217,6 @@ class CaptureHandle(Handle):
                 else:
                     # The remaining work is not urgent: receipts, the upkeep of the index.
                     opened.background.wake_later()
-                    self._dispatch_soon(opened)
             except RuntimeError as error:
                 # No thread available: the memories are stored, and the next write wakes one.
                 opened.log.failure("background.wake", error)

@@ -294,7 +294,7 @@ _STAMPS: Final = """
     SELECT n.nspname, CAST(n.oid AS bigint), CAST(sum(
         pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid)) AS bigint)
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relname IN ('audit_log', 'events', 'job_runs') AND c.relkind = 'r'
+    WHERE c.relname IN ('audit_log', 'job_runs') AND c.relkind = 'r'
         AND starts_with(n.nspname, 'memgraph_') AND has_schema_privilege(n.oid, 'USAGE')
     GROUP BY n.nspname, n.oid ORDER BY n.nspname
 """

@@ -381,7 +381,6 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
         "serve": ("service", "Serve programs and agents over HTTP."),
         "mcp": ("service", "Serve an agent over standard input and output."),
         "key": ("service", "Create, list, revoke, rotate and forget the keys of a server."),
-        "webhook": ("service", "Test the webhook; list and resend failed deliveries."),
         "tools": ("service", "Print the tools for a language model."),
         "call": ("service", "Run one tool call as a language model would."),
     },

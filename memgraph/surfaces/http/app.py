@@ -49,7 +49,6 @@ ROUTERS = (
     files.router,
     files.upload_router,
     orchestrators.process_router,
-    files.event_router,
 )
 
 

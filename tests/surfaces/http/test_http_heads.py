@@ -11,7 +11,7 @@ from memgraph.surfaces.http.app import openapi
 ASKS_SOMETHING = "/v1/orchestrators/{orchestrator}/recall"
 """No field of its body is required, but one of them is."""
 BASE = "/v1/orchestrators/orc-1"
-NO_VALUES = {"/events", "/export", "/backup"}
+NO_VALUES = {"/export", "/backup"}
 
 
 def document_paths() -> list[str]:

@@ -25,7 +25,7 @@ from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.scope import Viewer
 from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
-from memgraph.surfaces.http import event_streams as sending
+from memgraph.surfaces.http import downloads as sending
 
 BASE = "/v1/orchestrators/orc-1"
 IN_TASK = Viewer(session_ids=frozenset({"task-1"}))

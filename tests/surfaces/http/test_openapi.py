@@ -39,8 +39,6 @@ HELD = [
 LONGEST_TARGET = 60_000
 """Bytes; a longer request line the server below the application refuses in words of its own:
 ``test_http_limits``."""
-ENDLESS = "watch"
-"""A stream, which no test reads to its end; ``test_http_events`` reads its beginning."""
 
 
 def offered(orc: Orchestrator) -> str:
@@ -71,7 +69,7 @@ ASKED: Mapping[str, dict[str, str]] = {
 TAKES_MORE = {"promote": 403, "get_metrics": 404, "decide_entity_proposal": 404}
 """A memory of a task that the request names; a server with figures; what a model proposed: each has
 tests of its own."""
-HEADERS = {"idempotency-key", "authorization", "if-none-match", "last-event-id"}
+HEADERS = {"idempotency-key", "authorization", "if-none-match"}
 """Headers that the application reads: of others some are no HTTP, and uvicorn says so."""
 
 
@@ -144,12 +142,7 @@ def known(orc: Orchestrator, lasting: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("path", "method"),
-    [
-        (path, method)
-        for path, operations in openapi()["paths"].items()
-        for method, operation in operations.items()
-        if operation["operationId"] != ENDLESS
-    ],
+    [(path, method) for path, operations in openapi()["paths"].items() for method in operations],
 )
 def test_the_example_of_an_operation_does_what_it_is_for(
     path: str,
@@ -183,7 +176,7 @@ def test_the_example_of_an_operation_does_what_it_is_for(
     assert taken_as, answer.text
 
 
-@document.exclude(operation_id=ENDLESS).parametrize()
+@document.parametrize()
 @settings(
     max_examples=6,
     derandomize=True,

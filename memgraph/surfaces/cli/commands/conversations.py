@@ -76,18 +76,12 @@ def sessions(
     end: Annotated[
         str | None, value("ID", "Mark this session as completed instead of listing.")
     ] = None,
-    retry: Annotated[
-        bool,
-        typer.Option("--retry", help="Retry the sessions that were set aside after six attempts."),
-    ] = False,
     before: Annotated[
         str | None, value("ID", "Continue after the last id of the previous page.")
     ] = None,
     limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
 ) -> CommandResult:
     """List conversations, latest activity first, with their number of unconsolidated turns."""
-    if retry:
-        return _retry(invocation(context), orchestrator)
     with invocation(context).orchestrator(orchestrator) as handle:
         if end is not None:
             ended = handle.sessions.end(end)
@@ -120,22 +114,6 @@ def sessions(
             screen.line(f"more: --before {following}")
 
     return CommandResult({"sessions": rows, "next_before": following}, show)
-
-
-def _retry(call: Invocation, orchestrator: str) -> CommandResult:
-    from memgraph.service.worker import SUBSCRIBER, Worker
-
-    with call.service() as service:
-        handle = service.orchestrator(orchestrator)
-        worker = Worker(service, names=[orchestrator])
-        try:
-            count = worker.retry(orchestrator)
-        finally:
-            worker.close()
-        failures = handle.events.failures(limit=1_000)
-    remaining = sum(failure.subscriber == SUBSCRIBER for failure in failures)
-    message = f"{count} consolidated, {remaining} still waiting after six attempts"
-    return CommandResult({"retried": count, "left": remaining}, lambda screen: screen.line(message))
 
 
 def _store_turn(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:

@@ -80,7 +80,6 @@ def worker(
         with _ended_by_signals(working):
             if once:
                 working.once()
-                working.close()
             else:
                 if not call.as_json:
                     note("working; Ctrl-C or SIGTERM ends it after the current batch")

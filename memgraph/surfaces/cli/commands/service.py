@@ -1,4 +1,4 @@
-"""Commands for the service and agents: serve, mcp, key, webhook, tools, call."""
+"""Commands for the service and agents: serve, mcp, key, tools, call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memgraph.clock import SystemClock
-from memgraph.errors import Conflict, ToolRefused, WebhookFailed
+from memgraph.errors import Conflict, ToolRefused
 from memgraph.model.access import ANY, ApiKey, NewKey, Permission
 from memgraph.model.enums import Scope
 from memgraph.paths import orchestrator_names, runtime_root
@@ -24,7 +23,7 @@ from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
 from memgraph.surfaces.cli.files import plain
 from memgraph.surfaces.cli.formats import moment
-from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.mcp_clients import (
     ConfigChange,
     McpClient,
@@ -35,8 +34,6 @@ from memgraph.surfaces.cli.mcp_clients import (
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
-    from memgraph.model.events import EventFailure
-    from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.access.keys import KeyStore
     from memgraph.surfaces.cli.screen import Screen
     from memgraph.surfaces.serve import RunningServer
@@ -408,85 +405,6 @@ def _restrictions(key: ApiKey) -> Iterator[tuple[str, str]]:
         yield "agent", key.agent_id
 
 
-MOST = 1_000
-
-
-def test(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Post a signed test event now. Exits with 1 if the receiver does not accept it."""
-    from memgraph.service.event_delivery import TEST, send_test
-
-    with invocation(context).service() as service:
-        chosen = service.orchestrator(orchestrator).settings.memory.webhook
-        if not chosen.url:
-            raise InvalidContent(_missing(orchestrator))
-        before = time.monotonic()
-        send_test(chosen, orchestrator, service.clock)
-        took_ms = round((time.monotonic() - before) * 1_000)
-    topics = ", ".join(sorted(chosen.topics))
-
-    def show(screen: Screen) -> None:
-        screen.line(f"{chosen.url} accepted {TEST} in {took_ms} ms")
-        screen.line(f"it receives: {topics}")
-
-    data = {"url": chosen.url, "type": TEST, "took_ms": took_ms, "topics": sorted(chosen.topics)}
-    return CommandResult(data, show)
-
-
-def failures(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 100,
-) -> CommandResult:
-    """List the events that were set aside after six attempts, newest first."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        results = _failures(handle, limit)
-
-    def show(screen: Screen) -> None:
-        if not results:
-            screen.line("nothing was set aside")
-            return
-        rows = [(str(item.seq), item.topic, moment(item.at), item.error_code) for item in results]
-        screen.table(("number", "topic", "at", "error"), rows)
-        screen.line(f"send them again: memgraph webhook retry {orchestrator}")
-
-    return CommandResult({"failures": [item.model_dump(mode="json") for item in results]}, show)
-
-
-def retry(context: typer.Context, orchestrator: OrchestratorName) -> CommandResult:
-    """Resend the events that were set aside, oldest first. Exits with 1 if any is not accepted."""
-    from memgraph.service.event_delivery import SUBSCRIBER
-    from memgraph.service.worker import Worker
-
-    with invocation(context).service() as service:
-        handle = service.orchestrator(orchestrator)
-        if _failures(handle, 1) and not handle.settings.memory.webhook.url:
-            raise InvalidContent(_missing(orchestrator))
-        working = Worker(service, names=[orchestrator])
-        try:
-            count = working.retry(orchestrator, SUBSCRIBER)
-        finally:
-            working.close()
-        remaining = len(_failures(handle, MOST))
-    message = f"{count} accepted, {remaining} still set aside"
-    error = (
-        WebhookFailed(f"{remaining} events were not accepted; see the log") if remaining else None
-    )
-    return CommandResult(
-        {"retried": count, "left": remaining}, lambda screen: screen.line(message), error
-    )
-
-
-def _missing(orchestrator: str) -> str:
-    return f"{orchestrator} has no webhook: set memory.webhook.url and memory.webhook.secret_file"
-
-
-def _failures(handle: Orchestrator, limit: int) -> list[EventFailure]:
-    from memgraph.service.event_delivery import SUBSCRIBER
-
-    results = handle.events.failures(limit=MOST)
-    return [item for item in results if item.subscriber == SUBSCRIBER][:limit]
-
-
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
 Maintenance = Annotated[
     bool,
@@ -558,11 +476,6 @@ COMMANDS: dict[str, Any] = {
             "rotate": rotate,
             "forget": forget,
         },
-    ),
-    "webhook": make_group(
-        "webhook",
-        "Test the webhook; list and resend the events that it did not accept.",
-        {"test": test, "failures": failures, "retry": retry},
     ),
     "tools": make_command(tools, "tools"),
     "call": make_command(call, "call"),

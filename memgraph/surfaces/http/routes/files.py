@@ -1,42 +1,31 @@
-"""Routes for files and streams: exports, backups, uploads, events."""
+"""Routes for files: exports, backups, uploads."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
 
 from memgraph.errors import RequestTimeout
-from memgraph.model.access import Permission
 from memgraph.model.remote import UploadResult
 from memgraph.model.values import Name
 from memgraph.operations.ingestion.uploads import draft
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.service.event_delivery import EventReader
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import (
-    Asking,
-    Reader,
     Writer,
     gate_of,
     lengthy_of,
-    principal_of,
     undivided,
     untimed,
 )
+from memgraph.surfaces.http.downloads import TemporaryFileResponse
 from memgraph.surfaces.http.envelope import answered
-from memgraph.surfaces.http.event_streams import (
-    EVENT_STREAM,
-    EventStreamResponse,
-    StreamCounter,
-    TemporaryFileResponse,
-)
 from memgraph.surfaces.http.problems import problem
 from memgraph.surfaces.uploads import taken
 
@@ -137,55 +126,3 @@ async def upload(
     if uploaded.known is None:
         service.intake.wake(orc.name)
     return answered(uploaded, status=202)
-
-
-_STREAMS_LOCK: Final = threading.Lock()
-
-event_router = APIRouter(prefix="/v1/orchestrators/{orchestrator}", tags=["events"])
-
-
-@event_router.get(
-    "/events",
-    operation_id="watch",
-    status_code=200,
-    response_class=EventStreamResponse,
-    responses={
-        200: {
-            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
-            "description": "`memory.contradiction_found` if the key may see both sides; "
-            "`job.ended` for an admin. Keep-alive events have only an id.",
-        }
-    },
-)
-def watch(
-    request: Request,
-    orc: Reader,
-    asking: Asking,
-    last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that was received.")
-    ] = None,
-) -> EventStreamResponse:
-    """Stream new contradictions, from now on or from an earlier event.
-
-    Finished jobs (`job.ended`) are only sent to a key with the permission `admin`.
-    """
-    jobs = Permission.ADMIN in asking.permissions
-    ending = getattr(request.app.state, "ending", None)
-    return EventStreamResponse(
-        _streams(request),
-        asking.actor,
-        lambda: EventReader(orc, jobs=jobs, position=last_event_id),
-        lambda: principal_of(request),
-        lambda: ending is not None and ending.is_set(),
-    )
-
-
-def _streams(request: Request) -> StreamCounter:
-    """Return the server's counter of streams; created at first use."""
-    state = request.app.state
-    with _STREAMS_LOCK:
-        if not hasattr(state, "streams"):
-            settings = gate_of(request).service.settings()
-            state.streams = StreamCounter(settings.memory.server.streams_per_key)
-    streams: StreamCounter = state.streams
-    return streams
