@@ -42,9 +42,7 @@
     │   ├── RequestTimeout           request.timeout
     │   ├── RateLimited              request.rate_limited
     │   ├── ServerBusy               request.server_busy
-    │   ├── ServerEnding             request.server_ending
-    │   ├── KeyReused                request.key_reused
-    │   └── AnswerLost               request.answer_lost
+    │   └── ServerEnding             request.server_ending
     ├── RemoteError                  remote.error
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
@@ -278,7 +276,7 @@ class RequestTooLarge(RequestRefused):
 class RequestTimeout(RequestRefused):
     """The request was not received or answered in time.
 
-    A write may have been done; it is safe to send it again with the same Idempotency-Key.
+    A write may have been done; sending it again stores nothing twice.
     """
 
     code = "request.timeout"
@@ -300,21 +298,6 @@ class ServerEnding(RequestRefused):
     """The server is shutting down and did not wait for the result; a write may have been done."""
 
     code = "request.server_ending"
-
-
-class KeyReused(RequestRefused):
-    """The Idempotency-Key was already used with a different request."""
-
-    code = "request.key_reused"
-
-
-class AnswerLost(RequestRefused):
-    """The write with this Idempotency-Key was done, but its response was lost in a crash.
-
-    ``details["memory_ids"]`` lists the memories that it wrote.
-    """
-
-    code = "request.answer_lost"
 
 
 class RemoteError(MemgraphError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from typing import Any, BinaryIO, Generic, TypeVar
 from urllib.parse import quote
@@ -22,18 +21,6 @@ JSON = "application/json"
 Read = Callable[[bytes], T]
 
 
-class RetryRule(StrEnum):
-    """The rule for sending a call again when its outcome is unknown.
-
-    ``SAFE``: repeating it has no further effect. ``KEYED``: a write with an Idempotency-Key, which
-    the server applies once. ``NEVER``: any other call.
-    """
-
-    SAFE = "safe"
-    KEYED = "keyed"
-    NEVER = "never"
-
-
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
     """The request of a call, and the parser of its response.
@@ -43,7 +30,7 @@ class Call(Generic[T]):
         params: query parameters; None is left out, and a collection is sent item by item.
         body: the bytes to send, or None.
         read: parses the body of a successful response.
-        repeat: when the call may be sent again.
+        repeats: True when it may be sent again though its outcome is unknown.
         slow: True when the server may work on it for minutes.
         accepts: the media type of a successful response; None if it has no body.
         sink: receives the body of a successful response piece by piece; ``read`` then gets no
@@ -56,7 +43,7 @@ class Call(Generic[T]):
     params: Mapping[str, Any] = field(default_factory=dict)
     body: bytes | None = None
     content_type: str = JSON
-    repeat: RetryRule = RetryRule.SAFE
+    repeats: bool = True
     slow: bool = False
     accepts: str | None = JSON
     sink: BinaryIO | None = None

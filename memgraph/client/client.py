@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from memgraph.client.calls import Call, Read, RetryRule, body, orchestrator_path, part_of, value_of
+from memgraph.client.calls import Call, Read, body, orchestrator_path, part_of, value_of
 from memgraph.client.exchange import RetryRules
 from memgraph.client.operations import ServerTarget, method
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
@@ -58,7 +58,7 @@ class ServerMethods(Methods[F]):
             "/v1/orchestrators",
             lambda _: None,
             body=body({"name": name}),
-            repeat=RetryRule.NEVER,
+            repeats=False,
         )
 
     @method

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import tempfile
-import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 from memgraph import errors
-from memgraph.client.calls import JSON, Call, RetryRule
+from memgraph.client.calls import JSON, Call
 from memgraph.errors import (
     Conflict,
     InvalidInput,
@@ -34,7 +33,6 @@ from memgraph.paths import take_free_name
 T = TypeVar("T")
 
 PROBLEM: Final = "application/problem+json"
-IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 # A proxy's answer when the server is down.
 _AWAY: Final = frozenset({502, 503, 504})
 # With these the server has not begun any work.
@@ -132,9 +130,6 @@ def exchange(call: Call[T], rules: RetryRules) -> Steps[T]:
     headers = {"Accept": f"{call.accepts or JSON}, {PROBLEM}"}
     if call.body is not None:
         headers["Content-Type"] = call.content_type
-    if call.repeat is RetryRule.KEYED:
-        # The same for all attempts: the server does the write once and repeats its response.
-        headers[IDEMPOTENCY_KEY] = uuid.uuid4().hex
     for attempt in range(rules.retries + 1):
         answer: Response | NoResponse = yield SendStep(call, headers)
         if isinstance(answer, Response) and 200 <= answer.status < 300:
@@ -228,10 +223,10 @@ def _may_repeat(call: Call[Any], answer: Response | NoResponse, error: MemgraphE
     if isinstance(answer, NoResponse):
         if call.sink is not None and answer.sent:
             return False
-        return not answer.sent or call.repeat is not RetryRule.NEVER
+        return not answer.sent or call.repeats
     if answer.status in _UNTOUCHED_STATUS or isinstance(error, _UNTOUCHED):
         return True
-    return isinstance(error, _PASSING) and call.repeat is not RetryRule.NEVER
+    return isinstance(error, _PASSING) and call.repeats
 
 
 def _not_memgraph(answer: Response) -> RemoteAnswerInvalid:

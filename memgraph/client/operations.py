@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, wraps
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -14,7 +13,6 @@ from memgraph.client.calls import (
     JSON,
     Call,
     Read,
-    RetryRule,
     body,
     nothing,
     orchestrator_path,
@@ -25,6 +23,7 @@ from memgraph.client.calls import (
 from memgraph.client.exchange import LocalWork, RetryRules, Steps, exchange
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing
+from memgraph.model.enums import MemoryKind
 from memgraph.model.operation import (
     Method,
     Operation,
@@ -34,7 +33,7 @@ from memgraph.model.operation import (
     methods_of,
     operation_of,
 )
-from memgraph.model.values import Value, validated
+from memgraph.model.values import MemoryInput, Value, validated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -95,13 +94,9 @@ class RemoteTarget(ServerTarget):
         """Return a call that reads, with its parameters in the query."""
         return Call("GET", self.root + path, read, self.view | params)
 
-    def look(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """Return a call that reads, with its parameters in the body."""
+    def post(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
+        """Return a call with its parameters in the body."""
         return Call("POST", self.root + path, read, self.view, body(fields))
-
-    def write(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """Return a call that writes; the server applies it once, however often it is sent."""
-        return replace(self.look(path, fields, read), repeat=RetryRule.KEYED)
 
 
 def _named(names: Sequence[str] | None) -> Sequence[str] | None:
@@ -191,7 +186,7 @@ def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
             read(),
             target.view if declared.method != "GET" else target.view | rest,
             _body(declared, fields),
-            repeat=RetryRule.KEYED if declared.changes else RetryRule.SAFE,
+            repeats=not is_unnumbered_turn(fields),
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )
@@ -210,6 +205,11 @@ def asked_of_a_server(kind: type[T]) -> type[T]:
         elif is_local(member):
             raise TypeError(f"{kind.__name__} must override {name}, which is not an operation")
     return kind
+
+
+def is_unnumbered_turn(item: Mapping[str, Any] | Value) -> bool:
+    """Return True for a turn without a ``turn_id``: sent again, it would be stored twice."""
+    return isinstance(item, MemoryInput) and item.kind is MemoryKind.EPISODE and not item.turn_id
 
 
 def _sent(parameter: Parameter, value: Any) -> Any:

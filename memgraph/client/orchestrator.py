@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack
 
 from memgraph.audit.findings import AuditDefect, FindingCode, VerifyReport
-from memgraph.client.calls import Call, Read, RetryRule, nothing, part_of, segment, value_of
+from memgraph.client.calls import Call, Read, nothing, part_of, segment, value_of
 from memgraph.client.exchange import (
     BackupFile,
     ExportFile,
@@ -37,7 +37,7 @@ from memgraph.errors import ConfirmationMissing, InvalidInput, RemoteAnswerInval
 from memgraph.model.access import Narrowing
 from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task
 from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
-from memgraph.model.enums import JobName, Scope
+from memgraph.model.enums import JobName, MemoryKind, Scope
 from memgraph.model.erasure import ErasureReport, erasure_target
 from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
@@ -113,7 +113,7 @@ def _promote(
 
 
 def _promoted(server: RemoteTarget, path: str, fields: Mapping[str, Any]) -> Steps[str | None]:
-    answer = yield from server.ask(server.write(f"{path}/promote", fields, value_of(PromotedId)))
+    answer = yield from server.ask(server.post(f"{path}/promote", fields, value_of(PromotedId)))
     return answer.memory_id
 
 
@@ -138,7 +138,7 @@ def _build_context(
     known_fields = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
     context_request = validated(ContextRequest, {**known_fields, **fields})
     context_task = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
-    return server.look(
+    return server.post(
         "/context",
         plain({"task": context_task, "request": context_request}),
         value_of(ContextPackage),
@@ -155,18 +155,19 @@ def _erase(
 ) -> Call[ErasureReport]:
     del progress  # it stays on this side
     fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
-    return replace(server.write("/erase", plain(fields), value_of(ErasureReport)), slow=True)
+    call = server.post("/erase", plain(fields), value_of(ErasureReport))
+    return replace(call, slow=True, repeats=dry_run)
 
 
 def _verify(server: RemoteTarget, progress: object = None) -> Call[VerifyReport]:
     del progress  # it stays on this side
-    return replace(server.look("/verify", {}, _verified), slow=True)
+    return replace(server.post("/verify", {}, _verified), slow=True)
 
 
 def _run_job(server: RemoteTarget, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
     present = {name: field for name, field in fields.items() if field is not None}
     path = f"/jobs/{segment(str(job), field='job')}/run"
-    return replace(server.look(path, present, read), repeat=RetryRule.NEVER, slow=True)
+    return replace(server.post(path, present, read), repeats=False, slow=True)
 
 
 def _run(
@@ -234,9 +235,9 @@ def _upload(server: RemoteTarget, name: str, content: bytes) -> Call[UploadResul
     """
     if not isinstance(content, bytes):
         raise InvalidInput("the content of a file must be bytes", field="content")
-    call = server.look(f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult))
+    call = server.post(f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult))
     # The server identifies a file by its content, so that sending it twice is safe.
-    return replace(call, method="PUT", body=content, content_type=BYTES, repeat=RetryRule.SAFE)
+    return replace(call, method="PUT", body=content, content_type=BYTES)
 
 
 def _stats(server: RemoteTarget) -> Call[dict[str, Any]]:
@@ -460,7 +461,9 @@ def _store_all(
         sent = [item for item in batch if not isinstance(item, Outcome)]
         stored: Sequence[Outcome] = ()
         if sent:
-            stored = yield from server.ask(server.write(path, {"items": sent}, _OUTCOMES))
+            call = server.post(path, {"items": sent}, _OUTCOMES)
+            numbered = all(_is_numbered(kind, item) for item in sent)
+            stored = yield from server.ask(replace(call, repeats=numbered))
         if len(stored) != len(sent):
             raise RemoteAnswerInvalid(
                 "the server reported a different number of items than it received"
@@ -493,6 +496,12 @@ def _checked(kind: type[MemoryInput], item: Item) -> dict[str, Any] | Outcome:
     except InvalidInput as error:
         return Outcome(outcome="rejected", code=error.code, message=error.message)
     return checked.model_dump(mode="json", exclude_unset=True)
+
+
+def _is_numbered(kind: type[MemoryInput], item: Mapping[str, Any]) -> bool:
+    """Return False for a turn without a ``turn_id``: sent again, it would be stored twice."""
+    is_turn = kind is EpisodeInput or item.get("kind") == MemoryKind.EPISODE
+    return not is_turn or bool(item.get("turn_id"))
 
 
 def _fields(item: Item) -> dict[str, Any]:

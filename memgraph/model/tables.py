@@ -165,31 +165,6 @@ class EdgeRevisionRow(SQLModel, table=True):
     resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
 
 
-# The table of idempotent requests.
-
-
-class IdempotencyKeyRow(SQLModel, table=True):
-    """A write that a client may repeat; stored in the transaction of the write itself.
-
-    ``key_sha256`` is the digest of the caller and the Idempotency-Key, ``request_sha256`` that of
-    the request. ``status`` and ``answer`` are filled in once the request was answered.
-    """
-
-    __tablename__ = "idempotency_keys"
-    __table_args__ = (
-        sa.CheckConstraint("json_valid(memory_ids)", name="memory_ids"),
-        sa.Index("ix_idempotency_keys_created_at", "created_at"),
-    )
-
-    key_sha256: str = column(sa.Text, primary_key=True)
-    request_sha256: str = column(sa.Text, nullable=False)
-    created_at: int = column(sa.Integer, nullable=False)
-    memory_ids_json: str = json_column("memory_ids", nullable=False)
-    memory_ids: ClassVar[hybrid_property[list[str]]] = json_value("memory_ids_json")
-    status: int | None = column(sa.Integer)
-    answer: str | None = column(sa.Text)
-
-
 __all__ = [
     "AuditRow",
     "BulletinRow",
@@ -202,7 +177,6 @@ __all__ = [
     "EmbeddingRow",
     "EntityAliasRow",
     "EntityRow",
-    "IdempotencyKeyRow",
     "IngestFileRow",
     "JobRunRow",
     "LeaseRow",

@@ -12,7 +12,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
 from memgraph.model.context import BlockFormat, BuiltBulletin, ContextBlock
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
     AsOf,
@@ -261,10 +261,10 @@ class Everyday(WritingHandle[F]):
     ) -> str:
         """Replace a memory with a new one that has another text; return the new id.
 
-        An Updates edge connects the two. The new memory keeps the type, scope and tags of the old
-        one unless ``fields`` override them. If this handle is confined and another actor stored
-        the old memory, that stays active, and the two are in an open contradiction; see
-        ``trace(id).open_contradictions``.
+        An Updates edge connects the two. The same correction again returns the first new id. The
+        new memory keeps the type, scope and tags of the old one unless ``fields`` override them. If
+        this handle is confined and another actor stored the old memory, that stays active, and the
+        two are in an open contradiction; see ``trace(id).open_contradictions``.
 
         Raises:
             NotFound: the memory does not exist, or this handle may not see it.
@@ -272,6 +272,7 @@ class Everyday(WritingHandle[F]):
                 replaced it; correct that one instead, see ``details["replaced_by"]``.
         """
         from memgraph.operations.read import lookup as reading
+        from memgraph.operations.write import changes
         from memgraph.operations.write.writer import identity_of
 
         because = self._because(reason)
@@ -282,32 +283,28 @@ class Everyday(WritingHandle[F]):
             memory = validated(
                 MemoryInput, {**inherited, **fields, "key": "new", "content": content}
             )
-            if identity_of(content_hash(content), memory) == identity_of(old.content_hash, old):
+            identity = identity_of(content_hash(content), memory)
+
+            def is_equal(stored: Memory) -> bool:
+                return identity_of(stored.content_hash, stored) == identity
+
+            if is_equal(old):
                 raise Conflict("the new text equals the old one", memory_id=memory_id)
-            if old.status is MemoryStatus.SUPERSEDED:
-                self._require_no_successor(memory_id)
             link = EdgeInput(
                 from_id="#new", to_id=memory_id, edge_type=EdgeType.UPDATES, reason=because
             )
-            written = self._store(opened, [memory], [link])
+            prepared = opened.writer.prepare(self._canonical(opened, memory))
+            with opened.transaction(self.actor) as transaction:
+                # In the transaction, so that of two corrections at the same time one is refused.
+                known = changes.correction_of(transaction, memory_id, is_equal, view=self._view)
+                if known is not None:
+                    return known
+                written = opened.writer.store(transaction, [prepared], [link], view=self._view)
+                if written.errors:
+                    raise written.errors[0]
+                transaction.record(written.entries)
             self._embed_soon(opened)
         return written.ids_by_key["new"]
-
-    def _require_no_successor(self, memory_id: str) -> None:
-        """Raise Conflict if an active memory replaced this one, for it would get two successors."""
-        history = self.trace(memory_id)
-        successors = {link.memory_id for link in history.replaced_by}
-        active = [
-            memory.memory_id
-            for memory in history.memories
-            if memory.memory_id in successors and memory.status is MemoryStatus.ACTIVE
-        ]
-        if active:
-            raise Conflict(
-                f"the memory was replaced by {active[0]}; correct that one",
-                memory_id=memory_id,
-                replaced_by=active,
-            )
 
     @operation(Permission.WRITE, "POST", "/memories/{memory_id}/confirm", tag="memories")
     def confirm(self, memory_id: MemoryId) -> None:
@@ -322,7 +319,11 @@ class Everyday(WritingHandle[F]):
         Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=ReasonBody
     )
     def retract(self, memory_id: MemoryId, *, reason: Reason) -> None:
-        """Retract a memory; it stays in the history. Raises NotFound, IllegalTransition."""
+        """Retract a memory; it stays in the history.
+
+        A retracted memory stays as it is, with the first reason. Raises NotFound,
+        IllegalTransition: it was erased.
+        """
         from memgraph.operations.write import changes
 
         because = self._because(reason)

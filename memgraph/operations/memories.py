@@ -162,7 +162,7 @@ class Memories(WritingHandle[F], group="memories"):
     ) -> Sequence[ForgetOutcome]:
         """Retract many memories in one transaction, with an outcome for each, in order.
 
-        A memory that is not visible or already retracted is rejected; the others are retracted.
+        A memory that is not visible is rejected; the others are retracted, or were before.
 
         Args:
             memory_ids: 1..1,000 ids.

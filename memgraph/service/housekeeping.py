@@ -8,8 +8,6 @@ from typing import Final
 
 from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config.schema import ReceiptSettings
-from memgraph.service.idempotency import KEPT_MS
-from memgraph.store import idempotency
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.engine import Database
 
@@ -53,7 +51,6 @@ class Housekeeping:
         now = self._clock.now_ms()
         if self.removes and now >= self._removes_at:
             self._removes_at = now + REMOVE_EVERY_MS
-            self._forget_requests(now, stop)
             self._remove_receipts(now, stop)
 
     def _merge(self, stop: Callable[[], bool]) -> None:
@@ -73,15 +70,6 @@ class Housekeeping:
         if self._database.commits >= self._postings_at:
             self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
             self._database.engine.texts.merge(self._database, stop)
-
-    def _forget_requests(self, now: int, stop: Callable[[], bool]) -> None:
-        removed = REMOVED_AT_ONCE
-        while removed == REMOVED_AT_ONCE and not stop():
-            with self._database.read() as snapshot:
-                if not idempotency.any_of(snapshot, now - KEPT_MS):
-                    return
-            with self._database.write(durable=False) as transaction:
-                removed = idempotency.prune(transaction, now - KEPT_MS, REMOVED_AT_ONCE)
 
     def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
         keep = self._receipts.keep

@@ -36,7 +36,6 @@ from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service.background import BackgroundWork, InFlightCalls
 from memgraph.service.events import SessionCallbacks
 from memgraph.service.housekeeping import Housekeeping
-from memgraph.service.idempotency import AnswerCache, Committed, current_claim, note
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
 from memgraph.store import comparisons, embeddings, health, ingest_files, whole_tables
 from memgraph.store import journal as rows_of_journal
@@ -124,7 +123,6 @@ class OpenOrchestrator:
             self._restore_used,
             with_queries=settings.memory.receipts.query_text,
         )
-        self.answers = AnswerCache(database, clock)
         self.reflections = LatestReflections(database)
         self.background = self._background()
         self.board = BulletinBoard(
@@ -139,7 +137,7 @@ class OpenOrchestrator:
             self.other_model = model_mismatch(snapshot, embedding)
             self.has_backlog = embeddings.has_pending(snapshot) or comparisons.has_waiting(snapshot)
             through = erased_through(snapshot)
-        self.receipts.erased_through = self.answers.erased_through = through
+        self.receipts.erased_through = through
         if self.other_model is not None:
             # Until then, recall uses only text.
             self.log.warning(
@@ -152,7 +150,6 @@ class OpenOrchestrator:
         """Return the background work, in the order of its steps."""
         return BackgroundWork(
             (
-                lambda _: self.answers.flush(),
                 self.receipts.flush_in_steps,
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
@@ -226,27 +223,20 @@ class OpenOrchestrator:
 
     @contextmanager
     def transaction(
-        self, actor: str, *, claimed: bool = True, accepting: bool = False
+        self, actor: str, *, accepting: bool = False
     ) -> Iterator[JournalledTransaction]:
         """Open a write transaction, journalled with its entries, and anchored once it is durable.
 
         Args:
-            claimed: record the Idempotency-Key of the current request; False for memgraph's own
-                bookkeeping.
             accepting: accept the current state of the journal and the tables as correct.
 
         Raises:
             JournalBroken: the journal lacks the entry in its anchor.
-            ClaimTaken: another request with the same key already did it; nothing was written.
         """
-        claim = current_claim() if claimed else None
         heads: list[JournalHead] = []
-        committed: list[Committed] = []
         path = self.anchor_file
 
         def after_commit() -> None:
-            for callback in committed:
-                callback()
             if not heads:
                 return
             try:
@@ -283,8 +273,6 @@ class OpenOrchestrator:
                     self.log.failure(
                         "journal.anchor", JournalBroken(f"the anchor is {anchor_state}")
                     )
-            if claim is not None:
-                committed.append(note(transaction, claim, transaction.entries, transaction.at))
         self.callbacks.announce(transaction.session_events)
 
     def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
@@ -373,7 +361,7 @@ class OpenOrchestrator:
 
     def write_down(self) -> None:
         """Flush all buffers to the database; on failure, log it and keep the data."""
-        chores = (self.answers.flush, self.board.flush, self.receipts.flush)
+        chores = (self.board.flush, self.receipts.flush)
         for chore in chores:
             self._try(chore)
 

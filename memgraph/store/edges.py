@@ -127,6 +127,18 @@ def replaces(snapshot: Snapshot, newer_id: str, older_id: str) -> bool:
 
 
 @prepared
+def _successors() -> sa.Select[Any]:
+    e = tables.edges
+    newer = sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids"), replaces_whole(e))
+    return newer.order_by(e.c.from_memory_id)
+
+
+def successors(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
+    """Return the memories that replaced one of these directly, by an Updates edge."""
+    return _successors().column(snapshot, ids=memory_ids)
+
+
+@prepared
 def _still_replaced() -> sa.Select[Any]:
     """Select the memories with a successor that is not retracted.
 

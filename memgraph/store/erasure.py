@@ -264,7 +264,6 @@ _SWEPT: Final = (
     ("recall_items", ("recall_id", "rank"), ("explanation",)),
     ("bulletins", (_PLACE,), ("body",)),
     ("job_runs", (_PLACE,), ("counts", "rejected", "reason")),
-    ("idempotency_keys", (_PLACE,), ("answer",)),
     ("ingest_files", (_PLACE,), ("manifest",)),
     ("ingest_parts", (_PLACE,), ("outcomes",)),
     ("ingest_pending_links", ("link_id",), ("reason",)),
@@ -307,13 +306,6 @@ def _citing_bulletins() -> sa.Select[Any]:
     return sa.select(b.c.bulletin_id, b.c.body, b.c.memory_ids).where(_lists_one(b))
 
 
-@prepared
-def _citing_answers() -> sa.Select[Any]:
-    k = tables.idempotency_keys
-    query = sa.select(k.c.key_sha256, k.c.status, k.c.answer)
-    return query.where(k.c.answer.is_not(None), _lists_one(k))
-
-
 def _lists_one(table: sa.Table) -> Column:
     """Return the SQL condition that a row's ``memory_ids`` contain one of ``ids``."""
     i = each(table.c.memory_ids, "i")
@@ -345,7 +337,7 @@ def rows_citing(
 ) -> Iterator[ErasedRow]:
     """Yield rows that were derived from erased memories, whatever their text.
 
-    These are bulletins, stored answers, queries, and the reasons of decisions about them.
+    These are bulletins, queries, and the reasons of decisions about them.
 
     Args:
         notes: the reasons that were written about the erased memories.
@@ -362,9 +354,6 @@ def rows_citing(
         if (after := "\n".join(lines)) != body:
             key = ("bulletin_id",), (bulletin_id,)
             yield ErasedRow("bulletins", *key, ("body",), (body,), (after,))
-    for key_sha256, *before in _citing_answers().cursor(snapshot, ids=ids):
-        key = ("key_sha256",), (key_sha256,)
-        yield ErasedRow("idempotency_keys", *key, ("status", "answer"), tuple(before), (None, None))
     for recall_id, query in _citing_queries().cursor(snapshot, ids=ids):
         yield ErasedRow("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
     for status_id, reason in _reasons_beside().cursor(snapshot, ids=ids):

@@ -21,7 +21,6 @@ embeddings: sa.Table
 entities: sa.Table
 file_parts: sa.Table
 files: sa.Table
-idempotency_keys: sa.Table
 job_runs: sa.Table
 leases: sa.Table
 links: sa.Table

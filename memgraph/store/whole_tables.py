@@ -39,7 +39,6 @@ COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "bulletins": frozenset(),
     "entities": frozenset({"mention_count"}),
     "entity_aliases": frozenset(),
-    "idempotency_keys": frozenset(),
     "ingest_document_keys": frozenset(),
     "ingest_files": frozenset(),
     "ingest_parts": frozenset(),

@@ -31,10 +31,10 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
 
 _METHODS: Final = b"GET, POST, PUT, DELETE"
 _REQUEST_HEADERS: Final = (
-    b"authorization, content-type, idempotency-key, if-none-match, x-request-id,"
+    b"authorization, content-type, if-none-match, x-request-id,"
     b" mcp-protocol-version, mcp-method, mcp-name"
 )
-_EXPOSED_HEADERS: Final = b"etag, idempotency-replayed, retry-after, x-request-id"
+_EXPOSED_HEADERS: Final = b"etag, retry-after, x-request-id"
 _HOUR: Final = b"3600"
 _BEARER: Final = "bearer "
 
@@ -191,8 +191,6 @@ UNTIMED: Final = "memgraph.untimed"
 """A function that removes the time limit of a response, for routes that an operator waits for."""
 WANTED: Final = "memgraph.wanted"
 """A function that returns True while the client waits for the response."""
-TURN: Final = "memgraph.turn"
-"""The turn of a request with an Idempotency-Key; see ``Once``."""
 
 
 @dataclass(frozen=True, slots=True)

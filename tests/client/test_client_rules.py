@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import httpx
@@ -14,11 +15,10 @@ from hypothesis import strategies as st
 
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
-from memgraph.client.calls import Call, RetryRule, typed
+from memgraph.client.calls import Call, typed
 from memgraph.client.exchange import NoResponse, Response, RetryRules, SendStep, exchange
 from memgraph.client.orchestrator import MAX_BYTES, batches
 from memgraph.errors import (
-    AnswerLost,
     DatabaseBusy,
     DatabaseCorrupt,
     InvalidInput,
@@ -64,10 +64,6 @@ class Replies:
         # A response is read once: each is sent as a new one.
         return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
-    @property
-    def keys(self) -> list[str | None]:
-        return [each.headers.get("idempotency-key") for each in self.sent]
-
 
 def said(replies: Replies, say: Callable[[Any], Any], *, awaited: bool, **options: Any) -> Any:
     """What a word gives when the network answers so."""
@@ -104,24 +100,40 @@ both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncCl
 
 
 @both
-def test_a_write_is_sent_again_with_the_same_key_and_body(awaited: bool) -> None:
+def test_a_write_is_sent_again_with_the_same_body(awaited: bool) -> None:
     replies = Replies([httpx.ReadTimeout("x"), problem(DatabaseBusy, 503), stored()])
     assert said(replies, remember, awaited=awaited) == "fact_1"
-    [key] = set(replies.keys)
-    assert key is not None
-    assert len(key) == 32
     assert len({each.content for each in replies.sent}) == 1
     assert [0.1 <= each <= 0.4 for each in replies.pauses] == [True, True]
-    other = Replies([stored()])
-    said(other, remember, awaited=awaited)
-    assert other.keys != [key]
 
 
 @both
-def test_a_look_is_sent_again_and_carries_no_key(awaited: bool) -> None:
+def test_a_turn_is_sent_again_only_if_it_has_an_id(awaited: bool) -> None:
+    turn = {"content": "Hello.", "session_id": "s", "source_role": "user"}
+    outcomes = httpx.Response(200, json={"outcomes": [{"outcome": "stored", "memory_id": "ep_1"}]})
+    ways: list[tuple[Callable[..., Any], httpx.Response]] = [
+        (lambda orc, **more: orc.save_episode(**turn, **more), stored()),
+        (lambda orc, **more: orc.remember(**turn, kind="episode", **more), stored()),
+        (lambda orc, **more: orc.save_episodes([turn | more]), outcomes),
+        (lambda orc, **more: orc.remember_many([turn | more | {"kind": "episode"}]), outcomes),
+    ]
+    for say, answer in ways:
+        replies = Replies([httpx.ReadError("x"), answer])
+        said(replies, partial(say, turn_id="t-1"), awaited=awaited)
+        assert len(replies.sent) == 2
+        lost = Replies([httpx.ReadError("x"), answer])
+        with pytest.raises(RemoteUnavailable):
+            said(lost, say, awaited=awaited)
+        unsent = Replies([httpx.ConnectError("x"), answer])
+        said(unsent, say, awaited=awaited)
+        assert len(unsent.sent) == 2
+
+
+@both
+def test_a_look_is_sent_again(awaited: bool) -> None:
     replies = Replies([httpx.RemoteProtocolError("half"), httpx.Response(200, json={})])
     assert said(replies, counts, awaited=awaited) == {}
-    assert replies.keys == [None, None]
+    assert len(replies.sent) == 2
 
 
 @both
@@ -156,7 +168,7 @@ def test_retry_after_is_waited_for_unless_it_is_too_long(awaited: bool) -> None:
 
 @both
 def test_what_does_not_pass_is_not_sent_again(awaited: bool) -> None:
-    for kind, status in ((DatabaseCorrupt, 503), (AnswerLost, 409), (NotFound, 404)):
+    for kind, status in ((DatabaseCorrupt, 503), (NotFound, 404)):
         replies = Replies([problem(kind, status, memory_ids=["fact_1"])])
         with pytest.raises(kind) as refused:
             said(replies, remember, awaited=awaited)
@@ -292,13 +304,13 @@ CAME = ANSWERS | st.builds(
 )
 
 
-@given(st.lists(CAME, min_size=4, max_size=4), st.sampled_from(RetryRule), st.integers(0, 3))
+@given(st.lists(CAME, min_size=4, max_size=4), st.booleans(), st.integers(0, 3))
 def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
-    replies: list[Response | NoResponse], repeat: RetryRule, retries: int
+    replies: list[Response | NoResponse], repeats: bool, retries: int
 ) -> None:
     """Whatever comes, of a server, a proxy or a stranger."""
     rules = RetryRules(retries=retries, longest_pause_s=30)
-    steps = exchange(Call("POST", "/x", typed(dict), repeat=repeat), rules)
+    steps = exchange(Call("POST", "/x", typed(dict), repeats=repeats), rules)
     sent: list[Response | NoResponse] = []
     came: Response | NoResponse | None = None
     ended: object = None
@@ -315,7 +327,7 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
             assert isinstance(step, SendStep) or 0 <= step.seconds <= 30
     assert isinstance(ended, dict | MemgraphError)
     assert 1 <= len(sent) <= retries + 1
-    if repeat is RetryRule.NEVER:
+    if not repeats:
         assert not any(isinstance(each, NoResponse) and each.sent for each in sent[:-1])
     # Nothing is sent after what is good.
     assert not any(isinstance(each, Response) and each.status // 100 == 2 for each in sent[:-1])

@@ -208,28 +208,6 @@ def test_no_page_from_elsewhere_may_ask(
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_an_idempotency_key_is_each_keys_own(server: Served) -> None:
-    """What one was answered, no other is, whatever the Idempotency-Key."""
-    words = f"{server.world.canaries[0].word} was told to one."
-    ask = Ask("POST", NEW, body={"content": words}, headers={"Idempotency-Key": "the-same-key"})
-    ours = server.ask("everything", ask)
-    place = {"scope": "session", "scope_id": TASKS[0]}
-    theirs = server.ask("a task", replace(ask, body={"content": "Mine.", **place}))
-    again = server.ask("everything", ask)
-    assert (ours.status_code, theirs.status_code) == (201, 201)
-    assert theirs.json()["memory_id"] != ours.json()["memory_id"]
-    assert again.text == ours.text
-    assert "idempotency-replayed" not in theirs.headers
-    outside = server.ask("of another", ask)
-    assert (outside.status_code, "idempotency-replayed" in outside.headers) == (404, False)
-
-
-def test_an_answer_is_not_replayed_to_a_key_that_was_ended(server: Served) -> None:
-    ask = Ask("POST", NEW, body={"content": "Once."}, headers={"Idempotency-Key": "ended"})
-    for who in ("revoked", "expired", "garbage", "nobody"):
-        assert server.ask(who, ask).status_code == 401
-
-
 @pytest.mark.parametrize("who", ["no scope", "public", "a task"])
 def test_an_etag_tells_nothing_of_what_is_hidden(server: Served, who: str) -> None:
     """Not even to somebody who knows the very tag."""

@@ -70,7 +70,6 @@ def _odd() -> list[Ask]:
         Ask("GET", "/healthz", headers={"User-Agent": ODD, "Referer": ODD, "X-Request-ID": ODD}),
         Ask("GET", "/healthz", headers={"Host": ODD}),
         Ask("GET", "/healthz", headers={"Origin": f"https://{ODD}"}),
-        Ask("POST", f"{HERE}/memories", body={"content": "x"}, headers={"Idempotency-Key": ODD}),
         Ask("POST", "/mcp/{orchestrator}", body={"method": ODD, "id": ODD, "jsonrpc": "2.0"}),
     ]
 

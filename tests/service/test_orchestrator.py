@@ -14,6 +14,7 @@ from memgraph import EdgeType, MemoryService, MemoryStatus, MemoryType, Orchestr
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, Sensitivity
+from memgraph.operations.read import lookup
 
 pytestmark = pytest.mark.engines
 
@@ -215,6 +216,40 @@ def test_a_replaced_memory_is_corrected_by_correcting_its_successor(orc: Orchest
     assert [memory.memory_id for memory in orc.memories.list()] == [third]
 
 
+def test_the_same_correction_again_is_the_first_one(
+    orc: Orchestrator, service: MemoryService
+) -> None:
+    one = orc.remember("Standup is at nine.")
+    new = orc.correct(one, "Standup is at ten.", reason="moved")
+    before = actions(service)
+    assert orc.correct(one, "Standup is  at ten.", reason="moved again") == new
+    assert actions(service) == before
+    orc.retract(new, reason="wrong")
+    assert orc.correct(one, "Standup is at ten.", reason="it is") != new
+
+
+def test_of_two_corrections_at_once_one_is_refused(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = orc.remember("Standup is at nine.")
+    won: list[str] = []
+    read = lookup.get
+
+    def get(*given: Any, **named: Any) -> Any:
+        found = read(*given, **named)
+        if not won:
+            won.append("")
+            # Another writer, between the look at the old memory and the write.
+            won[:] = [orc.correct(one, "Standup is at ten.", reason="moved")]
+        return found
+
+    monkeypatch.setattr(lookup, "get", get)
+    with pytest.raises(Conflict) as refused:
+        orc.correct(one, "Standup is at eleven.", reason="moved")
+    assert refused.value.details["replaced_by"] == won
+    assert [memory.memory_id for memory in orc.memories.list()] == won
+
+
 def test_a_correction_that_cannot_be_leaves_nothing(
     orc: Orchestrator, service: MemoryService
 ) -> None:
@@ -360,8 +395,8 @@ def test_only_a_side_can_win(orc: Orchestrator) -> None:
 def test_retract_restore_confirm(orc: Orchestrator) -> None:
     one = orc.remember("a", confidence=0.5)
     orc.retract(one, reason="no")
-    with pytest.raises(IllegalTransition):
-        orc.retract(one, reason="no")
+    orc.retract(one, reason="again")
+    assert orc.trace(one).status_history[-1].reason == "no"
     with pytest.raises(Conflict):
         orc.confirm(one)
     orc.restore(one, reason="yes")

@@ -90,7 +90,7 @@ export class Orchestrator {
     const body = typeof memory === "string" ? { content: memory } : memory;
     return must(
       await this.http.POST("/v1/orchestrators/{orchestrator}/memories", {
-        params: { ...this.params(), header: once() },
+        params: this.params(),
         body,
       }),
     );
@@ -100,7 +100,7 @@ export class Orchestrator {
   async saveEpisode(episode: Schema<"EpisodeInput">): Promise<string> {
     const { memory_id } = must(
       await this.http.POST("/v1/orchestrators/{orchestrator}/episodes", {
-        params: { ...this.params(), header: once() },
+        params: this.params(),
         body: episode,
       }),
     );
@@ -159,7 +159,7 @@ export class Orchestrator {
   async correct(memory_id: string, body: Schema<"Correction">): Promise<string> {
     const corrected = must(
       await this.http.POST("/v1/orchestrators/{orchestrator}/memories/{memory_id}/correct", {
-        params: { ...this.params({ memory_id }), header: once() },
+        params: this.params({ memory_id }),
         body,
       }),
     );
@@ -169,7 +169,7 @@ export class Orchestrator {
   /** Put a memory out of force; its history stays. */
   async retract(memory_id: string, reason: string): Promise<void> {
     await this.http.POST("/v1/orchestrators/{orchestrator}/memories/{memory_id}/retract", {
-      params: { ...this.params({ memory_id }), header: once() },
+      params: this.params({ memory_id }),
       body: { reason },
     });
   }
@@ -186,11 +186,6 @@ export class Orchestrator {
   private params<Ids extends Record<string, string>>(ids?: Ids) {
     return { path: { orchestrator: this.name, ...ids } as { orchestrator: string } & Ids, query: this.view };
   }
-}
-
-/** A key with which a request that is sent again is done once. */
-function once() {
-  return { "Idempotency-Key": crypto.randomUUID() };
 }
 
 function must<Data>({ data }: { data?: Data }): Data {

@@ -710,7 +710,7 @@ export interface paths {
          * Forget
          * @description Retract many memories in one transaction, with an outcome for each, in order.
          *
-         *     A memory that is not visible or already retracted is rejected; the others are retracted.
+         *     A memory that is not visible is rejected; the others are retracted, or were before.
          */
         post: operations["forget"];
         delete?: never;
@@ -958,10 +958,10 @@ export interface paths {
          * Correct
          * @description Replace a memory with a new one that has another text; return the new id.
          *
-         *     An Updates edge connects the two. The new memory keeps the type, scope and tags of the old
-         *     one unless ``fields`` override them. If this handle is confined and another actor stored
-         *     the old memory, that stays active, and the two are in an open contradiction; see
-         *     ``trace(id).open_contradictions``.
+         *     An Updates edge connects the two. The same correction again returns the first new id. The
+         *     new memory keeps the type, scope and tags of the old one unless ``fields`` override them. If
+         *     this handle is confined and another actor stored the old memory, that stays active, and the
+         *     two are in an open contradiction; see ``trace(id).open_contradictions``.
          */
         post: operations["correct"];
         delete?: never;
@@ -1089,6 +1089,8 @@ export interface paths {
         /**
          * Retract
          * @description Retract a memory; it stays in the history.
+         *
+         *     A retracted memory stays as it is, with the first reason.
          */
         post: operations["retract"];
         delete?: never;
@@ -4757,10 +4759,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -4804,10 +4803,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -4851,10 +4847,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -4945,10 +4938,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5037,10 +5027,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5130,10 +5117,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5219,10 +5203,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5267,10 +5248,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5315,10 +5293,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5363,10 +5338,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5411,10 +5383,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5591,10 +5560,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5865,10 +5831,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -5977,10 +5940,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6025,10 +5985,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6124,10 +6081,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6167,10 +6121,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6346,10 +6297,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6395,10 +6343,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6442,10 +6387,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6852,10 +6794,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
@@ -6994,10 +6933,7 @@ export interface operations {
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
             };
-            header?: {
-                /** @description A repeated request with the same key is not run again but gets the stored response, for 24 h. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;

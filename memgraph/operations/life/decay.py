@@ -80,7 +80,7 @@ def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
         StorageError: nothing was restored.
     """
     settings = opened.settings.memory.decay
-    with opened.transaction(PART, claimed=False) as transaction:
+    with opened.transaction(PART) as transaction:
         restored = 0
         for memory_id, at in used.items():
             retired = decay_rows.retired(transaction, memory_id)

@@ -95,7 +95,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
         Permission.WRITE,
         host=("session_id",),
         destructive=True,
-        idempotent=False,
     ),
     "confirm": Tool(
         "Confirm",

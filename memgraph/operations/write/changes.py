@@ -5,12 +5,12 @@ Each function works inside one write transaction and returns its journal entries
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.values import Edge
+from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import strengthened, support_of
 from memgraph.rules.lifecycle import (
     QUIET,
@@ -45,6 +45,37 @@ def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -
     )
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
     return [NewEntry("confirm", memory_id, {"before": before})]
+
+
+def correction_of(
+    snapshot: Snapshot, memory_id: str, is_equal: Callable[[Memory], bool], *, view: View
+) -> str | None:
+    """Return the memory that already replaced one with the same text, or None.
+
+    Args:
+        is_equal: returns True for a memory that is equal to the correction.
+
+    Raises:
+        Conflict: an active memory with another text has replaced it; see ``replaced_by``.
+    """
+    seen, level, active = {memory_id}, [memory_id], list[str]()
+    while level:
+        found = memories.existing_ids(snapshot, edges.successors(snapshot, level), view)
+        successors = memories.get_many(snapshot, sorted(found - seen))
+        if level == [memory_id]:
+            for memory in successors:
+                if memory.status is not MemoryStatus.RETRACTED and is_equal(memory):
+                    return memory.memory_id
+        active += [each.memory_id for each in successors if each.status is MemoryStatus.ACTIVE]
+        level = sorted(found - seen)
+        seen |= found
+    if active:
+        raise Conflict(
+            f"the memory was replaced by {active[0]}; correct that one",
+            memory_id=memory_id,
+            replaced_by=active,
+        )
+    return None
 
 
 def strengthen(
@@ -95,8 +126,13 @@ def strengthen(
 def retract(
     transaction: JournalledTransaction, memory_id: str, *, reason: str, view: View
 ) -> list[NewEntry]:
-    """Retract a memory. It keeps its history and is no longer recalled."""
+    """Retract a memory. It keeps its history and is no longer recalled.
+
+    A retracted memory stays as it is, with the first reason.
+    """
     before = memories.get(transaction, memory_id, view).status
+    if before is MemoryStatus.RETRACTED:
+        return []
     status, reason = next_status(before, StatusAction.RETRACT), reason_of(before, reason)
     memories.set_status(transaction, memory_id, status, reason=reason)
     return [NewEntry("retract", memory_id, {"reason": reason})]

@@ -289,7 +289,7 @@ class ComparisonWorker:
                 end_rules(transaction, pks, asks_model=self._opened.llm is not None)
             done.compared += len(facts)
             return
-        with self._opened.transaction(ACTOR, claimed=False) as transaction:
+        with self._opened.transaction(ACTOR) as transaction:
             remaining = comparisons.still_waiting(transaction, pks, _RULES)
             written = StoredBatch()
             for fact, matches in zip(facts, matches_by_fact, strict=True):
@@ -410,7 +410,7 @@ class ComparisonWorker:
     ) -> None:
         fact = question.fact
         written = StoredBatch()
-        with self._opened.transaction(f"{ACTOR}:{model.name}", claimed=False) as transaction:
+        with self._opened.transaction(f"{ACTOR}:{model.name}") as transaction:
             if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
                 facts = {candidate.memory_id: candidate for candidate in question.candidates}
                 # Another writer may have joined them during the call.

@@ -17,10 +17,7 @@ from memgraph.model.values import validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.asgi import ENTERED, UNTIMED, WANTED, shown_key
-from memgraph.surfaces.http.idempotency import take_turn
 from memgraph.surfaces.http.problems import FieldNames
-
-WRITING = (Permission.WRITE, Permission.ADMIN)
 
 
 def gate_of(request: Request) -> Gate:
@@ -57,16 +54,13 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
     """Return the dependency that provides a route's handle and requires a permission.
 
     What the handle sees comes from the key and the URL, never from the body; query parameters
-    narrow it. A repeated write with an Idempotency-Key is answered here.
+    narrow it.
     """
 
     async def enter(request: Request) -> Orchestrator:
         # All file access is done in one call to a thread.
         principal, handle = await run_sync(_open_handle, request, permission)
         request.scope[ENTERED] = (principal, handle.name)
-        if permission in WRITING:
-            await take_turn(request, gate_of(request).service, handle)
-            _require_wanted(request)
         return handle
 
     enter.permission = permission  # type: ignore[attr-defined] # read for the OpenAPI document

@@ -18,17 +18,10 @@ from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
-from memgraph.service.idempotency import ClaimTaken
 from memgraph.surfaces.asgi import ASGIApp, HostCheck, Pages
 from memgraph.surfaces.http.access import SlowRequestLimit
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
-from memgraph.surfaces.http.idempotency import (
-    AlreadyAnswered,
-    IdempotentRequests,
-    on_replay,
-    on_taken,
-)
 from memgraph.surfaces.http.limits import RequestLimits
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import (
@@ -81,8 +74,6 @@ def create_app(
         MemgraphError: on_memgraph_error,
         RequestValidationError: on_invalid,
         HTTPException: on_http_error,
-        AlreadyAnswered: on_replay,
-        ClaimTaken: on_taken,
         Exception: on_bug,
     }
     for kind, handler in handlers.items():
@@ -90,7 +81,6 @@ def create_app(
     settings = gate.service.settings().memory
     app.state.lengthy = SlowRequestLimit(settings.server.threads) if lengthy is None else lengthy
     # Starlette makes the middleware that was added last the outermost.
-    app.add_middleware(IdempotentRequests)
     app.add_middleware(
         RequestLimits,
         settings=settings.server,

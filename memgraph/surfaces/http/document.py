@@ -17,7 +17,6 @@ from memgraph import __version__
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.service.idempotency import MAX_KEY_CHARS
 from memgraph.surfaces.asgi import PROBLEM
 from memgraph.surfaces.http.problems import Problem
 
@@ -59,14 +58,6 @@ NARROWING: Final = (
     _query("clearance", {"enum": [*Sensitivity]}, "Only memories up to this sensitivity."),
 )
 """The common parameters of all operations on an orchestrator; ``access.entering`` reads them."""
-_IDEMPOTENCY_KEY: Final = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "A repeated request with the same key is not run again but gets the stored"
-    " response, for 24 h.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS, "pattern": "^[!-~]+$"},
-}
 _SCHEMAS: Final = "#/components/schemas/"
 
 
@@ -119,8 +110,6 @@ def _complete(operation: dict[str, Any], method: str, permission: Permission | N
     operation[PERMISSION] = "any" if permission is None else permission.value
     if permission is not None:
         operation["parameters"] = [*NARROWING, *operation.get("parameters", ())]
-    if method == "post" and permission in (Permission.WRITE, Permission.ADMIN):
-        operation["parameters"].append(_IDEMPOTENCY_KEY)
     write_statuses = () if method == "get" else WHEN_WRITING
     responses: Mapping[str, Any] = operation["responses"]
     own_responses = {

@@ -174,8 +174,6 @@ STATUS: Final[dict[type[errors.MemgraphError], int]] = {
     errors.OrchestratorMissing: 404,
     errors.Conflict: 409,
     errors.OrchestratorExists: 409,
-    errors.KeyReused: 422,
-    errors.AnswerLost: 409,
     errors.AccessDenied: 403,
     errors.Unauthenticated: 401,
     errors.MemoryDisabled: 503,

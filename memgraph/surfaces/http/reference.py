@@ -22,9 +22,7 @@ from memgraph.surfaces.http.document import ALWAYS, PERMISSION, WHEN_WRITING
 
 PREFIX: Final = "/v1/orchestrators/{orchestrator}"
 # Parameters that are documented once, above the operations.
-_COMMON: Final = frozenset(
-    {"orchestrator", "project", "session", "agent", "clearance", "Idempotency-Key"}
-)
+_COMMON: Final = frozenset({"orchestrator", "project", "session", "agent", "clearance"})
 _COMMON_STATUSES: Final = frozenset(str(each) for each in (*ALWAYS, *WHEN_WRITING))
 _JSON: Final = "application/json"
 

@@ -69,7 +69,7 @@ ASKED: Mapping[str, dict[str, str]] = {
 TAKES_MORE = {"promote": 403, "get_metrics": 404, "decide_entity_proposal": 404}
 """A memory of a task that the request names; a server with figures; what a model proposed: each has
 tests of its own."""
-HEADERS = {"idempotency-key", "authorization", "if-none-match"}
+HEADERS = {"authorization", "if-none-match"}
 """Headers that the application reads: of others some are no HTTP, and uvicorn says so."""
 
 

@@ -69,7 +69,7 @@ def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) 
         may = tool.annotations
         assert may.read_only_hint is (name in READING)
         assert may.destructive_hint is (name in {"correct", "relate"})
-        assert may.idempotent_hint is (name != "correct")
+        assert may.idempotent_hint is True
         assert may.open_world_hint is False
     assert [each.uri for each in agent.do("list_resources").resources] == ["memgraph://bulletin"]
     templates = agent.do("list_resource_templates").resource_templates

@@ -1,0 +1,114 @@
+"""A write whose answer was lost is sent again to a real server, and stores nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serving_worlds import Served, serving
+
+from memgraph import MemoryStatus, Orchestrator
+from memgraph.client import Client, RemoteOrchestrator
+from memgraph.errors import Conflict
+
+
+class Cut(httpx.HTTPTransport):
+    """A connection that breaks when the first answer to a write arrives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.statuses: list[int] = []
+        self.cuts = True
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        if request.method == "POST":
+            self.statuses.append(response.status_code)
+            if self.cuts:
+                self.cuts = False
+                response.read()
+                raise httpx.ReadError("the connection was cut", request=request)
+        return response
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path / "root") as made:
+        yield made
+
+
+Said = Callable[[RemoteOrchestrator, str, str], Any]
+WRITES: dict[str, Said] = {
+    "remember": lambda orc, _one, _two: orc.remember("The gate is green."),
+    "store": lambda orc, _one, _two: orc.memories.store("The gate is green.").memory_id,
+    "remember_many": lambda orc, _one, _two: [
+        each.memory_id for each in orc.remember_many([{"content": "The gate is green."}])
+    ],
+    "an item": lambda orc, _one, _two: orc.remember('{"colour": "green"}', item_id="item_gate"),
+    "save_episode": lambda orc, _one, _two: orc.save_episode(
+        "Hello.", session_id="s", source_role="user", turn_id="t-1"
+    ),
+    "save_episodes": lambda orc, _one, _two: [
+        each.memory_id
+        for each in orc.save_episodes(
+            [{"content": "Hello.", "session_id": "s", "source_role": "user", "turn_id": "t-1"}]
+        )
+    ],
+    "relate": lambda orc, one, two: orc.relate(one, "RelatedTo", two, reason="both at the gate"),
+    "update": lambda orc, one, two: orc.relate(one, "Updates", two, reason="it was wrong"),
+    "correct": lambda orc, one, _two: orc.correct(one, "The post rises at six.", reason="seen"),
+    "retract": lambda orc, one, _two: orc.retract(one, reason="wrong"),
+    "forget": lambda orc, one, _two: [
+        each.outcome for each in orc.memories.forget([one], reason="x")
+    ],
+}
+
+
+def rows(orc: Orchestrator) -> list[tuple[str, str, str]]:
+    found = [(each.memory_id, each.status, each.content) for each in orc.memories.list(statuses=[])]
+    with orc._service.opened(orc.name) as opened, opened.database.read() as snapshot:
+        edges = snapshot.exec_driver_sql(
+            "SELECT edge_id, edge_type, from_memory_id || to_memory_id FROM memory_edges"
+        ).fetchall()
+    return sorted(found) + sorted(tuple(edge) for edge in edges)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_whose_answer_was_lost_stores_nothing_twice(served: Served, write: str) -> None:
+    orc = served.orchestrator()
+    one, two = orc.remember("The post rises at five."), orc.remember("The lock is red.")
+    cut = Cut()
+    with Client(served.url, key=served.key(), transport=cut) as client:
+        remote = client.orchestrator("orc-1")
+        seen: list[list[tuple[str, str, str]]] = []
+        client._sending.pause = lambda _seconds: seen.append(rows(orc))
+        answer = WRITES[write](remote, one, two)
+        again = WRITES[write](remote, one, two)
+    # The first attempt was done, and the others added nothing.
+    assert len(cut.statuses) == 3
+    assert {status // 100 for status in cut.statuses} == {2}
+    assert answer == again
+    assert seen == [rows(orc)]
+    assert orc.verify().ok
+
+
+def test_a_correction_is_not_forked(served: Served) -> None:
+    orc = served.orchestrator()
+    one = orc.remember("The post rises at five.")
+    with Client(served.url, key=served.key()) as client:
+        remote = client.orchestrator("orc-1")
+        new = remote.correct(one, "The post rises at six.", reason="seen")
+        with pytest.raises(Conflict) as refused:
+            remote.correct(one, "The post rises at seven.", reason="heard")
+        assert refused.value.details["replaced_by"] == [new]
+        newest = remote.correct(new, "The post rises at eight.", reason="seen")
+        # What was done stays done: the first answer is given again.
+        assert remote.correct(one, "The post rises at six.", reason="seen") == new
+        with pytest.raises(Conflict) as refused:
+            remote.correct(one, "The post rises at eight.", reason="seen")
+        assert refused.value.details["replaced_by"] == [newest]
+    active = [each.memory_id for each in orc.memories.list(statuses=[MemoryStatus.ACTIVE])]
+    assert active == [newest]
