@@ -74,6 +74,9 @@ def test_defaults_without_any_file(tmp_path: Path) -> None:
     assert memory.embedding.provider == "local"
     assert memory.extractor.provider == "none"
     assert memory.storage.synchronous == "FULL"
+    schedule = memory.schedule
+    assert (schedule.enrichment, schedule.consolidation) == ("0 2 * * *", "0 3 * * *")
+    assert (schedule.decay, schedule.reflection) == ("0 4 * * *", "0 3 * * 0")
 
 
 def test_the_root_may_be_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
