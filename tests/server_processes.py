@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -45,18 +44,13 @@ class ServerProcess:
 
 @contextmanager
 def server_process(
-    root: Path, *options: str, keyless: bool = True, max_files: int | None = None, **environ: str
+    root: Path, *options: str, keyless: bool = True, **environ: str
 ) -> Iterator[ServerProcess]:
     """Serve a root until the block ends; what still runs then is killed.
 
     Args:
         keyless: nobody needs a key.
-        max_files: how many files it may open; None: as many as this process.
     """
-
-    def limit() -> None:
-        if max_files is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
 
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
     process = subprocess.Popen(
@@ -65,7 +59,6 @@ def server_process(
             *("--port", "0", *(["--allow-without-key"] if keyless else []), *options),
         ],
         env={**kept, "MEMGRAPH_ROOT": str(root), **environ},
-        preexec_fn=limit,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -97,26 +97,15 @@ class ServerSettings(SettingsGroup):
         default=30.0,
         gt=0.0,
         le=3_600.0,
-        description="Seconds that a request may take to arrive, and then to be answered.",
+        description="Seconds that a request may take to arrive, then to be answered, and that its"
+        " client may read nothing of the answer.",
     )
     head_timeout_s: float = Field(
         default=10.0,
         gt=0.0,
         le=3_600.0,
-        description="Seconds that the head of a request may take to arrive.",
-    )
-    max_connections: int = Field(
-        default=1_000,
-        ge=1,
-        le=100_000,
-        description="Maximum number of open connections, at most half of the process's file limit."
-        " A new connection replaces an idle one.",
-    )
-    connections_per_address: int = Field(
-        default=256,
-        ge=1,
-        le=100_000,
-        description="Maximum number of connections per address, except `trusted_proxies`.",
+        description="Seconds that the head of a request may take to arrive; then its connection is"
+        " closed.",
     )
     threads: int = Field(
         default=16,
@@ -130,10 +119,10 @@ class ServerSettings(SettingsGroup):
         le=100_000,
         description="Requests that may wait for a thread; more are refused immediately.",
     )
-    drain_s: float = Field(
-        default=20.0,
-        ge=0.0,
-        le=3_600.0,
+    drain_s: int = Field(
+        default=20,
+        ge=0,
+        le=3_600,
         description="Seconds that a stopping server continues to work on open requests.",
     )
     console: ConsoleSettings = Field(default_factory=ConsoleSettings)

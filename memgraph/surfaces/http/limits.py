@@ -171,6 +171,7 @@ class _Reply:
         self._send = send
         self._refuse = refuse
         self._leave: Callable[[], None] | None = leave
+        self._timeout_s = timeout_s
         self._begun = self._expired = False
         self._telling: asyncio.Task[None] | None = None
         self._timer = asyncio.get_running_loop().call_later(timeout_s, self._expire)
@@ -184,7 +185,12 @@ class _Reply:
             if _is_stream(message):
                 # An event stream is long-lived and mostly idle, so it does not count.
                 self._leave_once()
-        await self._send(message)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._send(message)
+        except TimeoutError:
+            # The client reads nothing: drop the rest, and let the server close the connection.
+            self._expired = True
 
     def untimed(self) -> None:
         """Remove the time limit. Call it in the event loop."""
