@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,6 +128,134 @@ def retrieval(
             screen.line()
 
     return CommandResult(found, show)
+
+
+def answers(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="LoCoMo's JSON, a retrieval set, or talks in which facts change; may be given more"
+            " than once.",
+            show_default=False,
+        ),
+    ] = None,
+    sources: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="SOURCE,SOURCE",
+            help="Of block, recall, fusion, whole: what the reader gets. Default: all are measured,"
+            " the reader gets the block.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Tokens of the block; default: the product's.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The first so many questions of each talk alone.", show_default=False
+        ),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Where answers are kept; those that are there are not asked for again.",
+            show_default=False,
+        ),
+    ] = None,
+    reader: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="The language model that answers, e.g. litellm/openai/gpt-4o.",
+            show_default=False,
+        ),
+    ] = "",
+    judge: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="The language model that judges the answers; without --reader all of the file.",
+            show_default=False,
+        ),
+    ] = "",
+    api_base: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Address of the models.", show_default=False),
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", min=1.0, help="Seconds that a model may take.")
+    ] = 600.0,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=32, help="Questions asked at the same time.")
+    ] = 4,
+) -> CommandResult:
+    """Measure the evidence that reaches the prompt, and the answers of a language model from it."""
+    from benchmarks import answers as bench
+    from benchmarks.reader import Readers
+
+    if (reader or judge) and answers is None:
+        raise typer.BadParameter("--reader and --judge need --answers")
+    if not data and (reader or answers is None):
+        raise typer.BadParameter("--data is missing")
+    readers = None
+    if answers is not None:
+        readers = Readers(answers, reader, judge, at_once, api_base, timeout_s)
+    chosen = sources or (bench.BLOCK if reader else ",".join(bench.SOURCES))
+    with stages("measuring", lines_every_s=30.0) as told:
+        found = bench.run(
+            data or [],
+            sources=chosen.split(","),
+            budget=budget,
+            limit=limit,
+            readers=readers,
+            progress=told,
+        )
+    return CommandResult(found, lambda screen: _show_answers(found, screen))
+
+
+_BY_CATEGORY = ("questions", "evidence", "complete", "tokens", "tokens_max")
+_ANSWERS = ("questions", "right", "wrong", "unjudged", "unanswered", "share", "tokens")
+
+
+def _show_answers(result: Mapping[str, Any], screen: Screen) -> None:
+    from benchmarks.answers import MEASURES, SOURCES
+
+    for name, found in result["sets"].items():
+        sources = {one: found[one] for one in SOURCES if one in found}
+        title = f"{name}, {found['questions']} questions"
+        screen.table((title, *MEASURES), _rows(sources, MEASURES))
+        screen.line()
+        for source, figures in sources.items():
+            rows = _rows(figures["by_category"], _BY_CATEGORY)
+            screen.table((f"{name}, {source}", *_BY_CATEGORY), rows)
+            screen.line()
+        if changes := {one: each["changes"] for one, each in sources.items() if "changes" in each}:
+            columns = tuple(next(iter(changes.values())))
+            screen.table((f"{name}, what has changed", *columns), _rows(changes, columns))
+            screen.line()
+    for name, found in result.get("answers", {}).items():
+        for source, figures in found.items():
+            rows = _rows({**figures["by_category"], "all": figures}, _ANSWERS)
+            screen.table((f"{name}, answers from {source}", *_ANSWERS), rows)
+            screen.fields([(one, str(figures[one])) for one in ("reader", "judges")])
+            screen.line()
+    screen.fields([(one, str(result[one])) for one in ("tokenizer", "budget")])
+
+
+def _rows(groups: Mapping[str, Mapping[str, Any]], columns: Sequence[str]) -> list[list[str]]:
+    return [[name, *(_cell(group[one]) for one in columns)] for name, group in groups.items()]
 
 
 def consolidation(
@@ -360,6 +488,7 @@ BENCH = make_group(
         "labels": labels,
         "locomo": locomo,
         "retrieval": retrieval,
+        "answers": answers,
         "consolidation": consolidation,
         "ablation": ablation,
         "staleness": staleness,

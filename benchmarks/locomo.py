@@ -36,11 +36,12 @@ Scored = tuple[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the turn ids that hold its answer."""
+    """A question with the turn ids that hold its answer, and the answer, where it has one."""
 
     text: str
     evidence: frozenset[str]
     category: str
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,8 @@ def _conversation(name: str, sample: Mapping[str, Any]) -> Conversation:
         evidence = evidence_ids(each.get("evidence") or ()) & known
         if evidence:
             category = CATEGORIES[each["category"]]
-            questions.append(Asked(str(each["question"]), frozenset(evidence), category))
+            answer = str(each.get("answer", ""))
+            questions.append(Asked(str(each["question"]), frozenset(evidence), category, answer))
     return Conversation(name, turns, tuple(questions))
 
 

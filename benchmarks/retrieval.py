@@ -182,28 +182,41 @@ def load(orc: Orchestrator, units: Sequence[Mapping[str, Any]]) -> dict[str, str
     Raises:
         InvalidInput: a unit was rejected.
     """
-    if "session" in units[0]:
-        given = [
-            EpisodeInput(
-                content=unit["text"],
-                session_id=unit["session"],
-                sequence=unit["place"],
-                turn_id=unit["id"],
-                source_role=unit["speaker"],
-                event_time=unit["at"],
-            )
-            for unit in units
-        ]
-        outcomes = orc.save_episodes(given)
-    else:
-        outcomes = orc.remember_many(MemoryInput(content=unit["text"]) for unit in units)
-    orc.maintenance.embed_pending()
     names: dict[str, str] = {}
-    for unit, outcome in zip(units, outcomes, strict=True):
-        if outcome.memory_id is None:
-            raise InvalidInput(f"unit {unit['id']} was rejected: {outcome.message}")
-        names.setdefault(outcome.memory_id, unit["id"])
+    for unit, memory_id in zip(units, store(orc, [as_input(unit) for unit in units]), strict=True):
+        names.setdefault(memory_id, unit["id"])
     return names
+
+
+def store(orc: Orchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
+    """Store and embed the turns of talks, or memories; return their ids, in order.
+
+    Raises:
+        InvalidInput: one was rejected.
+    """
+    turns = [each for each in inputs if isinstance(each, EpisodeInput)]
+    outcomes = orc.save_episodes(turns) if turns else orc.remember_many(inputs)
+    orc.maintenance.embed_pending()
+    stored: list[str] = []
+    for number, outcome in enumerate(outcomes, start=1):
+        if outcome.memory_id is None:
+            raise InvalidInput(f"unit {number} was rejected: {outcome.message}")
+        stored.append(outcome.memory_id)
+    return stored
+
+
+def as_input(unit: Mapping[str, Any]) -> MemoryInput:
+    """Return a unit as it is stored: a turn of a talk, or a fact."""
+    if "session" not in unit:
+        return MemoryInput(content=unit["text"])
+    return EpisodeInput(
+        content=unit["text"],
+        session_id=unit["session"],
+        sequence=unit["place"],
+        turn_id=unit["id"],
+        source_role=unit["speaker"],
+        event_time=unit["at"],
+    )
 
 
 def score(ranked: Sequence[str], gold: Mapping[str, float]) -> dict[str, float]:

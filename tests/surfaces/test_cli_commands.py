@@ -156,6 +156,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bench labels": ["bench", "labels", "--data", str(labels)],
         "bench locomo": ["bench", "locomo", "--data", str(locomo)],
         "bench retrieval": ["bench", "retrieval", "--data", str(few)],
+        "bench answers": ["bench", "answers", "--data", str(locomo), "--limit", "2"],
         "bench consolidation": ["bench", "consolidation", "--data", str(locomo)],
         "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],

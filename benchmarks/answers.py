@@ -1,0 +1,396 @@
+"""``memgraph bench answers``: how much of the evidence reaches the prompt, and the answers from it.
+
+Each talk is stored in an orchestrator of its own through the public interface, its sessions are
+ended and consolidated, and every question is asked of each of `SOURCES`. What a source gives is
+printed as a reader would get it; its tokens are those of the printed text. With a language model
+the questions are answered and judged: see `benchmarks.reader`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import answer_sets, reader, retrieval
+from benchmarks.answer_sets import Question, Talk
+from benchmarks.plain import FUSED, PlainSearch
+from memgraph import MemoryService, Orchestrator
+from memgraph.errors import InvalidInput
+from memgraph.model.enums import JobName, MemoryKind
+from memgraph.model.values import MemoryInput
+from memgraph.providers.litellm_tokens import tokenizer_of
+from memgraph.rules.budget import token_cost
+
+BLOCK, RECALL, FUSION, WHOLE = "block", "recall", "fusion", "whole"
+SOURCES: Final = (BLOCK, RECALL, FUSION, WHOLE)
+"""``orc.context``; recall's lines; those of plain fusion; all turns."""
+TOP: Final = 20
+"""Lines of recall and of plain fusion."""
+ENCODING: Final = "cl100k_base"
+ESTIMATE: Final = "estimate"
+MEASURES: Final = (
+    "evidence",
+    "complete",
+    "tokens",
+    "tokens_max",
+    "lines",
+    "attributed",
+    "empty",
+    "ms_p50",
+)
+
+_OF_THE_ENCODING = "gpt-4"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# A line that starts with its date and with who said it, or with its type.
+_ATTRIBUTED = re.compile(r"(?:\[\d+\] )?[A-Z][a-z]{2} \d{4}-\d\d-\d\d(?: \d\d:\d\d)?, \S.*?: ")
+
+Progress = Callable[[str, int, int], None]
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a prompt: the turns that it holds, and the numbers of lines that it names."""
+
+    turns: frozenset[str]
+    number: int = 0
+    replaces: tuple[int, ...] = ()
+    replaced_by: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a reader gets for a question, and the seconds that it took (None: not measured)."""
+
+    text: str
+    lines: tuple[Line, ...]
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measures of one question and source.
+
+    Attributes:
+        evidence: the share of the evidence in the text.
+        attributed: lines with a date, and a speaker or type.
+        change: None: nothing has changed; else see `change`.
+    """
+
+    category: str
+    evidence: float
+    tokens: int
+    lines: int
+    attributed: int
+    seconds: float | None
+    change: Mapping[str, bool] | None
+
+
+@dataclass(slots=True)
+class Found:
+    """The measures of one set, by source."""
+
+    talks: int = 0
+    turns: int = 0
+    by_source: dict[str, list[Measured]] = field(default_factory=dict)
+
+
+def run(
+    files: Sequence[Path],
+    *,
+    sources: Sequence[str] = SOURCES,
+    budget: int | None = None,
+    limit: int | None = None,
+    readers: reader.Readers | None = None,
+    progress: Progress = lambda *_: None,
+) -> dict[str, Any]:
+    """Ask every question of every source, measure what it gives, and have it answered.
+
+    Args:
+        budget: the tokens of the block; None: the default of the product.
+        limit: the first so many questions of each talk alone.
+        readers: the language models and the file of their answers; None: only measure.
+        progress: called with a talk or step, how much was done before it, and of how much.
+
+    Returns:
+        ``tokenizer`` (`ENCODING` or `ESTIMATE`), ``budget``, ``sets``: by the file's name without
+        its ending ``talks``, ``turns``, ``questions``, and by source the figures of `_figures`;
+        with ``readers`` also ``answers``, see `reader.figures`.
+
+    Raises:
+        InvalidInput: a file has none of the forms, two have one name, a source is unknown, there is
+            nothing to ask, or as `reader.check`.
+        ProviderError: a model cannot be asked at all; what was answered is kept.
+    """
+    if unknown := set(sources).difference(SOURCES):
+        raise InvalidInput(f"no source {sorted(unknown)[0]!r}: one of {', '.join(SOURCES)}")
+    if len({file.stem for file in files}) < len(files):
+        raise InvalidInput("two files have the same name")
+    sets = {file.stem: answer_sets.read(file, limit) for file in files}
+    total = sum(len(talks) for talks in sets.values())
+    if readers is not None:
+        reader.check(readers)
+        answerable = any(
+            each.answer for t in sets.values() for talk in t for each in talk.questions
+        )
+        if readers.reader and not answerable:
+            raise InvalidInput("there is no question with a right answer to give to a reader")
+    elif not sets:
+        raise InvalidInput("there is no file of talks")
+    tokenizer, count = _tokenizer()
+    asked: list[reader.Asked] = []
+    results: dict[str, Any] = {}
+    done = 0
+    for name, talks in sets.items():
+        found = Found(by_source={source: [] for source in sources})
+        for talk in talks:
+            progress(f"{name}, {talk.name}: {len(talk.turns)} turns", done, total)
+            for number, question, source, printed in _ask(talk, f"bench-{done}", sources, budget):
+                found.by_source[source].append(_measured(question, printed, count))
+                if readers is not None and question.answer:
+                    key = reader.Key(name, talk.name, number, source)
+                    asked.append(reader.Asked(key, question, printed.text))
+            found.talks += 1
+            found.turns += len(talk.turns)
+            done += 1
+        results[name] = {
+            "talks": found.talks,
+            "turns": found.turns,
+            "questions": len(found.by_source[sources[0]]),
+            **{source: _figures(each) for source, each in found.by_source.items()},
+        }
+    answers = {} if readers is None else {"answers": reader.run(readers, asked, count, progress)}
+    return {"tokenizer": tokenizer, "budget": budget, "sets": results, **answers}
+
+
+def _tokenizer() -> tuple[str, Count]:
+    """Return the name and function of the counter: a real tokenizer where one is installed."""
+    counter = tokenizer_of(_OF_THE_ENCODING)
+    return (ESTIMATE, token_cost) if counter is None else (ENCODING, counter.count)
+
+
+def _ask(
+    talk: Talk, name: str, sources: Sequence[str], budget: int | None
+) -> Iterator[tuple[int, Question, str, Printed]]:
+    """Yield the number of every question, the question, and what each source gives for it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
+        MemoryService(root, environ={}, background=False) as service,
+        PlainSearch([_said(turn) for turn in talk.turns]) as plain,
+    ):
+        store = Store(service.orchestrator(name, create=True), talk, plain, budget)
+        for number, question in enumerate(talk.questions, start=1):
+            for source in sources:
+                yield number, question, source, store.ask(source, question.text)
+
+
+class Store:
+    """A talk that is stored and consolidated, and what each source gives for a question."""
+
+    def __init__(
+        self, orc: Orchestrator, talk: Talk, plain: PlainSearch, budget: int | None
+    ) -> None:
+        self._orc = orc
+        self._talk = talk
+        self._plain = plain
+        self._budget = budget
+        self._turns: dict[str, frozenset[str]] = {}
+        for memory_id, turn in zip(retrieval.store(orc, talk.turns), talk.names, strict=True):
+            # A text that is repeated is stored once, and stands for each turn that said it.
+            self._turns[memory_id] = self._turns.get(memory_id, frozenset()) | {turn}
+        for session in talk.sessions:
+            orc.sessions.end(session)
+        orc.jobs.run(JobName.CONSOLIDATION)
+        orc.maintenance.embed_pending()
+        lines = tuple(Line(frozenset({turn})) for turn in talk.names)
+        self._whole = Printed("".join(_input_line(each) for each in talk.turns), lines)
+
+    def ask(self, source: str, question: str) -> Printed:
+        """Return what a source gives for a question."""
+        if source == WHOLE:
+            return self._whole
+        return {BLOCK: self._block, RECALL: self._recall, FUSION: self._fusion}[source](question)
+
+    def _block(self, question: str) -> Printed:
+        start = time.perf_counter()
+        text, memories = block_of(self._orc, question, self._budget)
+        seconds = time.perf_counter() - start
+        lines = tuple(
+            Line(self._turns_of(memory_id), number, replaces, replaced_by)
+            for number, memory_id, replaces, replaced_by in memories
+        )
+        return Printed(text, lines, seconds)
+
+    def _recall(self, question: str) -> Printed:
+        start = time.perf_counter()
+        items = self._orc.recall(question, top_n=TOP).items
+        seconds = time.perf_counter() - start
+        memories = [item.memory for item in items]
+        text = "".join(
+            line_of(each.event_time, each.source_role or each.type.value, each.content)
+            for each in memories
+        )
+        return Printed(text, tuple(Line(self._turns_of(m.memory_id)) for m in memories), seconds)
+
+    def _fusion(self, question: str) -> Printed:
+        start = time.perf_counter()
+        places = self._plain.search(question)[FUSED][:TOP]
+        seconds = time.perf_counter() - start
+        text = "".join(_input_line(self._talk.turns[at]) for at in places)
+        lines = tuple(Line(frozenset({self._talk.names[at]})) for at in places)
+        return Printed(text, lines, seconds)
+
+    def _turns_of(self, memory_id: str) -> frozenset[str]:
+        """Return the turns that a memory is, or that a fact was derived from."""
+        if memory_id not in self._turns:
+            trace = self._orc.trace(memory_id)
+            grounds = [link.memory_id for link in trace.grounds if link.edge_type is None]
+            is_fact = trace.memory.kind is MemoryKind.FACT
+            turns = [self._turns.get(one, frozenset()) for one in grounds if is_fact]
+            self._turns[memory_id] = frozenset[str]().union(*turns)
+        return self._turns[memory_id]
+
+
+Named = tuple[int, str, tuple[int, ...], tuple[int, ...]]
+
+
+def block_of(orc: Orchestrator, question: str, budget: int | None) -> tuple[str, list[Named]]:
+    """Return the default block's text, and of each line its number, memory and marks."""
+    context: Any = orc.context
+    options = {} if budget is None else {"budget_tokens": budget}
+    if options and "budget_tokens" not in inspect.signature(context).parameters:
+        raise InvalidInput("the block has no budget in tokens")
+    block = context(question, **options)
+    memories = getattr(block, "memories", None)
+    if memories is None:
+        return block.text, [(at, one, (), ()) for at, one in enumerate(block.memory_ids, start=1)]
+    return block.text, [
+        (number, one.memory_id, one.replaces, one.replaced_by)
+        for number, one in sorted(memories.items())
+    ]
+
+
+def line_of(at: int | None, who: str, content: str) -> str:
+    """Return a plain line: weekday and date (UTC), who said it, and the text without newlines."""
+    date = "" if at is None else f"{_EPOCH + timedelta(milliseconds=at):%a %Y-%m-%d}, "
+    return f"{date}{who}: {' '.join(content.split())}\n"
+
+
+def _input_line(turn: MemoryInput) -> str:
+    return line_of(turn.event_time, turn.source_role or turn.type.value, turn.content)
+
+
+def _said(turn: MemoryInput) -> str:
+    """Return the text as plain search is given it, after its speaker's name."""
+    return f"{turn.source_role}: {turn.content}" if turn.source_role else turn.content
+
+
+def _measured(question: Question, printed: Printed, count: Count) -> Measured:
+    inside = frozenset[str]().union(*(line.turns for line in printed.lines))
+    return Measured(
+        category=question.category,
+        evidence=len(question.evidence & inside) / len(question.evidence),
+        tokens=count(printed.text),
+        lines=len(printed.lines),
+        attributed=attributed(printed.text),
+        seconds=printed.seconds,
+        change=change(question, printed.lines) if question.old else None,
+    )
+
+
+def attributed(text: str) -> int:
+    """Return the number of lines that start with a date, and with a speaker or type."""
+    return sum(_ATTRIBUTED.match(line) is not None for line in text.splitlines())
+
+
+def change(question: Question, lines: Sequence[Line]) -> dict[str, bool]:
+    """Compare the lines of what holds now with those of what held before.
+
+    Returns:
+        ``current``, ``old``: a line of it is there; ``marked``: each outdated line and a current
+        one are marked as replaced and replacing; ``later``: the last current line stands behind
+        the last outdated one.
+    """
+    current = [at for at, line in enumerate(lines) if line.turns & question.evidence]
+    # A line that holds both, as a fact may, is none of the outdated ones.
+    old = [at for at, line in enumerate(lines) if line.turns & question.old and at not in current]
+    both = bool(current and old)
+    numbers = {lines[at].number for at in current}
+    replaced = {number for at in current for number in lines[at].replaces}
+    return {
+        "current": bool(current),
+        "old": bool(old),
+        "marked": both
+        and all(
+            lines[at].number in replaced or numbers.intersection(lines[at].replaced_by)
+            for at in old
+        ),
+        "later": both and current[-1] > old[-1],
+    }
+
+
+def _figures(measured: Sequence[Measured]) -> dict[str, Any]:
+    """Return the figures of a source.
+
+    Returns:
+        ``evidence`` (mean share of the evidence in the text), ``complete`` (share of questions with
+        all of it), ``tokens`` (mean), ``tokens_max``, ``lines`` (mean), ``attributed`` (share of
+        the lines with a date and a speaker or type; None: no lines), ``empty`` (share of questions
+        without any line), ``ms_p50`` of a call (None: not measured), ``by_category``
+        (``questions``, ``evidence``, ``complete``, ``tokens``, ``tokens_max``), and where something
+        has changed ``changes``: ``questions``, ``current`` (questions with what holds now),
+        ``old_alone`` (with what held before and not what holds now), ``both``, and of these
+        ``marked``, ``later`` and ``clear`` (either).
+    """
+    lines = sum(each.lines for each in measured)
+    seconds = [each.seconds for each in measured if each.seconds is not None]
+    categories = dict.fromkeys(each.category for each in measured)
+    return {
+        **_shares(measured),
+        "lines": round(lines / len(measured), 1),
+        "attributed": round(sum(m.attributed for m in measured) / lines, 4) if lines else None,
+        "empty": round(sum(not each.lines for each in measured) / len(measured), 4),
+        "ms_p50": round(statistics.median(seconds) * 1000, 2) if seconds else None,
+        "by_category": {
+            category: {"questions": len(chosen), **_shares(chosen)}
+            for category in categories
+            if (chosen := [each for each in measured if each.category == category])
+        },
+        **_changes([each.change for each in measured if each.change is not None]),
+    }
+
+
+def _shares(measured: Sequence[Measured]) -> dict[str, Any]:
+    tokens = [each.tokens for each in measured]
+    return {
+        "evidence": round(math.fsum(each.evidence for each in measured) / len(measured), 4),
+        "complete": round(sum(each.evidence == 1.0 for each in measured) / len(measured), 4),
+        "tokens": round(sum(tokens) / len(tokens)),
+        "tokens_max": max(tokens),
+    }
+
+
+def _changes(changes: Sequence[Mapping[str, bool]]) -> dict[str, Any]:
+    if not changes:
+        return {}
+    both = [each for each in changes if each["current"] and each["old"]]
+    return {
+        "changes": {
+            "questions": len(changes),
+            "current": sum(each["current"] for each in changes),
+            "old_alone": sum(each["old"] and not each["current"] for each in changes),
+            "both": len(both),
+            "marked": sum(each["marked"] for each in both),
+            "later": sum(each["later"] for each in both),
+            "clear": sum(each["marked"] or each["later"] for each in both),
+        }
+    }
