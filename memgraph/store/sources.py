@@ -18,7 +18,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, listed, member, ordered, prepared, value
 from memgraph.store.visibility import ENDS, View, memories_listed, replaces_whole
 
-_SEVERAL: Final = 100
 _NAME: Final = value("name")
 _COLUMN: Final = {
     SourceName.PATH: "source_path",

@@ -19,8 +19,6 @@ else:
     CommandLine = object
 
 MakeContradiction = Callable[[], tuple[str, str, str]]
-# What no server tells of: how it embeds, and what of a copy only its maker knows.
-OF_THE_SERVER = {"backup": {"orchestrator", "path", "bytes", "sha256"}}
 
 
 @pytest.fixture
