@@ -63,7 +63,7 @@ def serve(
     """Serve the orchestrators of a root until SIGTERM or SIGINT, then finish running work.
 
     After the first signal, no requests are accepted, running requests have
-    ``memory.server.drain_s`` seconds, streams end at once, and the worker stops after its batch. A
+    ``memory.server.drain_s`` seconds, and the worker stops after its batch. A
     second signal ends the process. Signals are only handled in the main thread.
 
     Args:

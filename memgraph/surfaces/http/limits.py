@@ -42,7 +42,6 @@ ALIVE: Final = "/healthz"
 BUSY_RETRY_S: Final = 1
 STRANGERS_BYTES: Final = 65_536
 """The largest body that is read before its sender is authenticated, in bytes."""
-_EVENTS: Final = b"text/event-stream"
 
 Refusing = Callable[[MemgraphError, int], Coroutine[Any, Any, None]]
 """Sends an error with a status."""
@@ -135,16 +134,14 @@ class RequestLimits:
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = partial(self._refuse, scope, send)
-        reply = _Reply(send, self._settings.request_timeout_s, self._leave, refused)
+        reply = _Reply(send, self._settings.request_timeout_s, refused)
         self._working += 1
         scope[UNTIMED], scope[WANTED] = reply.untimed, reply.is_wanted
         try:
             await self._app(scope, receive, reply.send)
         finally:
+            self._working -= 1
             await reply.end()
-
-    def _leave(self) -> None:
-        self._working -= 1
 
     def _pages_of(self, scope: Scope) -> Pages | None:
         """Return the console if a request is for one of its pages."""
@@ -165,12 +162,9 @@ class _Reply:
     finished. Work that has not begun is skipped.
     """
 
-    def __init__(
-        self, send: Send, timeout_s: float, leave: Callable[[], None], refuse: Refusing
-    ) -> None:
+    def __init__(self, send: Send, timeout_s: float, refuse: Refusing) -> None:
         self._send = send
         self._refuse = refuse
-        self._leave: Callable[[], None] | None = leave
         self._timeout_s = timeout_s
         self._begun = self._expired = False
         self._telling: asyncio.Task[None] | None = None
@@ -182,9 +176,6 @@ class _Reply:
         if not self._begun:
             self._begun = True
             self._timer.cancel()
-            if _is_stream(message):
-                # An event stream is long-lived and mostly idle, so it does not count.
-                self._leave_once()
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._send(message)
@@ -203,14 +194,8 @@ class _Reply:
     async def end(self) -> None:
         """Clean up after the application, and wait until a timeout error has been sent."""
         self._timer.cancel()
-        self._leave_once()
         if self._telling is not None:
             await self._telling
-
-    def _leave_once(self) -> None:
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
 
     def _expire(self) -> None:
         self._expired = True
@@ -306,13 +291,6 @@ def _size_limited(receive: Receive, limit: int) -> Receive:
         return message
 
     return counted
-
-
-def _is_stream(message: Message) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.startswith(_EVENTS)
-        for name, value in message.get("headers", ())
-    )
 
 
 async def _refuse(send: Send, error: MemgraphError, status: int) -> None:
