@@ -79,6 +79,8 @@ class MemgraphError(Exception):
     """
 
     code: ClassVar[str] = "memgraph.error"
+    status: ClassVar[int] = 500
+    """The HTTP status of a response with this error."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -94,22 +96,27 @@ class MemgraphError(Exception):
 
 class InvalidInput(MemgraphError):
     code = "input.invalid"
+    status = 422
 
 
 class UnknownConfigKey(InvalidInput):
     code = "config.unknown_key"
+    status = 503
 
 
 class InvalidConfig(InvalidInput):
     code = "config.invalid"
+    status = 503
 
 
 class NotFound(MemgraphError):
     code = "memory.not_found"
+    status = 404
 
 
 class Conflict(MemgraphError):
     code = "memory.conflict"
+    status = 409
 
 
 class IllegalTransition(Conflict):
@@ -118,6 +125,7 @@ class IllegalTransition(Conflict):
 
 class AccessDenied(MemgraphError):
     code = "access.denied"
+    status = 403
 
 
 class ConfirmationMissing(AccessDenied):
@@ -128,18 +136,22 @@ class ConfirmationMissing(AccessDenied):
 
 class OrchestratorExists(MemgraphError):
     code = "orchestrator.exists"
+    status = 409
 
 
 class OrchestratorMissing(MemgraphError):
     code = "orchestrator.missing"
+    status = 404
 
 
 class MemoryDisabled(MemgraphError):
     code = "memory.disabled"
+    status = 503
 
 
 class StorageError(MemgraphError):
     code = "storage.error"
+    status = 503
 
 
 class DatabaseMissing(StorageError):
@@ -168,6 +180,7 @@ class DatabaseBusy(StorageError):
 
 class DatabaseFull(StorageError):
     code = "storage.full"
+    status = 507
 
 
 class DatabaseUnreachable(StorageError):
@@ -192,12 +205,14 @@ class ProviderError(MemgraphError):
     """A model failed. Never contains the provider's own message, which may include a key."""
 
     code = "provider.error"
+    status = 502
 
 
 class ProviderUnavailable(ProviderError):
     """The provider is temporarily unavailable (timeout, connection refused, 429, 5xx); retry."""
 
     code = "provider.unavailable"
+    status = 503
 
 
 class ExtraMissing(ProviderUnavailable):
@@ -231,16 +246,19 @@ class IngestRejected(MemgraphError):
     """A file cannot be ingested; ``details['reason']`` is the machine-readable reason."""
 
     code = "ingest.rejected"
+    status = 422
 
 
 class ImportRejected(MemgraphError):
     """An export cannot be imported; ``details`` has ``reason`` and usually ``line``."""
 
     code = "import.rejected"
+    status = 422
 
 
 class JournalBroken(MemgraphError):
     code = "journal.broken"
+    status = 503
 
 
 class JobFailed(MemgraphError):
@@ -259,18 +277,21 @@ class Unauthenticated(MemgraphError):
     """The caller has no valid key; a missing key and an invalid one get the same message."""
 
     code = "access.unauthenticated"
+    status = 401
 
 
 class RequestRefused(MemgraphError):
     """A server did not accept or did not complete a request."""
 
     code = "request.refused"
+    status = 400
 
 
 class RequestTooLarge(RequestRefused):
     """The request body is larger than ``details["limit"]`` bytes."""
 
     code = "request.too_large"
+    status = 413
 
 
 class RequestTimeout(RequestRefused):
@@ -280,24 +301,28 @@ class RequestTimeout(RequestRefused):
     """
 
     code = "request.timeout"
+    status = 504
 
 
 class RateLimited(RequestRefused):
     """Too many requests at a time; ``details["retry_after_s"]`` is the time to wait."""
 
     code = "request.rate_limited"
+    status = 429
 
 
 class ServerBusy(RequestRefused):
     """Too many requests are waiting; ``details["retry_after_s"]`` is the time to wait."""
 
     code = "request.server_busy"
+    status = 503
 
 
 class ServerEnding(RequestRefused):
     """The server is shutting down and did not wait for the result; a write may have been done."""
 
     code = "request.server_ending"
+    status = 503
 
 
 class RemoteError(MemgraphError):
@@ -322,12 +347,14 @@ class ErasureUnproven(MemgraphError):
     """An erasure is not finished, or a report does not prove it."""
 
     code = "erasure.unproven"
+    status = 409
 
 
 class AuditFailed(MemgraphError):
     """A health rate of the store is above its limit."""
 
     code = "audit.failed"
+    status = 409
 
 
 class BenchFailed(MemgraphError):

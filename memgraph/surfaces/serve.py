@@ -63,8 +63,8 @@ def serve(
     """Serve the orchestrators of a root until SIGTERM or SIGINT, then finish running work.
 
     After the first signal, no requests are accepted, running requests have
-    ``memory.server.drain_s`` seconds, and the worker stops after its batch. A
-    second signal ends the process. Signals are only handled in the main thread.
+    ``memory.server.drain_s`` seconds, and the worker stops after its batch. A second signal ends
+    the process. Signals are only handled in the main thread.
 
     Args:
         root, config: as for ``MemoryService``.

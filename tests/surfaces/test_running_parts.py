@@ -158,7 +158,7 @@ def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: P
         (NO_ROUTE, 404, "request.refused"),
         ("/mcp", 401, "access.unauthenticated"),
         ("/console", 413, "request.too_large"),
-        ("/console/login", 403, "request.refused"),
+        ("/console/login", 403, "access.denied"),
         (template, 503, "storage.empty"),
     ]
 

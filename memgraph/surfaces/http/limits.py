@@ -35,7 +35,6 @@ from memgraph.surfaces.asgi import (
     refuse,
     shown_key,
 )
-from memgraph.surfaces.http.problems import status_of
 
 ALIVE: Final = "/healthz"
 """The path that is exempt from all limits."""
@@ -206,7 +205,7 @@ class _Reply:
 def _status(error: MemgraphError) -> int:
     # In this module the request arrived too late (408); elsewhere the response is late (504).
     late = isinstance(error, RequestTimeout)
-    return HTTPStatus.REQUEST_TIMEOUT if late else status_of(error)
+    return HTTPStatus.REQUEST_TIMEOUT if late else error.status
 
 
 def _busy() -> ServerBusy:

@@ -164,36 +164,6 @@ _MESSAGES: Final = {
     405: "this method is not allowed; see /openapi.json for the allowed ones",
 }
 
-# The most specific class of an error decides.
-STATUS: Final[dict[type[errors.MemgraphError], int]] = {
-    errors.MemgraphError: 500,
-    errors.InvalidInput: 422,
-    errors.InvalidConfig: 503,
-    errors.UnknownConfigKey: 503,
-    errors.NotFound: 404,
-    errors.OrchestratorMissing: 404,
-    errors.Conflict: 409,
-    errors.OrchestratorExists: 409,
-    errors.AccessDenied: 403,
-    errors.Unauthenticated: 401,
-    errors.MemoryDisabled: 503,
-    errors.StorageError: 503,
-    errors.DatabaseFull: 507,
-    errors.ProviderError: 502,
-    errors.ProviderUnavailable: 503,
-    errors.IngestRejected: 422,
-    errors.ImportRejected: 422,
-    errors.JournalBroken: 503,
-    errors.ErasureUnproven: 409,
-    errors.AuditFailed: 409,
-    errors.RequestRefused: 400,
-    errors.RequestTooLarge: 413,
-    errors.RequestTimeout: 504,
-    errors.RateLimited: 429,
-    errors.ServerBusy: 503,
-    errors.ServerEnding: 503,
-}
-
 
 class Problem(BaseModel):
     """An error response; all errors have this form."""
@@ -208,14 +178,9 @@ class Problem(BaseModel):
     details: dict[str, Any] = Field(default_factory=dict)
 
 
-def status_of(error: errors.MemgraphError) -> int:
-    """Return the HTTP status of an error of the library."""
-    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-
-
 def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
     """Return the response for an error; ``status`` overrides the error's own status."""
-    status = status_of(error) if status is None else status
+    status = error.status if status is None else status
     answer = Response(problem_body(error, status), status, media_type=PROBLEM)
     if isinstance(error, errors.Unauthenticated):
         answer.headers["WWW-Authenticate"] = "Bearer"

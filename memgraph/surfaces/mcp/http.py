@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
@@ -23,15 +23,9 @@ from starlette.types import Receive, Scope, Send
 
 from memgraph.config.server import ServerSettings
 from memgraph.errors import (
-    AccessDenied,
-    InvalidConfig,
     InvalidInput,
     MemgraphError,
-    OrchestratorMissing,
     RateLimited,
-    RequestRefused,
-    StorageError,
-    Unauthenticated,
 )
 from memgraph.log import bug_fields
 from memgraph.model import enums
@@ -144,24 +138,10 @@ def _parsed_query(request: Request) -> _Query:
     return validated(_Query, {"narrowing": narrowing, "scope": query.get("scope")})
 
 
-_STATUS: Final[Mapping[type[MemgraphError], int]] = {
-    Unauthenticated: 401,
-    OrchestratorMissing: 404,
-    AccessDenied: 403,
-    InvalidInput: 400,
-    InvalidConfig: 503,
-    RateLimited: 429,
-    RequestRefused: 400,
-    StorageError: 503,
-    MemgraphError: 500,
-}
-
-
 def _refusal(error: MemgraphError) -> Response:
     """Return the response to a refused request, as a JSON-RPC error."""
-    status = next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     headers = {}
-    if status == 401:
+    if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited) and "retry_after_s" in error.details:
         headers["Retry-After"] = str(math.ceil(error.details["retry_after_s"]))
@@ -171,4 +151,4 @@ def _refusal(error: MemgraphError) -> Response:
         "data": {"code": error.code, "details": error.details},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error_object})
-    return Response(body, status, headers, media_type="application/json")
+    return Response(body, error.status, headers, media_type="application/json")

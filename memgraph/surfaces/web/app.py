@@ -17,9 +17,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from memgraph import __version__, errors
+from memgraph import __version__
 from memgraph.config.server import ConsoleSettings
-from memgraph.errors import InvalidInput, MemgraphError, RequestRefused, Unauthenticated
+from memgraph.errors import (
+    AccessDenied,
+    InvalidInput,
+    MemgraphError,
+    RequestRefused,
+    Unauthenticated,
+)
 from memgraph.model.access import Principal
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.sanitizer import sanitized_error
@@ -101,37 +107,6 @@ class SecurityHeaders:
 
 
 # Error pages.
-
-
-# The most specific class of an error decides.
-_STATUS: Final[Mapping[type[MemgraphError], int]] = {
-    errors.InvalidInput: 422,
-    errors.InvalidConfig: 503,
-    errors.NotFound: 404,
-    errors.OrchestratorMissing: 404,
-    errors.Conflict: 409,
-    errors.OrchestratorExists: 409,
-    errors.AccessDenied: 403,
-    errors.Unauthenticated: 401,
-    errors.MemoryDisabled: 503,
-    errors.StorageError: 503,
-    errors.ProviderError: 503,
-    errors.IngestRejected: 422,
-    errors.ImportRejected: 422,
-    errors.JournalBroken: 503,
-    errors.RequestRefused: 403,
-    errors.RequestTooLarge: 413,
-    errors.RequestTimeout: 504,
-    errors.RateLimited: 429,
-    errors.ServerBusy: 503,
-    errors.ServerEnding: 503,
-    MemgraphError: 500,
-}
-
-
-def status_of(error: MemgraphError) -> int:
-    """Return the HTTP status of an error page."""
-    return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
 _TITLES: Final[Mapping[int, str]] = {
@@ -247,7 +222,7 @@ class Console:
 
         Raises:
             Unauthenticated: the request has no session (in keyless mode, a GET creates one).
-            RequestRefused: a request that changes something was not sent by a page of the console.
+            AccessDenied: a request that changes something was not sent by a page of the console.
         """
         cookie = cookie_of(request)
         session = self.sessions.find(cookie, self.now_ms())
@@ -284,12 +259,10 @@ class Console:
         return SecurityHeaders(answer)
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
-        """Raise RequestRefused unless the form has the CSRF token of its cookie."""
+        """Raise AccessDenied unless the form has the CSRF token of its cookie."""
         sent_token = request.headers.get(HEADER) if token is None else token
         if not self.tokens.fits(cookie, sent_token, site=request.headers.get("sec-fetch-site")):
-            raise RequestRefused(
-                "this form has expired: go back, reload the page, and send it again"
-            )
+            raise AccessDenied("this form has expired: go back, reload the page, and send it again")
 
 
 def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pages:
@@ -362,7 +335,7 @@ async def _on_error(request: Request, error: Exception) -> Response:
         return _sign_in(request)
     await settle(console.gate, request.scope, error)
     shown_error = sanitized_error(error, console.gate.service.root)
-    return failure_page(console, request, shown_error, status_of(error))
+    return failure_page(console, request, shown_error, error.status)
 
 
 def _sign_in(request: Request) -> Response:
