@@ -27,7 +27,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock for tests and replays that stands still until it is moved."""
+    """A clock for tests that stands still until it is moved."""
 
     def __init__(self, now_ms: int = 1_767_225_600_000) -> None:
         self._now_ms = now_ms

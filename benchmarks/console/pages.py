@@ -47,7 +47,6 @@ MENU = (
     "recall",
     "bulletin",
     "diff",
-    "why",
     "stale",
     "receipts",
     "health",
@@ -208,14 +207,13 @@ def requests_of(home: str, client: httpx.Client, store: Store) -> list[PageReque
     dispute = store.disputes[-1]
     bulletin = first(r"/(bulletins/bul_\w+)", "bulletin")
     receipt = first(r"/(receipts/rcl_\w+)", "receipts")
-    token = first(r'name="csrf_token" value="(\w+)"', "why")
+    token = first(r'name="csrf_token" value="(\w+)"', "recall")
     sides = re.findall(r"/memories/(fact_\w{26})", page(f"contradictions/{dispute}"))
     rows = json.loads(page("memories?format=json"))["rows"]
     quoted = [rows[place]["content"] for place in (0, 9, 99)]
     question = " ".join(quoted[0].split()[:6])
     # A rare word, a question, and a part of a path.
     searched = (max(quoted[0].split(), key=len), question, "notes-17.md")
-    answer = " ".join([*quoted, "Elephants are kept on the roof."])
     return [
         *(PageRequest(path, path) for path in MENU),
         *(
@@ -228,11 +226,9 @@ def requests_of(home: str, client: httpx.Client, store: Store) -> list[PageReque
         PageRequest("memories/ID, most edges", f"memories/{store.hub}"),
         PageRequest("contradictions/ID", f"contradictions/{dispute}"),
         PageRequest("contradictions/ID/export", f"contradictions/{dispute}/export"),
-        PageRequest("contradictions/ID/pack", f"contradictions/{dispute}/pack"),
         PageRequest("compare", f"compare?chosen={sides[0]}&chosen={store.hub}"),
         PageRequest("bulletins/ID", bulletin),
         PageRequest("receipts/ID", receipt),
-        PageRequest("why, an answer", "why", {"csrf_token": token, "answer": answer}),
         PageRequest(
             "recall, a question",
             "recall",

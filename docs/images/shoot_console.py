@@ -47,14 +47,6 @@ def shoot(browser: Browser, home: str, world: World) -> None:
     page.get_by_role("button", name="Recall").click()
     page.wait_for_selector(".scored")
     page.screenshot(path=FOLDER / "console-recall.png")
-    page.goto(f"{home}/why")
-    page.get_by_label("The answer", exact=True).fill(
-        "The shop closes at 22:00 on weekdays. Parking is free after six."
-    )
-    page.get_by_role("button", name="Explain").click()
-    page.wait_for_selector("#sentences")
-    page.locator("footer .seal", has_text="Chain").wait_for()
-    page.screenshot(path=FOLDER / "console-why.png", full_page=True)
     draw(opened(browser, NARROW, "dark"), home, "console-graph-narrow.png")
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -28,26 +27,6 @@ if TYPE_CHECKING:
 MAX_QUERY_CHARS = 2_000_000
 MAX_TOP_N = 1_000
 MAX_TOKEN_BUDGET = 10_000_000
-
-Accesses = Mapping[str, int | None]
-"""The time of each memory's last access, in milliseconds, by memory id; None: never."""
-AS_STORED: Final[Accesses] = MappingProxyType({})
-
-
-class ReplayMoment(NamedTuple):
-    """The time of an answer to replay, in milliseconds.
-
-    Attributes:
-        at: the time of the answer.
-        known: the time up to which changes were visible to it. A change that was being written at
-            ``at`` has an earlier time, but was not visible.
-        accessed: the accesses that were visible to it.
-    """
-
-    at: Millis
-    known: Millis
-    accessed: Accesses = AS_STORED
-
 
 Query = Annotated[Text, Field(max_length=MAX_QUERY_CHARS)]
 Names = Annotated[tuple[Name, ...], Field(max_length=1_000)]

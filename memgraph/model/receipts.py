@@ -1,15 +1,14 @@
-"""Receipts of recalls, bulletins and contexts, and their replays."""
+"""Receipts of recalls, bulletins and contexts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from memgraph.model.recall import Bundle, Degraded, Query, RecallItem, RecallRequest
+from memgraph.model.recall import Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Millis, Value
 
 Count = Annotated[int, Field(ge=0)]
@@ -200,67 +199,3 @@ class StoredBulletin(BulletinEntry):
 
     memory_ids: tuple[str, ...]
     body: str
-
-
-class ReplayRequest(Value):
-    """A request to replay a receipt. ``query`` is required if only its digest was stored."""
-
-    query: Query | None = None
-
-
-class JournalEntry(Value):
-    """A journal entry that may have caused a difference."""
-
-    seq: Count
-    at: Millis
-    actor: str
-    action: str
-    subject: str
-
-
-class Difference(Value):
-    """The difference of one memory in a replay.
-
-    Attributes:
-        rank, rank_now: from 1; None if it is not among the items.
-        because: the first later journal entries about the memory.
-    """
-
-    memory_id: str
-    rank: int | None
-    rank_now: int | None
-    because: tuple[JournalEntry, ...] = ()
-
-
-WHY: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "settings": "the settings have changed",
-        "model": "the vectors come from another model",
-        "embeddings": "some memories were not embedded yet, then or now",
-        "degraded": "one of the two answers was incomplete for another reason",
-        "index": "memories stored or erased since have changed the weights of words",
-    }
-)
-"""The explanations of the codes in ``Replay.because``."""
-
-
-class Replay(Value):
-    """The replay of a request as of its original time.
-
-    Attributes:
-        same: True if it returns the same memories in the same order.
-        same_digest: True if it returns the same bytes; None if unknown.
-        differences: memories that were added, removed or moved, in the order of the receipt and
-            then of the replay.
-        because: codes of other differences, see ``WHY``.
-        cut: not all entries of the journal were examined.
-    """
-
-    receipt_id: str
-    at: Millis
-    change_seq: Count | None
-    same: bool
-    same_digest: bool | None
-    differences: tuple[Difference, ...]
-    because: tuple[str, ...]
-    cut: bool = False

@@ -1,4 +1,4 @@
-"""Receipts and issued bulletins: list, read, replay and explain."""
+"""Receipts and issued bulletins: list and read."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memgraph.clock import parse_time
-from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.influence import AnswerExplanation
-from memgraph.model.operation import F, Id, Time, operation
+from memgraph.model.operation import F, Id, operation
 from memgraph.model.receipts import (
     BulletinHistory,
     Receipt,
     ReceiptList,
-    Replay,
-    ReplayRequest,
     StoredBulletin,
 )
 from memgraph.model.values import Name
@@ -24,8 +19,6 @@ from memgraph.operations.handle import Handle
 
 Page = Annotated[int, Field(ge=1, le=1_000)]
 Before = Annotated[Name | None, Field(description="The last id of the previous page.")]
-
-MAX_ANSWER_CHARS = 20_000
 
 
 class Receipts(Handle[F], group="receipts"):
@@ -98,35 +91,6 @@ class Receipts(Handle[F], group="receipts"):
         with self._service.opened(self.name) as opened:
             return reading.receipt(opened, self._view, receipt_id)
 
-    @operation(
-        Permission.AUDIT,
-        "POST",
-        "/receipts/{receipt_id}/replay",
-        tag="receipts",
-        body=ReplayRequest,
-    )
-    def replay(self, receipt_id: Id, *, query: str | None = None) -> Replay:
-        """Repeat the request of a receipt as of its time, and compare the results.
-
-        Args:
-            query: the query, if the receipt keeps only its digest.
-
-        Raises:
-            NotFound: as in ``get``.
-            AccessDenied: the original caller saw more than this handle does; the refusal is logged.
-            InvalidInput: the query is missing or differs from the original; or the receipt is
-                incomplete, or is for a diagnosis or a search of items and cannot be replayed.
-        """
-        from memgraph.operations.read import receipt_lookup as reading
-        from memgraph.operations.read.replay import replayed
-
-        with self._service.opened(self.name) as opened:
-            receipt = reading.stored(opened, self._view, receipt_id).receipt
-            try:
-                return replayed(opened, receipt, self.viewer, query)
-            except AccessDenied as error:
-                raise self._denied(error, field="viewer", asked=receipt_id) from None
-
     @operation(Permission.AUDIT, "GET", "/bulletins", tag="receipts", id="list_bulletins")
     def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:
         """Return the bulletins that were delivered, newest first.
@@ -167,53 +131,3 @@ class Receipts(Handle[F], group="receipts"):
 
         with self._service.opened(self.name) as opened:
             return reading.bulletin_issued(opened, self._view, bulletin_id)
-
-    @operation(
-        Permission.AUDIT,
-        "POST",
-        "/explain",
-        tag="auditing",
-        body="AnswerGiven",
-        id="explain_answer",
-    )
-    def explain(
-        self,
-        answer: Annotated[str, Field(min_length=1, max_length=MAX_ANSWER_CHARS)],
-        *,
-        conversation_id: Annotated[
-            Name | None, Field(description="Only receipts for this conversation.")
-        ] = None,
-        workflow_run_id: Annotated[
-            Name | None, Field(description="Only receipts for this workflow run.")
-        ] = None,
-        until: Annotated[Time | None, Field(description="Only receipts up to this time.")] = None,
-        limit: Annotated[int, Field(ge=1, le=50)] = 5,
-    ) -> AnswerExplanation:
-        """Return the receipts whose memories best support the sentences of an agent's answer.
-
-        The newest 300 receipts that this handle may see are compared by words, without a model.
-
-        Args:
-            answer: the agent's answer, 1..20,000 characters.
-            until: only receipts up to this time.
-            limit: 1..50 receipts.
-
-        Raises:
-            InvalidInput: the answer is empty or too long, or a time is invalid.
-        """
-        from memgraph.operations.read.receipt_lookup import explain_answer
-
-        if not answer.strip() or len(answer) > MAX_ANSWER_CHARS:
-            raise InvalidInput(
-                f"answer must have 1 to {MAX_ANSWER_CHARS:,} characters", field="answer"
-            )
-        conditions = {"conversation_id": conversation_id, "workflow_run_id": workflow_run_id}
-        with self._service.opened(self.name) as opened:
-            return explain_answer(
-                opened,
-                self._view,
-                answer,
-                fields=conditions,
-                until=None if until is None else parse_time(until),
-                limit=limit,
-            )

@@ -18,14 +18,11 @@ from memgraph.config.schema import MemorySettings
 from memgraph.ids import IdSource, short_id
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import (
-    AS_STORED,
-    Accesses,
     Bundle,
     Degraded,
     RecallItem,
     RecallRequest,
     RecallTrace,
-    ReplayMoment,
 )
 from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory, StoredSource
@@ -115,7 +112,6 @@ def recall(
     held_vectors: HeldVectors | None = None,
     timed: Timed = untimed,
     turn: AbstractContextManager[object] = ALWAYS,
-    then: ReplayMoment | None = None,
 ) -> Bundle:
     """Answer a request.
 
@@ -130,21 +126,17 @@ def recall(
         held_vectors: the vectors of this database that the process keeps in memory.
         timed: measures the time of each part.
         turn: a context in which the search runs, after the query is embedded.
-        then: for a replay, the moment of the original recall.
 
     Raises:
         AccessDenied: the request asks for more than ``viewer`` may see.
         StorageError: the database cannot be read.
     """
-    narrowing = narrowed(request, viewer, now_ms, then)
+    narrowing = narrowed(request, viewer, now_ms)
     with timed("prepare"):
-        asked_ms = now_ms if then is None else then.at
-        prepared_request = prepared(request, asked_ms, embed=embed, name_keys=name_keys)
+        prepared_request = prepared(request, now_ms, embed=embed, name_keys=name_keys)
     with turn, database.read() as snapshot:
         state = recall_rows.read(snapshot)
-        if then is not None:
-            now_ms = then.at
-        elif clock is not None:
+        if clock is not None:
             now_ms = clock()
             narrowing = narrowed(request, viewer, now_ms)
         return _Recall(
@@ -157,7 +149,6 @@ def recall(
             held_vectors,
             _model_has_changed(state, model_changed),
             timed,
-            then,
             state,
         ).bundle(ids.new(RECEIPT_PREFIX))
 
@@ -173,7 +164,6 @@ def recalled(
     model_changed: Callable[[StoreState], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
-    then: ReplayMoment | None = None,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], RecallTrace]:
     """Search on the caller's snapshot, and return the items, the degradations and the trace.
 
@@ -190,7 +180,6 @@ def recalled(
         held,
         changed,
         timed,
-        then,
         state,
     )
     selection = answer.select()
@@ -260,7 +249,6 @@ class _Recall:
     held: HeldVectors | None
     model_changed: bool
     timed: Timed
-    then: ReplayMoment | None
     state: StoreState
 
     def bundle(self, receipt_id: str) -> Bundle:
@@ -359,7 +347,7 @@ class _Recall:
         return ranked, states
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
-        return rating(self.narrowing.at, self.settings, states, self._accessed).rated
+        return rating(self.narrowing.at, self.settings, states).rated
 
     def _weighed(self, ranked: list[RatedCandidate], origins: _Origins) -> list[RatedCandidate]:
         """Multiply the scores by the configured factors of the sources."""
@@ -458,10 +446,6 @@ class _Recall:
         """True if ranks may differ from those at the requested time."""
         as_of = self.request.as_of
         return bool(self.request.query.strip()) and as_of is not None and as_of < self.now_ms
-
-    @property
-    def _accessed(self) -> Accesses:
-        return AS_STORED if self.then is None else self.then.accessed
 
     @property
     def _top_n(self) -> int:

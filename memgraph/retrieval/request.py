@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from memgraph.errors import ProviderError
-from memgraph.model.recall import Degraded, RecallRequest, ReplayMoment
+from memgraph.model.recall import Degraded, RecallRequest
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.store.recall import RecallFilter
 from memgraph.store.text_index import cjk_bigrams
@@ -201,16 +201,13 @@ def prepared(
     return PreparedRequest(request, question, vector, keys, tuple(degraded))
 
 
-def narrowed(
-    request: RecallRequest, viewer: Viewer, now_ms: int, then: ReplayMoment | None = None
-) -> RecallFilter:
-    """Return the filter of a request; for a replay, the filter as of ``then``.
+def narrowed(request: RecallRequest, viewer: Viewer, now_ms: int) -> RecallFilter:
+    """Return the filter of a request.
 
     Raises AccessDenied if the request asks for more than ``viewer`` may see.
     """
     replaced_too = request.include_superseded or request.valid_at is not None
-    as_of = request.as_of if then is None else then.known
-    view = View(_viewer(request, viewer), as_of, STANDING if replaced_too else ACTIVE)
+    view = View(_viewer(request, viewer), request.as_of, STANDING if replaced_too else ACTIVE)
     return RecallFilter(view, request, now_ms if request.as_of is None else request.as_of)
 
 

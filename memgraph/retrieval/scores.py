@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from memgraph.config.schema import MemorySettings, ModifierGroup
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.recall import AS_STORED, Accesses
 from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
@@ -119,14 +118,12 @@ class CandidateRater:
         at: the time of the recall, milliseconds.
         exponent: the exponent of the decay.
         stand: the states of the candidates in the graph.
-        accessed: last access times, by memory id, that are used instead of the stored ones.
     """
 
     at: int
     limits: ModifierSettings
     exponent: float
     stand: CandidateStates
-    accessed: Accesses
 
     def rated(
         self,
@@ -140,8 +137,7 @@ class CandidateRater:
         # In a damaged database a numeric column may contain text: SQLite does not enforce types.
         if status is None or not isinstance(candidate.created_at, int):
             raise unreadable("memory", candidate.memory_id)
-        last = self.accessed.get(candidate.memory_id, candidate.last_accessed_at)
-        days = days_idle(self.at, candidate.created_at, last)
+        days = days_idle(self.at, candidate.created_at, candidate.last_accessed_at)
         confidence = effective_confidence(
             candidate.confidence, candidate.decay_rate, days, self.exponent
         )
@@ -204,12 +200,10 @@ def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
     return ordered
 
 
-def rating(
-    at: int, settings: MemorySettings, stand: CandidateStates, accessed: Accesses = AS_STORED
-) -> CandidateRater:
+def rating(at: int, settings: MemorySettings, stand: CandidateStates) -> CandidateRater:
     """Return a rater with the configured modifiers and decay."""
     modifiers = settings.retrieval.modifiers
-    return CandidateRater(at, _limits(modifiers), settings.decay.exponent, stand, accessed)
+    return CandidateRater(at, _limits(modifiers), settings.decay.exponent, stand)
 
 
 @lru_cache(maxsize=16)

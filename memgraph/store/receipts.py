@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -26,14 +26,12 @@ from memgraph.store.statements import (
     each,
     greatest,
     is_untrue,
-    listed,
-    member,
     ordered,
     prepared,
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import ENDS, Table, View, memories_listed
+from memgraph.store.visibility import Table, View, memories_listed
 
 MAX_KEPT_QUERY_CHARS = 2_000
 BULLETIN = "bulletin"
@@ -610,70 +608,3 @@ def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
         VisibilityReason.SENSITIVITY_UNKNOWN,
     )
     return "clearance" if visible(viewer, facts).reason in by_clearance else "scope"
-
-
-# Changes to memories since a receipt was written.
-
-
-MOST_ENTRIES: Final = 200
-
-
-class JournalledChange(NamedTuple):
-    """A journal entry that concerns a memory."""
-
-    memory_id: str
-    seq: int
-    at: int
-    actor: str
-    action: str
-    subject: str
-
-
-@prepared
-def _times() -> sa.Select[Any]:
-    log, seq = tables.audit_log, value("seq")
-    return sa.select(log.c.seq, log.c.at).where(log.c.seq.in_([seq, seq + 1]))
-
-
-def known_until(snapshot: Snapshot, seq: int, at: int) -> int:
-    """Return the time up to which an answer knew the changes: after entry ``seq``, before the next.
-
-    A change has the time at which its transaction began, but is visible only after the commit, so
-    the next entry may be older than an answer that did not see it. If both entries have the same
-    millisecond, or the clock was set back between them, both count as known.
-    """
-    times: dict[int, int] = dict(_times().rows(snapshot, seq=seq))
-    return max(times.get(seq, 0), min(at, times.get(seq + 1, at + 1) - 1))
-
-
-@prepared
-def _changes_since(view: View) -> sa.CompoundSelect[Any]:
-    f, a = listed("ids", "f"), tables.audit_log.alias("a")
-    e, o = tables.edges.alias("e"), tables.memories.alias("o")
-    entry = (f.c.value, a.c.seq, a.c.at, a.c.actor, a.c.action, a.c.subject)
-    later = a.c.seq > value("seq")
-    parts = [sa.select(*entry).select_from(ordered(f, (a, a.c.subject == f.c.value))).where(later)]
-    for end, other in ENDS:
-        of_edge = ordered(
-            f,
-            (e, e.c[end] == f.c.value),
-            (o, o.c.memory_id == e.c[other]),
-            (a, a.c.subject == o.c.memory_id),
-        )
-        about = (later, member(a.c.details, "edge_id") == e.c.edge_id, view.where(o))
-        parts.append(sa.select(*entry).select_from(of_edge).where(*about))
-    changes = sa.union(*parts)
-    columns = changes.selected_columns
-    return changes.order_by(columns.seq, columns.value).limit(value("limit"))
-
-
-def changes_since(
-    snapshot: Snapshot, seq: int, memory_ids: Collection[str], view: View
-) -> list[JournalledChange]:
-    """Return the journal entries after ``seq`` about these memories or about their edges to visible
-    memories: at most ``MOST_ENTRIES`` and one more, by ``seq``.
-    """
-    values = {"seq": seq, "ids": sorted(memory_ids), "limit": MOST_ENTRIES + 1}
-    return _changes_since(view.shape).mapped(
-        JournalledChange._make, snapshot, view.params, **values
-    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
 from typing import TYPE_CHECKING
 
-from console_worlds import NEW_LINE, OLD_LINE, World
+from console_worlds import OLD_LINE, World
 
 if TYPE_CHECKING:
     from conftest import Opening
@@ -25,25 +24,6 @@ def test_ctrl_k_searches_everything_from_anywhere(look: Opening, served: Served)
         assert tab.page.locator("main a[href*='/contradictions/edge_']").count() == 1
         assert tab.page.get_by_role("heading", name="Memories").is_visible()
         tab.keep("search")
-
-
-def test_an_answer_is_explained_down_to_the_lines(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open()
-        tab.open("why")
-        tab.page.get_by_label("The answer", exact=True).fill(
-            f"{NEW_LINE} Elephants are kept on the roof."
-        )
-        tab.page.get_by_role("button", name="Explain").click()
-        tab.page.wait_for_selector("#sentences")
-        sentences = tab.page.locator(".sentence")
-        assert sentences.count() == 2
-        assert NEW_LINE in sentences.nth(0).inner_text()
-        assert "No memory in these receipts matches" in sentences.nth(1).inner_text()
-        sentences.nth(0).get_by_text("Source lines").first.click()
-        assert sentences.nth(0).locator(".lines").first.is_visible()
-        assert tab.page.locator("#behind ~ article a[href*='/receipts/']").count() >= 1
-        tab.keep("why")
 
 
 def test_the_seal_is_in_the_footer(look: Opening, served: Served) -> None:
@@ -80,14 +60,10 @@ def test_the_past_is_played_to_now(look: Opening, served: Served) -> None:
         assert tab.page.evaluate("memgraphGraph.nodes('[!document]').length") == whole
 
 
-def test_two_are_compared_and_a_case_leaves_as_a_pack(look: Opening, served: Served) -> None:
+def test_two_are_compared(look: Opening, served: Served) -> None:
     with look(served) as tab:
         tab.open()
         tab.open(f"contradictions/{tab.world.case}")
-        with tab.page.expect_download() as download:
-            tab.page.get_by_role("link", name="Evidence pack (ZIP)").click()
-        with zipfile.ZipFile(download.value.path()) as archive:
-            assert {"case.html", "journal.json", "MANIFEST.json"} <= set(archive.namelist())
         tab.page.get_by_role("link", name="Compare texts").click()
         tab.page.wait_for_load_state()
         marked = tab.page.locator("blockquote mark").all_inner_texts()

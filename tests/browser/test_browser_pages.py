@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from browsing import NARROW, WIDE
-from console_worlds import HOSTILE, NEW_LINE, World
+from console_worlds import World
 
 if TYPE_CHECKING:
     from conftest import Opening, Tab
@@ -26,7 +26,6 @@ LISTS = (
     "bulletin",
     "diff",
     "diff?since=last+week",
-    "why",
     "search?q=press",
     "search?q=shop",
     "compare",
@@ -40,10 +39,6 @@ DETAILS = ("contradictions", "memories", "receipts", "ingest", "bulletin")
 """Pages whose first link into their own kind is looked at, too."""
 SIZES = (WIDE, NARROW)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-
-
-SAID = f"{NEW_LINE} Elephants are kept on the roof."
-"""An answer of which a memory holds one sentence."""
 
 
 def test_every_list_is_readable_and_fits(look: Opening, served: Served) -> None:
@@ -72,11 +67,6 @@ def test_every_page_of_one_thing_is_readable_and_fits(look: Opening, served: Ser
             found[path] = _faults(tab, _plain(path))
         _recall(tab)
         found["recalled"] = _faults(tab, "recalled")
-        _explain(tab)
-        tab.page.locator("details:not([open]) > summary").evaluate_all(
-            "each => each.forEach((summary) => summary.click())"
-        )
-        found["explained"] = _faults(tab, "explained")
         tab.open("health")
         tab.page.get_by_role("button", name="Measure").click()
         tab.page.wait_for_selector("#measures")
@@ -134,21 +124,6 @@ def test_a_search_is_used_by_keyboard_alone(look: Opening, served: Served) -> No
         assert tab.page.locator(".side").count() == 2
 
 
-def test_an_answer_is_explained_by_keyboard_alone(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open()
-        tab.open("why")
-        _tab_to(tab, "#answer")
-        tab.page.keyboard.type(SAID)
-        _tab_to(tab, "main button.main")
-        tab.page.keyboard.press("Enter")
-        tab.page.wait_for_selector("#sentences")
-        _tab_to(tab, ".sentence summary")
-        tab.page.keyboard.press("Enter")
-        assert tab.page.locator(".sentence .lines").first.is_visible()
-        _tab_to(tab, "section[aria-labelledby=behind] a")
-
-
 def test_many_are_decided_by_keyboard_alone(look: Opening, served: Served) -> None:
     found: dict[str, list[str]] = {}
     with look(served, allowed=("console: Failed to load",)) as tab:
@@ -202,10 +177,6 @@ def test_memory_content_is_text_on_every_page(look: Opening, served_hostile: Ser
         _recall(tab)
         tab.keep("recalled-hostile")
         _nothing_ran(tab)
-        _explain(tab, f"one: {HOSTILE}.")
-        assert tab.page.locator(".sentence summary").count()
-        tab.keep("explained-hostile")
-        _nothing_ran(tab)
         assert "onerror" in tab.page.locator("main").inner_text()
 
 
@@ -244,13 +215,6 @@ def _comparisons(tab: Tab) -> list[str]:
     links = tab.page.locator('main a[href*="against="]').all()
     two = [str(link.get_attribute("href")).partition(f"/{tab.world.name}/")[2] for link in links]
     return [f"compare?chosen={one}&chosen={other}", *two[:1]]
-
-
-def _explain(tab: Tab, answer: str = SAID) -> None:
-    tab.open("why")
-    tab.page.get_by_label("The answer", exact=True).fill(answer)
-    tab.page.get_by_role("button", name="Explain").click()
-    tab.page.wait_for_selector("#sentences")
 
 
 def _recall(tab: Tab) -> None:

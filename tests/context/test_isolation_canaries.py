@@ -239,22 +239,6 @@ def receipt_lists(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield [replace(each, query="", asked={}) for each in listed]
 
 
-def replays(orc: Orchestrator, world: World) -> Iterator[Any]:
-    owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
-    everything = owner.recall(QUERY, top_n=200).receipt_id
-    if world.hidden(orc.viewer):
-        with pytest.raises(NotFound):
-            orc.receipts.replay(everything, query=QUERY)
-    receipt = orc.receipts.get(orc.recall(QUERY, top_n=200).receipt_id)
-    # As if nothing had been handed out: the replay names all that is found.
-    with orc._service.opened(orc.name) as opened:
-        of_nothing = f"{receipt.receipt_id}-of-nothing"
-        opened.receipts.add(replace(receipt, receipt_id=of_nothing, items=()))
-    for one in (receipt.receipt_id, of_nothing):
-        yield orc.receipts.replay(one, query=QUERY)
-    yield orc.receipts.replay(orc.context(QUERY, limit=200, kinds=()).receipt_id, query=QUERY)
-
-
 def bulletin_histories(orc: Orchestrator, world: World) -> Iterator[Any]:
     owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
     for handle in (owner, orc):
@@ -391,7 +375,6 @@ READS: dict[str, Walk] = {
     ),
     "receipts.get": receipts,
     "receipts.list": receipt_lists,
-    "receipts.replay": replays,
     "receipts.bulletins": bulletin_histories,
     "receipts.bulletin": bulletin_histories,
     "sources.retract": source_retractions,
@@ -402,7 +385,6 @@ READS: dict[str, Walk] = {
     ),
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
     "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
-    "receipts.explain": lambda orc, world: iter([orc.receipts.explain(QUERY, limit=50)]),
     "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),
     "graph.stale": stale,
     "graph.subgraph": subgraphs,
@@ -430,9 +412,6 @@ COUNTS: dict[str, Walk] = {
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
     "maintenance.verify_chain": lambda orc, world: iter(
         [orc.maintenance.verify_chain()[0].as_dict()]
-    ),
-    "maintenance.journal_seals": lambda orc, world: iter(
-        [orc.maintenance.journal_seals(range(1, 50))]
     ),
     "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
     "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),

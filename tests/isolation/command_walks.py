@@ -230,10 +230,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "retract": lambda view: _each("retract", view.own[5], *view.hidden[:2], more=WHY),
     "promote": _promote,
     "tier": lambda view: iter([["tier", ONE, "--global", "--limit", "500"]]),
-    "receipt replay": lambda view: iter(
-        ["receipt", "replay", ONE, view.made[each], "--query", QUERY]
-        for each in ("receipt", "far_receipt")
-    ),
     "receipt bulletins": lambda view: iter([["receipt", "bulletins", ONE]]),
     "receipt bulletin": lambda view: iter(
         ["receipt", "bulletin", ONE, view.made[each]] for each in ("bulletin", "far_bulletin")

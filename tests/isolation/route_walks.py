@@ -187,12 +187,6 @@ def source_lines(view: View) -> Iterator[Ask]:
         yield _get(f"/memories/{one}/lines")
 
 
-@walks("POST", HERE + "/explain")
-def explain(view: View) -> Iterator[Ask]:
-    yield _post("/explain", {"answer": QUERY, "limit": 50})
-    yield _post("/explain", {"answer": QUERY, "workflow_run_id": "run-1"})
-
-
 @walks("GET", HERE + "/grounds")
 def grounds(view: View) -> Iterator[Ask]:
     for one in [*view.own[:8], *view.hidden]:
@@ -354,12 +348,6 @@ def receipts(view: View) -> Iterator[Ask]:
 def receipt(view: View) -> Iterator[Ask]:
     for one in (view.made["receipt"], view.made["far_receipt"], "rcp_00000000000000000000000000"):
         yield _get(f"/receipts/{one}")
-
-
-@walks("POST", HERE + "/receipts/{receipt_id}/replay")
-def replay(view: View) -> Iterator[Ask]:
-    for one in (view.made["receipt"], view.made["far_receipt"], "rcp_00000000000000000000000000"):
-        yield _post(f"/receipts/{one}/replay", {"query": QUERY})
 
 
 @walks("GET", HERE + "/bulletins")

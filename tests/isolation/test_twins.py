@@ -45,7 +45,6 @@ NOT_ASKED = {
 
 POSTED: dict[str, dict[str, Any]] = {
     "/recall": {"query": QUERY, "top_n": 50},
-    "/receipts/{own_receipt}/replay": {"query": QUERY},
     "/relevant": {"prompt": QUERY},
     "/context": {"request": {"query": QUERY, "budget_tokens": 5_000}},
     "/context/block": {"prompt": QUERY, "limit": 50},

@@ -102,7 +102,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "tier": ["tier", "orc-1", "--project", "web"],
         "receipt list": ["receipt", "list", "orc-1"],
         "receipt show": ["receipt", "show", "orc-1", receipt],
-        "receipt replay": ["receipt", "replay", "orc-1", receipt, "--query", "bread"],
         "receipt bulletins": ["receipt", "bulletins", "orc-1"],
         "receipt bulletin": ["receipt", "bulletin", "orc-1", bulletin],
         "expiring": ["expiring", "orc-1"],

@@ -5,12 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from memgraph import MemoryService
-from memgraph.model.receipts import Difference, Receipt, Replay
-from memgraph.surfaces.cli.commands.receipts import _show_replay
-from memgraph.surfaces.cli.screen import Screen
+from memgraph.model.receipts import Receipt
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -102,20 +98,6 @@ def test_what_is_not_to_be_seen_is_refused_like_what_is_not_there(cli: CommandLi
     assert "--clearance" in one["message"]
 
 
-def test_a_receipt_is_asked_again_and_says_whether_it_gives_the_same(cli: CommandLine) -> None:
-    told = cli.remember("The oven is slow.")
-    receipt_id = cli.json("recall", "orc-1", "which oven?")["receipt_id"]
-    replay = ("receipt", "replay", "orc-1", receipt_id)
-    told = cli.error(*replay)["message"]
-    assert told == "the receipt keeps only a digest of the query: pass the query as --query"
-    found = cli.json(*replay, "--query", "which oven?")
-    assert (found["same"], found["same_digest"], found["differences"]) == (True, True, [])
-    shown = cli(*replay, "--query", "which oven?").out
-    assert "the same memories in the same order\nthe same bytes\n" in shown
-    cli("retract", "orc-1", told, "--reason", "it was mended")
-    assert cli.json(*replay, "--query", "which oven?")["same"] is True
-
-
 def test_a_recall_is_for_a_run(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
     whom = ("--for-conversation", "talk", "--for-run", "run-7", "--for-step", "s1")
@@ -125,23 +107,6 @@ def test_a_recall_is_for_a_run(cli: CommandLine) -> None:
     assert "conversation talk, run run-7, step s1" in cli("receipt", "list", "orc-1").out
     shown = cli("receipt", "show", "orc-1", receipt_id).out
     assert all(shown.count(one) == 1 for one in ("talk", "run-7"))
-
-
-def test_why_a_replay_differs_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    found = Replay(
-        receipt_id="rcl_1",
-        at=0,
-        change_seq=1,
-        same=False,
-        same_digest=False,
-        differences=(Difference(memory_id="fact_1", rank=1, rank_now=None),),
-        because=("embeddings", "settings"),
-        cut=True,
-    )
-    _show_replay(Screen(), found)
-    shown = capsys.readouterr().out
-    assert "not embedded yet, then or now; the settings have changed" in shown
-    assert "only a part of the later journal entries" in shown
 
 
 def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None:

@@ -655,28 +655,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/explain": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Explain Answer
-         * @description Return the receipts whose memories best support the sentences of an agent's answer.
-         *
-         *     The newest 300 receipts that this handle may see are compared by words, without a model.
-         */
-        post: operations["explain_answer"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/export": {
         parameters: {
             query?: never;
@@ -1187,26 +1165,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/receipts/{receipt_id}/replay": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Replay
-         * @description Repeat the request of a receipt as of its time, and compare the results.
-         */
-        post: operations["replay"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/reflection": {
         parameters: {
             query?: never;
@@ -1487,35 +1445,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * @description The memories delivered before an answer, and the sentences that they support.
-         *
-         *     Attributes:
-         *         receipts: the receipts whose memories support a sentence, the best first.
-         *         memories: all memories named above, by id.
-         *         receipts_read: the number of compared receipts.
-         *         cut: older receipts or further sentences were not compared.
-         */
-        AnswerExplanation: {
-            cut: boolean;
-            memories: {
-                [key: string]: components["schemas"]["Memory"];
-            };
-            receipts: components["schemas"]["ReceiptSupport"][];
-            receipts_read: number;
-            sentences: components["schemas"]["SentenceSupport"][];
-        };
-        AnswerGiven: {
-            answer: string;
-            /** @description Only receipts for this conversation. */
-            conversation_id?: string | null;
-            /** @default 5 */
-            limit?: number;
-            /** @description Only receipts up to this time. */
-            until?: string | number | null;
-            /** @description Only receipts for this workflow run. */
-            workflow_run_id?: string | null;
-        };
         /** @description A problem found by the verification. */
         AuditFinding: {
             code: string;
@@ -1975,20 +1904,6 @@ export interface components {
             since: string;
             /** Format: date-time */
             until: string;
-        };
-        /**
-         * @description The difference of one memory in a replay.
-         *
-         *     Attributes:
-         *         rank, rank_now: from 1; None if it is not among the items.
-         *         because: the first later journal entries about the memory.
-         */
-        Difference: {
-            /** @default [] */
-            because?: components["schemas"]["JournalEntry"][];
-            memory_id: string;
-            rank: number | null;
-            rank_now: number | null;
         };
         /** @description A contradiction, as the ids of its edge and its two sides. */
         DisputedPair: {
@@ -2687,15 +2602,6 @@ export interface components {
          * @enum {string}
          */
         JobState: "running" | "done" | "skipped" | "failed" | "abandoned";
-        /** @description A journal entry that may have caused a difference. */
-        JournalEntry: {
-            action: string;
-            actor: string;
-            /** Format: date-time */
-            at: string;
-            seq: number;
-            subject: string;
-        };
         /** @description A journal entry about a memory, without the ids of memories that the reader may not see. */
         JournalNote: {
             action: string;
@@ -3398,28 +3304,6 @@ export interface components {
             step_id: string | null;
             workflow_run_id: string | null;
         };
-        /**
-         * @description A receipt whose memories may be behind an answer.
-         *
-         *     Attributes:
-         *         share: the share of the whole answer, 0..1; see ``SentenceSupport``.
-         *         sentences: the indices, from 0, of the sentences that its memories support.
-         *         memory_ids: its memories that support them.
-         *         query: the query; empty if the settings do not keep it.
-         */
-        ReceiptSupport: {
-            actor: string | null;
-            /** Format: date-time */
-            at: string;
-            conversation_id: string | null;
-            memory_ids: string[];
-            purpose: string | null;
-            query: string;
-            receipt_id: string;
-            sentences: number[];
-            share: number;
-            workflow_run_id: string | null;
-        };
         /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
         RedactedEntry: {
             details: string;
@@ -3488,33 +3372,6 @@ export interface components {
             } | null;
             updated_by?: string[] | null;
             updates?: string[] | null;
-        };
-        /**
-         * @description The replay of a request as of its original time.
-         *
-         *     Attributes:
-         *         same: True if it returns the same memories in the same order.
-         *         same_digest: True if it returns the same bytes; None if unknown.
-         *         differences: memories that were added, removed or moved, in the order of the receipt and
-         *             then of the replay.
-         *         because: codes of other differences, see ``WHY``.
-         *         cut: not all entries of the journal were examined.
-         */
-        Replay: {
-            /** Format: date-time */
-            at: string;
-            because: string[];
-            change_seq: number | null;
-            /** @default false */
-            cut?: boolean;
-            differences: components["schemas"]["Difference"][];
-            receipt_id: string;
-            same: boolean;
-            same_digest: boolean | null;
-        };
-        /** @description A request to replay a receipt. ``query`` is required if only its digest was stored. */
-        ReplayRequest: {
-            query?: string | null;
         };
         /**
          * @description The result of scanning the orchestrator's folder for the erased strings.
@@ -3598,20 +3455,6 @@ export interface components {
          * @enum {string}
          */
         Sensitivity: "Public" | "Internal" | "Confidential" | "Restricted";
-        /**
-         * @description A sentence of an answer, and the delivered memories that support it.
-         *
-         *     Attributes:
-         *         share: the share of the sentence's words, weighted by rarity, that the best memory
-         *             contains, 0..1.
-         *         memory_ids: the memories with a share of at least one half, the best first; empty: no
-         *             delivered memory supports the sentence.
-         */
-        SentenceSupport: {
-            memory_ids: string[];
-            share: number;
-            text: string;
-        };
         /**
          * @description Where a database server may keep erased texts beyond its tables. Nothing of it is proven.
          *
@@ -5460,51 +5303,6 @@ export interface operations {
             };
         };
     };
-    explain_answer: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AnswerGiven"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AnswerExplanation"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     export: {
         parameters: {
             query?: {
@@ -6589,52 +6387,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Receipt"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    replay: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-                receipt_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["ReplayRequest"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Replay"];
                 };
             };
             /** @description Error */

@@ -30,7 +30,7 @@ from memgraph.model.context import (
     TierShares,
 )
 from memgraph.model.enums import EdgeType, Scope
-from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace, ReplayMoment
+from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.injection import new_mark
@@ -183,21 +183,6 @@ def plan_of(
     )
 
 
-def plan_from(fields: Mapping[str, Any], query: str) -> ContextPlan:
-    """Return the plan of an earlier context, from the fields in its receipt."""
-    plan = fields["plan"]
-    return ContextPlan(
-        budget_tokens=fields["budget_tokens"],
-        shares=TierShares(**plan["shares"]),
-        head_tail=plan["head_tail"],
-        format=BlockFormat(fields["format"]),
-        max_items=plan["max_items"],
-        mark=plan["mark"],
-        query=query,
-        min_relevance=plan.get("min_relevance"),
-    )
-
-
 def built(
     opened: OpenOrchestrator,
     viewer: Viewer,
@@ -206,15 +191,12 @@ def built(
     plan: ContextPlan,
     counter: TokenCounter,
     notes: Sequence[Degraded] = (),
-    *,
-    then: ReplayMoment | None = None,
 ) -> tuple[ContextPackage, Receipt, ReceiptContext]:
     """Build a context; return it with its receipt and the data behind the receipt.
 
     Args:
         viewer: sees only memories that the context may contain.
         notes: notes on how the tokens were counted.
-        then: rebuild the context as of this time; None: now.
     """
     limit = _candidates_of(plan)
     gather_request = GatherRequest(
@@ -224,10 +206,8 @@ def built(
         most=limit,
         exponent=opened.settings.memory.decay.exponent,
     )
-    request = _recall_request(
-        context_request, limit, plan.min_relevance, None if then is None else then.at
-    )
-    with reading(opened, viewer, request, then=then) as in_snapshot:
+    request = _recall_request(context_request, limit, plan.min_relevance)
+    with reading(opened, viewer, request) as in_snapshot:
         candidates = gathered(
             in_snapshot.snapshot, in_snapshot.narrowing, gather_request, in_snapshot.items
         )
@@ -270,9 +250,7 @@ def _candidates_of(plan: ContextPlan) -> int:
     return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
 
 
-def _recall_request(
-    request: ContextRequest, limit: int, floor: float | None, as_of: int | None
-) -> RecallRequest:
+def _recall_request(request: ContextRequest, limit: int, floor: float | None) -> RecallRequest:
     # Not validated: the values come from the validated context request.
     return RecallRequest.model_construct(
         query=request.query,
@@ -282,7 +260,6 @@ def _recall_request(
         tags=request.tags,
         exclude_session_id=request.exclude_session_id,
         min_relevance=floor,
-        as_of=as_of,
     )
 
 

@@ -14,7 +14,7 @@ from memgraph.errors import Conflict, InvalidInput
 from memgraph.ids import IdSource
 from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
-from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest, ReplayMoment
+from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.values import Memory, MemoryInput, Source, StoredSource
 from memgraph.operations.read.recall import answer
@@ -40,13 +40,6 @@ PURPOSE = "get_context"
 SURPLUS = 25
 
 
-class EarlierBlock(NamedTuple):
-    """The time and the fence mark of an earlier block that is rebuilt."""
-
-    then: ReplayMoment
-    mark: str
-
-
 def new_mark(ids: IdSource) -> str:
     """Return 16 unpredictable hexadecimal digits for the fence of a block."""
     return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
@@ -59,29 +52,23 @@ def context_for(
     *,
     format: BlockFormat,  # noqa: A002  the name in requests and settings
     include_insight: bool,
-    before: EarlierBlock | None = None,
 ) -> tuple[ContextBlock, Receipt, ReceiptContext]:
     """Build the block of memories for a request; return it with its receipt and their data.
-
-    Args:
-        before: rebuild this earlier block.
 
     Raises:
         AccessDenied: the request exceeds the viewer's permissions.
         StorageError: the database cannot be read.
     """
     settings = opened.settings.memory.context
-    if before is None and request.min_relevance is None:
+    if request.min_relevance is None:
         request = request.model_copy(update={"min_relevance": settings.min_relevance})
     limit = request.top_n or settings.facts
     candidates = min(limit + SURPLUS, MAX_TOP_N)
     wide_request = request.model_copy(update={"top_n": candidates})
-    then = None if before is None else before.then
-    bundle = answer(opened, viewer, wide_request, then=then)
-    as_of = None if then is None else then.known
-    reflection = opened.reflections.latest(viewer, as_of) if include_insight else None
+    bundle = answer(opened, viewer, wide_request)
+    reflection = opened.reflections.latest(viewer) if include_insight else None
     items = _new_items(bundle, reflection, limit)
-    mark = new_mark(opened.ids) if before is None else before.mark
+    mark = new_mark(opened.ids)
     text = render(
         [_item_line(item) for item in items],
         format,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memgraph.model.operation import F, local
@@ -157,12 +157,3 @@ class Maintenance(Handle[F], group="maintenance"):
 
         with self._service.opened(self.name) as opened:
             return verify_chain(opened, start)
-
-    @local
-    def journal_seals(self, seqs: Collection[int]) -> dict[int, str]:
-        """Return the seals of some journal entries; a seal does not reveal its entry."""
-        from memgraph.store.journal import hash_of
-
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            seals = {seq: hash_of(snapshot, seq) for seq in seqs}
-        return {seq: seal for seq, seal in seals.items() if seal is not None}

@@ -18,7 +18,6 @@ from memgraph.model.recall import (
     RecallItem,
     RecallRequest,
     RecallTrace,
-    ReplayMoment,
 )
 from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
@@ -64,31 +63,20 @@ def _flat(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def answer(
-    opened: OpenOrchestrator,
-    viewer: Viewer,
-    request: RecallRequest,
-    *,
-    then: ReplayMoment | None = None,
-) -> Bundle:
+def answer(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:
     """Answer a recall request from one orchestrator.
-
-    Args:
-        then: replay the request as of this moment; None: answer it now.
 
     Raises:
         AccessDenied: the viewer may not see what the request asks for.
         StorageError: the database cannot be read.
     """
     with opened.timed("recall"), opened.recalls:
-        bundle = _answered(opened, viewer, request, then)
+        bundle = _answered(opened, viewer, request)
     _count_degraded(opened, bundle.degraded)
     return bundle
 
 
-def _answered(
-    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest, then: ReplayMoment | None
-) -> Bundle:
+def _answered(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:
     # Imported late: it loads numpy, which most commands do not need.
     from memgraph.retrieval.recall import recall
 
@@ -116,7 +104,6 @@ def _answered(
             held_vectors=opened.held_vectors,
             timed=partial(opened.timed, "recall"),
             turn=opened.turns,
-            then=then,
         )
 
     if not reranks:
@@ -144,11 +131,7 @@ class RecallInSnapshot:
 
 @contextmanager
 def reading(
-    opened: OpenOrchestrator,
-    viewer: Viewer,
-    request: RecallRequest,
-    *,
-    then: ReplayMoment | None = None,
+    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest
 ) -> Iterator[RecallInSnapshot]:
     """Answer a request and keep the snapshot open for further reads.
 
@@ -161,7 +144,7 @@ def reading(
     from memgraph.retrieval.recall import recalled
     from memgraph.retrieval.request import narrowed, prepared
 
-    narrowing = narrowed(request, viewer, opened.clock.now_ms(), then)
+    narrowing = narrowed(request, viewer, opened.clock.now_ms())
 
     def dated(snapshot: Snapshot) -> tuple[StoreState, RecallFilter]:
         state = recall_rows.read(snapshot)
@@ -174,7 +157,7 @@ def reading(
             yield RecallInSnapshot(snapshot, narrowing, (), (), RecallTrace(state.change_seq, {}))
         return
     if opened.reranker is not None:
-        bundle = answer(opened, viewer, request, then=then)
+        bundle = answer(opened, viewer, request)
         with opened.database.read() as snapshot:
             _, narrowing = dated(snapshot)
             remaining = {item.memory_id for item in by_ids(snapshot, narrowing, bundle.ids)}
@@ -187,7 +170,7 @@ def reading(
             with timed("prepare"):
                 prepared_request = prepared(
                     request,
-                    narrowing.at if then is None else then.at,
+                    narrowing.at,
                     embed=None if opened.embedding is None else opened.embedding.embed,
                     name_keys=opened.naming.query_keys,
                 )
@@ -204,7 +187,6 @@ def reading(
                     model_changed=partial(_model_changed, opened),
                     held=opened.held_vectors,
                     timed=timed,
-                    then=then,
                 )
         _count_degraded(opened, degraded)
         yield RecallInSnapshot(snapshot, narrowing, items, degraded, account)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.ids import first_ulid
-from memgraph.model.influence import AnswerExplanation, ReceiptSupport, SentenceSupport
 from memgraph.model.receipts import (
-    CONSOLE,
     BulletinEntry,
     BulletinHistory,
     Receipt,
@@ -24,14 +19,10 @@ from memgraph.operations.read.lookup import MAX_PAGE
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories, receipts
-from memgraph.store.graph import visible_memories
 from memgraph.store.items import is_id
 from memgraph.store.receipts import IssuedBulletin, StoredReceipt
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
-from memgraph.text.lexicon import STOP_WORDS
-from memgraph.text.sentences import split_sentences
-from memgraph.text.stem import stem, words
 
 EntryT = TypeVar("EntryT", bound=BulletinEntry)
 
@@ -211,127 +202,3 @@ def _check_page(limit: object, before: object, prefix: str) -> None:
     # Check only the form, so that the existence of hidden ids is not disclosed.
     if not re.fullmatch(rf"{prefix}[0-9A-Z]{{26}}", str(before)):
         raise InvalidInput("before must be the last id of the previous page", field="before")
-
-
-MAX_SENTENCES: Final = 60
-MAX_RECEIPTS: Final = 300
-"""The maximum number of receipts compared, newest first."""
-ENOUGH: Final = 0.5
-"""The minimum weighted share of a sentence's words that a memory must contain to support it."""
-MEMORIES_EACH: Final = 3
-
-Weights = Mapping[str, float]
-
-
-def explain_answer(
-    opened: OpenOrchestrator,
-    view: View,
-    text: str,
-    *,
-    fields: Mapping[str, str | None],
-    until: int | None,
-    limit: int,
-) -> AnswerExplanation:
-    """Return the receipts whose memories best support the sentences of an answer.
-
-    Args:
-        fields: filters for the receipts, as in ``receipt_list``.
-        until: only receipts up to this time in milliseconds; None: up to now.
-        limit: the maximum number of receipts returned.
-    """
-    before = None if until is None else f"rcl_{first_ulid(until + 1)}"
-    page = receipt_list(opened, view, fields, limit=MAX_RECEIPTS, before=before)
-    receipts = [
-        receipt for receipt in page.receipts if receipt.items and receipt.step_id != CONSOLE
-    ]
-    ids = list(dict.fromkeys(item.memory_id for receipt in receipts for item in receipt.items))
-    with opened.database.read() as snapshot:
-        memories = visible_memories(snapshot, ids, view)
-    sentences = [sentence for sentence in split_sentences(text) if _stems(sentence)]
-    stems = {memory_id: _stems(memory.content) for memory_id, memory in memories.items()}
-    frequencies = Counter(stem for memory_stems in stems.values() for stem in memory_stems)
-    shares = [
-        _shares(_stems(sentence), stems, frequencies) for sentence in sentences[:MAX_SENTENCES]
-    ]
-    sizes = [len(_stems(sentence)) for sentence in sentences[:MAX_SENTENCES]]
-    supports = [
-        SentenceSupport(
-            text=sentence,
-            share=max(by_memory.values(), default=0.0),
-            memory_ids=_best(by_memory, stems)[:MEMORIES_EACH],
-        )
-        for sentence, by_memory in zip(sentences, shares, strict=False)
-    ]
-    supports_by_receipt = [_rated(receipt, shares, sizes) for receipt in receipts]
-    best = sorted(
-        (entry for entry in supports_by_receipt if entry.sentences), key=lambda entry: -entry.share
-    )[:limit]
-    id_groups = [entry.memory_ids for entry in supports] + [entry.memory_ids for entry in best]
-    memory_ids = {memory_id for ids in id_groups for memory_id in ids}
-    return AnswerExplanation(
-        sentences=tuple(supports),
-        receipts=tuple(best),
-        memories={
-            memory_id: memory for memory_id, memory in memories.items() if memory_id in memory_ids
-        },
-        receipts_read=len(receipts),
-        cut=page.cut or len(sentences) > MAX_SENTENCES,
-    )
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)
-
-
-def _shares(
-    sentence: Collection[str],
-    memories: Mapping[str, frozenset[str]],
-    frequencies: Mapping[str, int],
-) -> dict[str, float]:
-    """Return the weighted share, 0..1, of a sentence's stems that each memory contains, by id.
-
-    Memories without any of the stems are left out.
-    """
-    weights: Weights = {
-        stem: math.log(1 + (len(memories) + 1) / (frequencies.get(stem, 0) + 1))
-        for stem in sentence
-    }
-    total = sum(weights.values())
-    shares = {}
-    for memory_id, stems in memories.items():
-        if common := stems.intersection(sentence):
-            shares[memory_id] = round(sum(weights[stem] for stem in common) / total, 4)
-    return shares
-
-
-def _best(shares: Mapping[str, float], memories: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
-    """Return the memories that support a sentence, best first; for equal shares, shorter first."""
-    enough = [memory_id for memory_id, share in shares.items() if share >= ENOUGH]
-    return tuple(sorted(enough, key=lambda key: (-shares[key], len(memories[key]), key)))
-
-
-def _rated(
-    receipt: Receipt, shares: Sequence[Mapping[str, float]], sizes: Sequence[int]
-) -> ReceiptSupport:
-    ids = [item.memory_id for item in receipt.items]
-    best = [max((each.get(key, 0.0) for key in ids), default=0.0) for each in shares]
-    places = tuple(place for place, share in enumerate(best) if share >= ENOUGH)
-    # Weight sentences by length: a long one says more than a short one.
-    covered_share = sum(share * size for share, size in zip(best, sizes, strict=True))
-    supporting = [
-        memory_id
-        for memory_id in ids
-        if any(shares[at].get(memory_id, 0.0) >= ENOUGH for at in places)
-    ]
-    return ReceiptSupport(
-        receipt_id=receipt.receipt_id,
-        at=receipt.at,
-        purpose=receipt.purpose,
-        actor=receipt.actor,
-        conversation_id=receipt.conversation_id,
-        workflow_run_id=receipt.workflow_run_id,
-        query=receipt.query,
-        share=round(covered_share / max(sum(sizes), 1), 4),
-        sentences=places,
-        memory_ids=tuple(dict.fromkeys(supporting)),
-    )

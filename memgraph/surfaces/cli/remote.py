@@ -57,7 +57,6 @@ REMOTE: Final = frozenset(
         "tier",
         "receipt list",
         "receipt show",
-        "receipt replay",
         "receipt bulletins",
         "receipt bulletin",
         "expiring",

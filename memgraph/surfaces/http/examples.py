@@ -81,16 +81,12 @@ ERASURE: Final = _example(
         "reason": "asked for by the person",
     },
 )
-EXPLAIN: Final = _example(
-    "An agent's answer", {"answer": "The office closes at 18:00 on Fridays.", "limit": 5}
-)
 AUDIT: Final = _example("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
 CONTEXT: Final = _example(
     "What any reader may know about a question",
     {"request": {"query": "opening hours", "budget_tokens": 800}},
 )
 BLOCK: Final = _example("A message", {"prompt": "Can I come by on Friday at six?", "limit": 8})
-REPLAY: Final = _example("The original query", {"query": "When do we close?"})
 FORGETTING: Final = _example(
     "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
 )
@@ -130,9 +126,7 @@ _BODIES: Final = {
     "dismiss_contradiction": REASON,
     "reopen_contradiction": REASON,
     "resolve_contradiction": RESOLUTION,
-    "replay": REPLAY,
     "audit": AUDIT,
-    "explain_answer": EXPLAIN,
 }
 
 

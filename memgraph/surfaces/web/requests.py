@@ -57,7 +57,6 @@ SECTIONS: Final = (
     MenuEntry("recall", "Recall"),
     MenuEntry("bulletin", "Bulletin"),
     MenuEntry("diff", "Changes"),
-    MenuEntry("why", "Why", Permission.AUDIT),
     MenuEntry("stale", "Stale", Permission.AUDIT),
     MenuEntry("receipts", "Receipts", Permission.AUDIT),
     MenuEntry("health", "Health", Permission.AUDIT),

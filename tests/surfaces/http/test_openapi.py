@@ -26,7 +26,6 @@ from serving_worlds import Served, serving
 from memgraph import Orchestrator
 from memgraph.context.token_counters import TokenCounters
 from memgraph.model.sources import Document
-from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.app import openapi
 
 HELD = [
@@ -123,8 +122,7 @@ def lasting(orc: Orchestrator) -> dict[str, Any]:
     places = {"orchestrator": orc.name, "sha256": "f" * 64, "session_id": "talk"}
     orc.bulletin()
     [listed] = orc.receipts.bulletins().bulletins
-    [replayed] = examples.REPLAY.values()
-    receipt_id = orc.recall(replayed["value"]["query"]).receipt_id
+    receipt_id = orc.recall("When do we close?").receipt_id
     return people | places | {"receipt_id": receipt_id, "bulletin_id": listed.bulletin_id}
 
 

@@ -1,17 +1,10 @@
-"""What an auditor does in the console: search, ask why, compare, decide many, and carry away."""
+"""What an auditor does in the console: search, compare, decide many, and carry away."""
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
-import subprocess
-import sys
-import textwrap
-import zipfile
-from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -20,13 +13,9 @@ from denial_lines import denials
 from serving_worlds import Served
 
 from memgraph import Orchestrator
-from memgraph.clock import MS_PER_DAY, FixedClock, iso, parse_time
+from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.erasure import Signature
-from memgraph.model.receipts import Receipt
-from memgraph.operations.erasure.signatures import fits, sign
-from memgraph.operations.receipts import Receipts
 from memgraph.surfaces.web.requests import as_csv, moment_of
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
@@ -152,38 +141,6 @@ def test_lists_are_downloaded_as_they_are_filtered(browser: Browser, orc: Orches
         assert "rows" in json.loads(browser.page(f"{HOME}{name}?format=json"))
 
 
-def test_why_names_receipts_memories_and_what_nothing_says(
-    browser: Browser, orc: Orchestrator, served: Served
-) -> None:
-    one = orc.remember("The kiln is fired on Thursday evenings.")
-    orc.remember("The glaze is mixed by Rosa.")
-    receipt = orc.recall("When is the kiln fired?", top_n=1).receipt_id
-    token = token_of(browser.page(f"{HOME}why"))
-    said = "The kiln is fired on Thursday evenings. Elephants sleep on the roof."
-    page = browser.post(f"{HOME}why", token=token, answer=said).text
-    seen = harmless(page)
-    assert f"{HOME}memories/{one}" in seen.values("href")
-    assert f"{HOME}receipts/{receipt}" in seen.values("href")
-    assert "No memory in these receipts matches" in page
-    assert "When is the kiln fired?" in page
-    with Browser(served, served.key(permissions=READING)) as reader:
-        assert reader.open(f"{HOME}why").status_code == 403
-
-
-def test_an_answer_is_explained_by_what_the_viewer_may_see_and_not_by_the_console(
-    orc: Orchestrator, browser: Browser
-) -> None:
-    orc.remember("The kiln is fired on Thursday evenings.")
-    browser.page(f"{HOME}memories?q=kiln")
-    explained = orc.receipts.explain("The kiln is fired on Thursday evenings.")
-    assert (explained.receipts, explained.receipts_read) == ((), 0)
-    orc.recall("When is the kiln fired?")
-    explained = orc.receipts.explain("The kiln is fired on Thursday evenings.")
-    assert [each.sentences for each in explained.receipts] == [(0,)]
-    assert explained.sentences[0].share == 1.0
-    assert orc.receipts.explain("It is cold.", until=NOW - MS_PER_DAY).receipts_read == 0
-
-
 def test_a_recall_takes_a_time_in_words(browser: Browser, orc: Orchestrator) -> None:
     orc.remember("The kiln is fired on Thursday evenings.")
     page = f"{HOME}recall"
@@ -245,60 +202,6 @@ def test_the_seal_says_that_the_chain_was_checked(
         assert reader.open(f"{HOME}seal").status_code == 403
 
 
-def test_a_pack_holds_the_evidence_with_digests_and_a_signature(
-    browser: Browser, orc: Orchestrator, served: Served
-) -> None:
-    one = orc.remember("The shop closes at eight.")
-    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
-    orc.recall("When does the shop close?")
-    sign(b"anything", served.service.root)  # from now on this root has a key
-    answer = browser.open(f"{HOME}contradictions/{edge}/pack")
-    assert answer.headers["content-type"] == "application/zip"
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(files["MANIFEST.json"])
-    assert manifest["sha256"] == {
-        name: hashlib.sha256(body).hexdigest()
-        for name, body in files.items()
-        if name not in ("MANIFEST.json", "SIGNATURE.json")
-    }
-    signature = Signature.model_validate_json(files["SIGNATURE.json"])
-    assert fits(signature, files["MANIFEST.json"])
-    assert not fits(signature, files["MANIFEST.json"] + b" ")
-    assert json.loads(files["verify.json"])["ok"] is True
-    assert all(each["seal"] for each in json.loads(files["journal.json"]))
-    assert len(json.loads(files["receipts.json"])[one]) == 1
-    assert "The shop closes at eight." in files["case.html"].decode()
-    assert str(served.service.root) not in b"".join(files.values()).decode()
-
-
-def test_a_pack_leaves_out_a_receipt_that_expires_meanwhile_and_lists_it(
-    browser: Browser, orc: Orchestrator, served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = orc.remember("The shop closes at eight.")
-    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
-    gone, kept = (orc.recall(f"When does the {name} close?").receipt_id for name in ("shop", "bar"))
-    served.service.write_down()
-    read = Receipts.get
-
-    def expired(self: Receipts[Any], receipt_id: str) -> Receipt:
-        if receipt_id == gone:
-            with served.service.opened(orc.name) as opened, opened.database.write() as transaction:
-                for table in ("recall_items", "recalls"):
-                    delete = f"DELETE FROM {table} WHERE recall_id = ?"
-                    transaction.exec_driver_sql(delete, (gone,))
-        return read(self, receipt_id)
-
-    monkeypatch.setattr(Receipts, "get", expired)
-    answer = browser.open(f"{HOME}contradictions/{edge}/pack")
-    assert answer.status_code == 200, answer.text
-    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
-        receipts = json.loads(archive.read("receipts.json"))
-        manifest = json.loads(archive.read("MANIFEST.json"))
-    assert [each["receipt_id"] for each in receipts[one]] == [kept]
-    assert manifest["receipts_left_out"] == [gone]
-
-
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_download_says_nothing_of_where_the_root_lies(
     browser: Browser, orc: Orchestrator, served: Served, kind: str
@@ -313,41 +216,6 @@ def test_a_download_says_nothing_of_where_the_root_lies(
         text = browser.page(f"{HOME}{name}?format={kind}")
         assert "orc-1/memory/ingest/hours.md" in text
         assert str(served.service.root) not in text
-
-
-def test_the_readme_of_a_pack_checks_it(
-    served: Served, orc: Orchestrator, clock: FixedClock, tmp_path: Path
-) -> None:
-    one = orc.remember("The shop closes at eight.")
-    edge = orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
-    then = clock.now_ms() + 1
-    clock.advance(days=1)
-    orc.recall("When does the shop close?")
-    signer = sign(b"anything", served.service.root).public_key
-    with Browser(served, served.key()) as browser:
-        now = browser.open(f"{HOME}contradictions/{edge}/pack")
-        past = browser.open(f"{HOME}contradictions/{edge}/pack?as_of={iso(then)}")
-    with zipfile.ZipFile(io.BytesIO(past.content)) as archive:
-        # What was handed out later is no evidence of then.
-        assert json.loads(archive.read("receipts.json"))[one] == []
-    with zipfile.ZipFile(io.BytesIO(now.content)) as archive:
-        archive.extractall(tmp_path)
-        readme = archive.read("README.txt").decode()
-    lines = [line for line in readme.splitlines() if line.startswith("    ") or not line]
-    script = [sys.executable, "-c", textwrap.dedent("\n".join(lines))]
-
-    def check() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-
-    assert check().stdout == f"signed by {signer}\n"
-    (tmp_path / "case.html").write_text("another")
-    assert "AssertionError: case.html" in check().stderr
-    manifest = tmp_path / "MANIFEST.json"
-    digest = hashlib.sha256(b"another").hexdigest()
-    sums = json.loads(manifest.read_text())
-    sums["sha256"]["case.html"] = digest
-    manifest.write_text(json.dumps(sums))
-    assert "InvalidSignature" in check().stderr
 
 
 def test_what_many_decisions_are_refused_is_logged(

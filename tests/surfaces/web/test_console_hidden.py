@@ -176,21 +176,6 @@ def test_a_search_finds_nothing_hidden(walked: Walked) -> None:
         assert canary.memory_id not in walked.browser.page(f"{HERE}search?q={canary.word}")
 
 
-def test_an_answer_is_explained_by_nothing_hidden(walked: Walked) -> None:
-    hidden = [canary.word for canary in walked.world.hidden(walked.viewer)]
-    answer = f"{QUERY} " + ". ".join(hidden[:20])
-    page = f"{HERE}why"
-    found = walked.browser.send(page, page=page, answer=answer)
-    assert found.status_code == 200
-    # What was typed is shown again; nothing holds it.
-    assert f'href="{HERE}memories/' in found.text
-    for canary in walked.world.hidden(walked.viewer):
-        assert canary.memory_id not in found.text
-    if hidden:
-        two = walked.world.hidden(walked.viewer)[0].memory_id
-        assert walked.browser.open(f"{HERE}compare?chosen={two}").status_code == 404
-
-
 def test_counts_and_connections_hold_nothing_hidden(walked: Walked) -> None:
     own = walked.served.service.orchestrator("orc-1", viewer=walked.viewer)
     counted = own.memories.counts()

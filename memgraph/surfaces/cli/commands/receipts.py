@@ -1,4 +1,4 @@
-"""Commands for receipts: receipt list, show, replay, bulletins, bulletin."""
+"""Commands for receipts: receipt list, show, bulletins, bulletin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.clock import iso
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.errors import NotFound
 from memgraph.model.enums import Scope
 from memgraph.surfaces.cli.builder import OrchestratorName, make_group, value
 from memgraph.surfaces.cli.files import counted
@@ -19,7 +19,7 @@ from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocati
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.model.receipts import Receipt, Replay
+    from memgraph.model.receipts import Receipt
 
 RECALL = "recall"
 LIST_COLUMNS = ("id", "when", "what for", "for whom", "memories", "query")
@@ -59,8 +59,8 @@ SHOWN = {
 TEXTS_SHOWN = 50
 """The number of items whose text is shown; each needs a request."""
 ITEM_COLUMNS = ("rank", "id", "text", "score", "legs", "modifiers")
-# Other fields of an item become further columns under their own names. The access counts, which
-# only a replay needs, are shown with --json only.
+# Other fields of an item become further columns under their own names. The access counts are shown
+# with --json only.
 _OF_ITEM = frozenset(
     {"rank", "memory_id", "score", "legs", "modifiers", "access_count", "last_accessed_at"}
 )
@@ -137,32 +137,6 @@ def show_receipt(
         raise NotFound(hint, **error.details) from None
     data = _as_json(result)
     return CommandResult(data, lambda screen: _show(screen, result, data, begins))
-
-
-def replay_receipt(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    receipt_id: Annotated[
-        str, typer.Argument(metavar="ID", help="A receipt's id.", show_default=False)
-    ],
-    query: Annotated[
-        str | None, value("TEXT", "The query, if the receipt keeps only its digest.", "--query")
-    ] = None,
-    task_id: Annotated[str | None, value("ID", "The task that it was for.", "--task")] = None,
-) -> CommandResult:
-    """Repeat a request as of its time, and show the differences and their reasons."""
-    call = invocation(context)
-    _open_task(call, task_id)
-    with call.orchestrator(orchestrator) as handle:
-        try:
-            result = handle.receipts.replay(receipt_id, query=query)
-        except InvalidInput as error:
-            # The library names its argument; here it is an option.
-            message = error.message.replace("query=", "--query")
-            raise InvalidInput(message, **error.details) from None
-    return CommandResult(
-        result.model_dump(mode="json"), lambda screen: _show_replay(screen, result)
-    )
 
 
 def list_bulletins(
@@ -298,31 +272,6 @@ def _show(
             screen.line(f"  {memory_id}")
 
 
-def _show_replay(screen: Screen, replay: Replay) -> None:
-    from memgraph.model.receipts import WHY
-
-    outcome = "the same memories in the same order" if replay.same else "a different result"
-    screen.heading(f"{replay.receipt_id}, as of {moment(replay.at)}: {outcome}")
-    if replay.same_digest is not None:
-        screen.line("the same bytes" if replay.same_digest else "different bytes")
-    if replay.because:
-        screen.line(f"because of: {'; '.join(WHY[item] for item in replay.because)}")
-    if not replay.differences:
-        return
-    rows = [
-        (
-            difference.memory_id,
-            "-" if difference.rank is None else str(difference.rank),
-            "-" if difference.rank_now is None else str(difference.rank_now),
-            "; ".join(f"{note.seq} {note.action} by {note.actor}" for note in difference.because),
-        )
-        for difference in replay.differences
-    ]
-    screen.table(("memory", "rank then", "rank now", "journal since"), rows)
-    if replay.cut:
-        screen.line("only a part of the later journal entries was examined")
-
-
 def _items_table(
     items: Sequence[Mapping[str, Any]], begins: Mapping[str, str]
 ) -> tuple[Sequence[str], list[tuple[str, ...]]]:
@@ -403,7 +352,6 @@ COMMANDS: dict[str, Any] = {
         {
             "list": list_receipts,
             "show": show_receipt,
-            "replay": replay_receipt,
             "bulletins": list_bulletins,
             "bulletin": show_bulletin,
         },

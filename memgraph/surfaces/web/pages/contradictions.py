@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInput
 from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.model.graph import Case, Contradiction
-from memgraph.surfaces.web.export import case_document, evidence_pack
+from memgraph.surfaces.web.export import case_document
 from memgraph.surfaces.web.pages.memories import bulk
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
@@ -89,18 +89,6 @@ def decide_many(visit: Visit) -> Response:
     return bulk(visit, decide_one, visit.link("contradictions"))
 
 
-def pack(visit: Visit) -> Response:
-    """Return the case with its evidence as a ZIP file, signed if the root has a key."""
-    orc = visit.enter(Permission.AUDIT)
-    result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
-    with visit.console.lengthy():
-        body = evidence_pack(visit, orc, result)
-    headers = {
-        "Content-Disposition": f'attachment; filename="evidence-{_file_name_part(result)}.zip"'
-    }
-    return Response(body, media_type="application/zip", headers=headers)
-
-
 def _file_name_part(case: Case) -> str:
     """Return the id of a case in a form that is safe in a file name."""
     characters = (
@@ -170,7 +158,6 @@ def decide(visit: Visit) -> Response:
 PAGES: Final = (
     ConsolePage("/{orchestrator}/contradictions", listing, timed=True),
     ConsolePage("/{orchestrator}/contradictions", decide_many, "POST"),
-    ConsolePage("/{orchestrator}/contradictions/{edge_id}/pack", pack, timed=True, lengthy=True),
     ConsolePage("/{orchestrator}/contradictions/{edge_id}", case, timed=True),
     ConsolePage("/{orchestrator}/contradictions/{edge_id}", decide, "POST"),
     ConsolePage("/{orchestrator}/contradictions/{edge_id}/export", export, timed=True),

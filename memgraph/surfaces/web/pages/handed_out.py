@@ -1,4 +1,4 @@
-"""Console pages for deliveries: recall, bulletins, receipts, and the receipts behind an answer."""
+"""Console pages for deliveries: recall, bulletins and receipts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memgraph.clock import iso
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.model.receipts import WHY, BulletinEntry, BulletinHistory, Receipt, Replay
+from memgraph.model.receipts import BulletinEntry, BulletinHistory, Receipt
 from memgraph.model.values import Memory, validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.bulletin import BulletinSection
@@ -55,24 +55,9 @@ def _row(receipt: Receipt) -> dict[str, Any]:
 
 def receipt(visit: Visit) -> Response:
     """Show a receipt with all its items."""
-    return _receipt_page(visit, visit.enter(Permission.AUDIT))
-
-
-def replay(visit: Visit) -> Response:
-    """Repeat the request of a receipt, as of its time.
-
-    If the receipt keeps only the digest of the query, the form must contain the query.
-    """
     orc = visit.enter(Permission.AUDIT)
-    replayed = orc.receipts.replay(visit.path("receipt_id"), query=visit.form.get("query") or None)
-    return _receipt_page(visit, orc, replayed)
-
-
-def _receipt_page(visit: Visit, orc: Orchestrator, replayed: Replay | None = None) -> Response:
     result = orc.receipts.get(visit.path("receipt_id"))
-    return visit.show(
-        "receipt.html", receipt=result, memories=_memories(orc, result), replay=replayed, why=WHY
-    )
+    return visit.show("receipt.html", receipt=result, memories=_memories(orc, result))
 
 
 def _memories(orc: Orchestrator, receipt: Receipt) -> dict[str, Memory]:
@@ -85,43 +70,6 @@ def _memories(orc: Orchestrator, receipt: Receipt) -> dict[str, Memory]:
             # It may have been erased since, which must not be logged as a refusal.
             error.logged = True
     return memories
-
-
-# The receipts behind an answer.
-
-LINED: Final = 12
-"""The maximum number of memories whose source lines are shown."""
-EXPLAINED: Final = 8
-EMPTY: Final = {"answer": "", "conversation": "", "until": ""}
-
-
-def why_form(visit: Visit) -> Response:
-    """Show the empty form for an answer."""
-    visit.enter(Permission.AUDIT)
-    return visit.show("why.html", fields=EMPTY, explanation=None, lines={}, wrong="")
-
-
-def explain(visit: Visit) -> Response:
-    """Show the memories, receipts and sources behind the sentences of a pasted answer.
-
-    The answer is sent in a form, because it may be long and must not appear in a URL.
-    """
-    orc = visit.enter(Permission.AUDIT)
-    fields = EMPTY | {name: text.strip() for name, text in visit.form.items()}
-    until = fields.get("until", "")[:MAX_TIME_CHARS]
-    try:
-        explanation = orc.receipts.explain(
-            fields.get("answer", ""),
-            conversation_id=fields.get("conversation") or None,
-            until=moment_of(until, visit.console.now_ms(), ends=True) if until else None,
-            limit=EXPLAINED,
-        )
-    except InvalidInput as error:
-        wrong = {"fields": fields, "explanation": None, "lines": {}, "wrong": error.message}
-        return visit.show("why.html", status=422, **wrong)
-    best = [sentence.memory_ids[0] for sentence in explanation.sentences if sentence.memory_ids]
-    lines = visit.lines(*list(dict.fromkeys(best))[:LINED])
-    return visit.show("why.html", fields=fields, explanation=explanation, lines=lines, wrong="")
 
 
 # Bulletins.
@@ -269,9 +217,6 @@ def _recall_page(
 PAGES: Final = (
     ConsolePage("/{orchestrator}/receipts", receipts),
     ConsolePage("/{orchestrator}/receipts/{receipt_id}", receipt),
-    ConsolePage("/{orchestrator}/receipts/{receipt_id}", replay, "POST"),
-    ConsolePage("/{orchestrator}/why", why_form),
-    ConsolePage("/{orchestrator}/why", explain, "POST"),
     ConsolePage("/{orchestrator}/bulletin", bulletin, timed=True),
     ConsolePage("/{orchestrator}/bulletins/{bulletin_id}", stored),
     ConsolePage("/{orchestrator}/recall", recall_form),
