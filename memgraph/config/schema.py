@@ -288,8 +288,8 @@ class RetrievalSettings(SettingsGroup):
         default=0.33,
         gt=0.0,
         le=1.0,
-        description="Maximum share of an answer's places for one source while others are as"
-        " relevant; for turns of a conversation if it floods the search. 1: no limit.",
+        description="Maximum share of an answer's places for one source while others are"
+        " comparably relevant. 1: no limit.",
     )
     source_factors: SourceFactors = Field(
         default=(),

@@ -150,15 +150,45 @@ class SnapshotSearch:
         question: ParsedQuery,
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
-        matches: TextMatches | None = None,
     ) -> LegResults:
-        """Run all legs with a weight above 0.
+        """Run all legs with a weight above 0."""
+        with self.snapshot.engine.deadlines(self.snapshot) as deadline:
+            return self._gathered(LegResults(deadline), question, query_vector, name_keys)
+
+    def fill(
+        self,
+        more: LegResults,
+        legs: LegResults,
+        query_vector: NDArray[np.float32] | None,
+        limit: int,
+    ) -> None:
+        """Search words and vectors again with this narrowing, and judge both searches together.
 
         Args:
-            matches: the memories that contain the words, if already looked up.
+            more: receives the ranked keys.
+            legs: the first search; it receives the candidates and their relevance.
         """
+        pool, terms = legs.pool, legs.terms
+        if pool is None or terms is None:
+            return
         with self.snapshot.engine.deadlines(self.snapshot) as deadline:
-            return self._gathered(LegResults(deadline), question, query_vector, name_keys, matches)
+            more.deadline = deadline
+            if terms.stems and self._weighs("text"):
+                with self.timed("text"), self._bounded("text", more):
+                    more.put("text", self._text(legs.matches, terms, limit, self.narrowing))
+            if query_vector is not None and self._weighs("vector"):
+                with self.timed("vector"), self._bounded("vector", more):
+                    more.put("vector", self._vector(query_vector, limit, self.narrowing))
+        new = {pk: each for pk, each in more.candidates.items() if pk not in legs.candidates}
+        legs.candidates.update(new)
+        members = {candidate.pk: candidate for candidate in pool.candidates} | new
+        candidates = context.in_order(list(members.values()))
+        stored = None
+        if query_vector is not None:
+            stored = self.vectors.vectors([candidate.pk for candidate in candidates])
+        legs.pool = context.CandidatePool(candidates, [], stored, query_vector)
+        legs.relevance = {}
+        legs.judge()
 
     def _gathered(
         self,
@@ -166,9 +196,8 @@ class SnapshotSearch:
         question: ParsedQuery,
         query_vector: NDArray[np.float32] | None,
         name_keys: Collection[str],
-        matches: TextMatches | None,
     ) -> LegResults:
-        matches = legs.matches = matches or self._matches(question, legs)
+        matches = legs.matches = self._matches(question, legs)
         terms = self._terms(question, matches)
         if terms.stems:
             legs.match = terms.match

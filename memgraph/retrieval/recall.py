@@ -48,14 +48,16 @@ from memgraph.rules.ranking import (
 )
 from memgraph.rules.scope import Viewer
 from memgraph.rules.shares import (
+    RIVALS,
+    RIVALS_OF_FLOOD,
     PlaceClaim,
     SourceFacts,
-    contested,
     crowding,
     factor_of,
     flooding,
     most_of,
     of_session,
+    rivals,
     shared,
 )
 from memgraph.rules.sources import citation
@@ -71,7 +73,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import HeldVectors, TextMatches, VectorIndex
+    from memgraph.store.ports import HeldVectors, VectorIndex
 
 RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()
@@ -207,6 +209,7 @@ class _Origins:
     snapshot: Snapshot
     _sources: dict[str, SourceFacts] = field(default_factory=dict)
     _names: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
+    _of_both: dict[tuple[str, str | None], frozenset[NamedSource]] = field(default_factory=dict)
 
     def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
         """Read the sources that are not known yet."""
@@ -216,24 +219,19 @@ class _Origins:
             self._sources |= sources
             self._names |= {source_id: source.names for source_id, source in sources.items()}
 
+    def names_of(self, ranked: Sequence[RatedCandidate]) -> list[frozenset[NamedSource]]:
+        """Return the names of each candidate's source."""
+        self.look_up(rated.candidate for rated in ranked)
+        return [self.names(rated.candidate) for rated in ranked]
+
     def facts(self, candidate: RecallCandidate) -> SourceFacts:
         return self._sources[candidate.source_id]
 
     def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
-        return self._names[candidate.source_id] | of_session(candidate.session_id)
-
-    def claims(
-        self, ranked: Sequence[RatedCandidate], relevance: Mapping[int, float], *, turns: bool
-    ) -> list[PlaceClaim]:
-        """Return a claim per candidate; turns are bounded if ``turns``."""
-        return [
-            PlaceClaim(
-                self.names(rated.candidate),
-                relevance.get(rated.candidate.pk, 0.0),
-                turns or rated.candidate.sequence is None,
-            )
-            for rated in ranked
-        ]
+        key = candidate.source_id, candidate.session_id
+        if key not in self._of_both:
+            self._of_both[key] = self._names[key[0]] | of_session(key[1])
+        return self._of_both[key]
 
 
 @dataclass(frozen=True)
@@ -297,8 +295,9 @@ class _Recall:
         fused = self._relevant(self._fused(legs), legs)
         ranked, states = self._modified(fused, legs)
         origins = _Origins(self.snapshot)
-        ranked = self._with_shares(self._weighed(ranked, origins), legs, origins, self._top_n)
-        chosen, states = self._with_other_sides(ranked, legs, states, self._top_n)
+        ranked = self._weighed(ranked, origins)
+        ranked = self._with_shares(ranked, legs, origins, self._top_n)
+        chosen, states = self._with_other_sides(ranked, legs, states, origins, self._top_n)
         items, over_budget = self._items(chosen, states, legs)
         chosen_keys = {rated.candidate.pk for rated in chosen}
         left_out = {
@@ -366,67 +365,73 @@ class _Recall:
     def _with_shares(
         self, ranked: list[RatedCandidate], legs: LegResults, origins: _Origins, top_n: int
     ) -> list[RatedCandidate]:
-        """Limit each source to its share of the places."""
-        limit = most_of(self.settings.retrieval.source_share, top_n)
-        request = self.request
-        source_is_named = request.conversation_id or request.session_id or request.source_path
-        if source_is_named or len(ranked) <= limit or limit >= top_n:
-            return ranked
-        origins.look_up(rated.candidate for rated in ranked[:top_n])
-        return self._bounded(ranked, legs, origins, top_n, limit)
-
-    def _bounded(
-        self,
-        ranked: list[RatedCandidate],
-        legs: LegResults,
-        origins: _Origins,
-        top_n: int,
-        limit: int,
-    ) -> list[RatedCandidate]:
-        """Give each source at most ``limit`` of the first ``top_n`` places.
-
-        If a source crowds the others out of all candidates, search again without it.
-        """
-        first = ranked[:top_n]
-        crowd = crowding(origins.claims(first, {}, turns=True), limit)
+        """Give each source at most its share of the first ``top_n`` places."""
+        limit = self._share_limit
+        crowd = crowding(origins.names_of(ranked[:top_n]), limit) if len(ranked) > limit else None
         if not crowd:
             return ranked
-        turns_alone = not crowding(origins.claims(first, {}, turns=False), limit)
-        flooded = self._is_flooded(legs, crowd, origins)
-        if turns_alone and not flooded:
+        names = origins.names_of(ranked)
+        others = sum(crowd.isdisjoint(each) for each in names)
+        is_talk = all(rated.candidate.sequence is not None for rated in ranked)
+        if is_talk and not others and not supports.has_other_conversations(self.snapshot, crowd):
             return ranked
-        before = ranked
-        relevance = dict(legs.judge())
-        origins.look_up(rated.candidate for rated in ranked)
-        if sum(not crowd & origins.names(rated.candidate) for rated in ranked) < top_n - limit:
-            more = self._legs(self.narrowing.without_sources(crowd), legs.matches)
-            keys = {rated.candidate.pk for rated in ranked}
-            rate = self._rater(CandidateStates())
-            ranked = ranked + [
-                rate(more.candidates[candidate.id], candidate.score, candidate.ranks)
-                for candidate in self._fused(more)[:top_n]
-                if candidate.id not in keys
+        if others < top_n - limit:
+            more = self._others(ranked, legs, crowd, top_n)
+            ranked, names = [*ranked, *more], [*names, *origins.names_of(more)]
+        relevance, flooded = legs.judge(), self._is_flooded(legs, crowd, origins)
+        claims = [
+            PlaceClaim(
+                each,
+                relevance.get(rated.candidate.pk, 0.0),
+                is_turn=rated.candidate.sequence is not None and not flooded,
+            )
+            for each, rated in zip(names, ranked, strict=True)
+        ]
+        if rivals(claims, crowd) < (RIVALS_OF_FLOOD if flooded else RIVALS):
+            # Turns that nobody contests take no place away.
+            claims = [
+                claim if rated.candidate.sequence is None else claim._replace(names=frozenset())
+                for claim, rated in zip(claims, ranked, strict=True)
             ]
-            ranked.sort(key=_by_score)
-            legs.candidates.update(more.candidates)
-            relevance = dict(more.judge()) | relevance
-            origins.look_up(rated.candidate for rated in ranked)
-        turns = flooded and contested(origins.claims(ranked, relevance, turns=True), crowd)
-        if turns_alone and not turns:
-            return before
-        claims = origins.claims(ranked, relevance, turns=turns)
-        return in_order([ranked[at] for at in shared(claims, top_n, limit)])
+        order = [ranked[at] for at in shared(claims, top_n, limit)]
+        return [*in_order(order[:top_n]), *order[top_n:]]
 
     def _is_flooded(
         self, legs: LegResults, crowd: Collection[NamedSource], origins: _Origins
     ) -> bool:
-        """Return True if one of several conversations has most text and vector results."""
-        keys = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
-        candidates = [legs.candidates[pk] for pk in keys]
+        """Return True if one of the crowd has most of what words and vectors found."""
+        pks = [pk for leg in ("text", "vector") for pk in legs.ranked.get(leg, ())]
+        candidates = [legs.candidates[pk] for pk in pks]
         origins.look_up(candidates)
-        return flooding(
-            [origins.names(candidate) for candidate in candidates], crowd
-        ) and supports.has_other_conversations(self.snapshot, crowd)
+        return flooding([origins.names(candidate) for candidate in candidates], crowd)
+
+    def _others(
+        self,
+        ranked: Sequence[RatedCandidate],
+        legs: LegResults,
+        crowd: Collection[NamedSource],
+        limit: int,
+    ) -> list[RatedCandidate]:
+        """Return what words and vectors find outside of the crowd, ranked behind all others."""
+        more = LegResults(legs.deadline)
+        search = self._search(self.narrowing.without_sources(crowd))
+        search.fill(more, legs, self._vector, limit)
+        known = {rated.candidate.pk for rated in ranked}
+        fused = [candidate for candidate in self._fused(more) if candidate.id not in known]
+        rate = self._rater(CandidateStates())
+        rated = [
+            rate(legs.candidates[candidate.id], candidate.score, candidate.ranks)
+            for candidate in self._relevant(fused[:limit], legs)
+        ]
+        return sorted(rated, key=_by_score)
+
+    @property
+    def _share_limit(self) -> int:
+        """The maximum number of places for one source."""
+        request, top_n = self.request, self._top_n
+        if request.conversation_id or request.session_id or request.source_path:
+            return top_n
+        return min(most_of(self.settings.retrieval.source_share, top_n), top_n)
 
     @cached_property
     def _source_factors(self) -> Mapping[str, float]:
@@ -457,22 +462,12 @@ class _Recall:
         use_held = self._vector is not None and not self.exact
         return embeddings.index(self.snapshot, self.held if use_held else None)
 
-    def _legs(
-        self, narrowing: RecallFilter | None = None, matches: TextMatches | None = None
-    ) -> LegResults:
-        """Run the legs, within ``narrowing`` or else the request's own filter.
-
-        Args:
-            matches: the memories that contain words of the question, if already looked up.
-        """
-        narrowing = narrowing or self.narrowing
-        retrieval = self.settings.retrieval
-        with_replaced = self.request.as_of is not None or self.state.has_replaced
-        search = SnapshotSearch(
+    def _search(self, narrowing: RecallFilter) -> SnapshotSearch:
+        return SnapshotSearch(
             self.snapshot,
             narrowing,
-            retrieval,
-            with_replaced,
+            self.settings.retrieval,
+            self.request.as_of is not None or self.state.has_replaced,
             bool(self.state.ties),
             self._top_n + CONTEXT_SURPLUS,
             self.exact,
@@ -480,15 +475,15 @@ class _Recall:
             self.timed,
             self.request.min_relevance is not None,
         )
+
+    def _legs(self) -> LegResults:
+        """Run the legs."""
         question, vector = self.prepared.question, self._vector
         if not question.words and vector is None:
-            legs = LegResults()
-            legs.put(
-                "filter",
-                recall_rows.by_filters(self.snapshot, narrowing, retrieval.top_k_text),
-            )
+            legs, limit = LegResults(), self.settings.retrieval.top_k_text
+            legs.put("filter", recall_rows.by_filters(self.snapshot, self.narrowing, limit))
             return legs
-        return search.gather(question, vector, self.prepared.name_keys, matches)
+        return self._search(self.narrowing).gather(question, vector, self.prepared.name_keys)
 
     def _fused(self, legs: LegResults) -> list[FusedCandidate[int]]:
         retrieval = self.settings.retrieval
@@ -500,12 +495,14 @@ class _Recall:
         ranked: Sequence[RatedCandidate],
         legs: LegResults,
         states: CandidateStates,
+        origins: _Origins,
         top_n: int,
     ) -> tuple[list[RatedCandidate], CandidateStates]:
         """Return the best ``top_n`` with their companions, and the states of all of them.
 
         Both sides of an open contradiction are placed together, the later first. An amendment is
-        placed right before its memory, and a replaced memory right after its successor.
+        placed right before its memory, and a replaced memory right after its successor. Companions
+        that would give a source more than its share are left out.
         """
         if states.is_apart and not legs.successors:
             return list(ranked[:top_n]), states
@@ -543,7 +540,22 @@ class _Recall:
             )
             for one, each in by_id.items()
         }
-        places_beside = placed(list(by_id), before, after, by_id.keys() | outside.keys(), top_n)
+        candidates = {one: each.candidate for one, each in by_id.items()} | outside
+        present = set(candidates)
+        places_beside = placed(list(by_id), before, after, present, top_n)
+        limit = self._share_limit
+        if len(places_beside) > limit < top_n:
+            origins.look_up(candidates.values())
+            crowd = crowding((origins.names(candidates[one]) for one in places_beside), limit)
+            crowd -= crowding(origins.names_of(ranked[:top_n]), limit)
+            if crowd:
+                first = {rated.candidate.memory_id for rated in ranked[:top_n]}
+                present -= {
+                    one
+                    for one in candidates.keys() - first
+                    if not crowd.isdisjoint(origins.names(candidates[one]))
+                }
+                places_beside = placed(list(by_id), before, after, present, top_n)
         rate = self._rater(states)
         chosen = [
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)

@@ -55,11 +55,16 @@ def factor_of(
 
 COMPARABLE: Final = 0.5
 """A memory of another source with this part of the relevance precedes one over its share."""
-RIVALS: Final = 2
-"""The number of other relevant sources from which on the share also limits a conversation."""
+COMPARABLE_TURN: Final = 0.9
+"""The same for turns, whose relevance depends half on the best of the search."""
+RIVALS: Final = 4
+"""The number of other comparable sources from which on the share also limits turns. With fewer, a
+question may well be about one conversation."""
 FLOOD: Final = 2 / 3
-"""The share of a search's results above which one conversation counts as flooding it. On 179
-questions about chats of three to five sessions the maximum was .61; floods reach .69 to 1."""
+"""The share of a search's results above which one conversation floods it. On 179 questions about
+chats of three to five sessions the maximum was .61; floods reach .69 to 1."""
+RIVALS_OF_FLOOD: Final = 2
+"""The number of rivals that suffices for a flood."""
 
 
 class PlaceClaim(NamedTuple):
@@ -68,13 +73,17 @@ class PlaceClaim(NamedTuple):
     Attributes:
         names: the names of its source; empty if no other memory shares it.
         relevance: to the question, 0..1.
-        bounded: True if the share limits it. A turn is limited only if its conversation floods
-            the search and is `contested`, since many questions are about one conversation.
+        is_turn: True for a turn of a conversation that does not flood the search.
     """
 
     names: frozenset[NamedSource]
     relevance: float
-    bounded: bool
+    is_turn: bool = False
+
+    @property
+    def enough(self) -> float:
+        """The relevance of another source's memory that may precede this one."""
+        return (COMPARABLE_TURN if self.is_turn else COMPARABLE) * self.relevance
 
 
 def most_of(share: float, places: int) -> int:
@@ -82,40 +91,32 @@ def most_of(share: float, places: int) -> int:
     return max(math.ceil(share * places), 1)
 
 
-def crowding(claims: Iterable[PlaceClaim], limit: int) -> frozenset[NamedSource]:
-    """Return the names of sources with more bounded claims than their share."""
-    places = Counter(name for claim in claims if claim.bounded for name in claim.names)
+def crowding(
+    names_of_results: Iterable[frozenset[NamedSource]], limit: int
+) -> frozenset[NamedSource]:
+    """Return the names of sources with more results than their share."""
+    places = Counter(name for names in names_of_results for name in names)
     return frozenset(name for name, count in places.items() if count > limit)
 
 
 def flooding(
     names_of_results: Collection[frozenset[NamedSource]], crowd: Collection[NamedSource]
 ) -> bool:
-    """Return True if one source of a crowd has more than `FLOOD` of the results of a search.
-
-    Args:
-        names_of_results: the source names of each result.
-    """
+    """Return True if one source of a crowd has more than `FLOOD` of the results of a search."""
     places = Counter(name for names in names_of_results for name in names if name in crowd)
     return max(places.values(), default=0) > FLOOD * len(names_of_results)
 
 
-def contested(claims: Iterable[PlaceClaim], crowd: Collection[NamedSource]) -> bool:
-    """Return True if at least `RIVALS` other sources are nearly as relevant as the crowd's best."""
+def rivals(claims: Iterable[PlaceClaim], crowd: frozenset[NamedSource]) -> int:
+    """Return the number of other sources that are comparable to the best of a crowd."""
     claims = list(claims)
-    best = max(
-        (claim.relevance for claim in claims if not claim.names.isdisjoint(crowd)), default=0.0
-    )
-    rivals, crowd_names = 0, set(crowd)
+    enough = max((claim.enough for claim in claims if claim.names & crowd), default=0.0)
+    count, counted = 0, set(crowd)
     for claim in claims:
-        if (
-            claim.names
-            and crowd_names.isdisjoint(claim.names)
-            and claim.relevance >= COMPARABLE * best
-        ):
-            rivals += 1
-            crowd_names |= claim.names
-    return rivals >= RIVALS
+        if claim.names and counted.isdisjoint(claim.names) and claim.relevance >= enough:
+            count += 1
+            counted |= claim.names
+    return count
 
 
 def shared(claims: Sequence[PlaceClaim], places: int, limit: int) -> list[int]:
@@ -131,23 +132,21 @@ def shared(claims: Sequence[PlaceClaim], places: int, limit: int) -> list[int]:
     """
     remaining = list(range(len(claims)))
     places_of: Counter[NamedSource] = Counter()
+    full: set[NamedSource] = set()
     order: list[int] = []
-
-    def is_over(claim: PlaceClaim) -> bool:
-        return claim.bounded and any(places_of[name] >= limit for name in claim.names)
-
     while remaining and len(order) < places:
         at = 0
         first = claims[remaining[0]]
-        if is_over(first):
-            enough = COMPARABLE * first.relevance
+        if not full.isdisjoint(first.names):
+            enough = first.enough
             others = (
                 place
                 for place, claim_at in enumerate(remaining)
-                if not is_over(claims[claim_at]) and claims[claim_at].relevance >= enough
+                if full.isdisjoint(claims[claim_at].names) and claims[claim_at].relevance >= enough
             )
             at = next(others, 0)
         chosen = remaining.pop(at)
         places_of.update(claims[chosen].names)
+        full.update(name for name in claims[chosen].names if places_of[name] >= limit)
         order.append(chosen)
     return [*order, *remaining]

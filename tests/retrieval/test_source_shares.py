@@ -127,6 +127,58 @@ def test_a_talk_that_floods_the_search_holds_a_third_of_the_places(
     assert turns_of_evil(orc.recall(QUERY, top_n=20, session_id="evil")) == 20
 
 
+WEEKLY = (
+    "The vault of the archive is opened by {name}, in week {k}, said the guards.",
+    "In week {k} {name} opens the vault of the archive, as the guards said.",
+)
+PEOPLE = ["Mira", "Bela", "Jonas", "Petra", "Ivo", "Lena", "Marko", "Tina", "Oskar", "Vera"]
+LOUD = "Who opens the vault of the archive? Guest {n}, vault archive opens vault archive opens."
+WEAK = "Guest {n} likes the old archive."
+
+
+@pytest.mark.parametrize("turns", [True, False])
+@pytest.mark.parametrize("talks", [5, 15, 30, 60])
+@pytest.mark.parametrize("sessions", [1, 10])
+def test_a_talk_holds_its_share_however_many_others_speak(
+    orc: Orchestrator, talks: int, sessions: int, turns: bool
+) -> None:
+    """A quarter of it is loud: what words and vectors find is full of the others as well."""
+    lines = [
+        (WEEKLY[n % 2].format(name=PEOPLE[n % 10], k=n), f"talk-{n % talks}", f"talk-{n % talks}")
+        for n in range(max(talks, 20))
+    ]
+    lines += [
+        ((WEAK if n % 4 else LOUD).format(n=n), "evil", f"evil-{n % sessions}") for n in range(100)
+    ]
+    items: list[dict[str, Any]] = [
+        {"content": text, "source": {"conversation_id": talk}} for text, talk, _ in lines
+    ]
+    if turns:
+        fields = {"kind": "episode", "type": "Event", "source_role": "user"}
+        for item, (_, _, session) in zip(items, lines, strict=True):
+            item |= {**fields, "session_id": session}
+    assert {each.outcome for each in orc.remember_many(items)} == {"stored"}
+    orc.maintenance.embed_pending()
+    assert of_evil(orc.recall(QUERY, top_n=20)) <= 7
+    assert of_evil(orc.recall(QUERY, top_n=5)) <= 2
+
+
+@pytest.mark.parametrize("talks", [5, 15, 30, 60])
+def test_who_contradicts_everybody_holds_its_share(orc: Orchestrator, talks: int) -> None:
+    """Both sides of a contradiction are shown together, yet not beyond a share."""
+    honest = [
+        (WEEKLY[n % 2].format(name=PEOPLE[n % 10], k=n), f"talk-{n % talks}")
+        for n in range(max(talks, 20))
+    ]
+    lines = [*honest, *((f"Guest {n} opens the vault of the archive.", "evil") for n in range(100))]
+    items = [{"content": text, "source": {"conversation_id": talk}} for text, talk in lines]
+    ids = [str(each.memory_id) for each in orc.remember_many(items)]
+    for n, evil in enumerate(ids[len(honest) :]):
+        orc.relate(evil, "Contradicts", ids[n % len(honest)])
+    orc.maintenance.embed_pending()
+    assert of_evil(orc.recall(QUERY, top_n=20)) <= 7
+
+
 def test_the_turns_of_one_talk_beside_a_single_other_are_not_bounded(orc: Orchestrator) -> None:
     flooded(orc, talks=1, named=True)
     assert turns_of_evil(orc.recall(QUERY, top_n=20)) > 7

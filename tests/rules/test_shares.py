@@ -10,18 +10,23 @@ from memgraph.model.enums import SourceName
 from memgraph.model.sources import NamedSource
 from memgraph.rules.shares import (
     COMPARABLE,
+    COMPARABLE_TURN,
     PlaceClaim,
-    contested,
     crowding,
     flooding,
     most_of,
+    rivals,
     shared,
 )
 
 
-def claim(source: str, relevance: float = 1.0, *, bounded: bool = True) -> PlaceClaim:
+def claim(source: str, relevance: float = 1.0, *, is_turn: bool = False) -> PlaceClaim:
     names = frozenset({NamedSource(SourceName.CONVERSATION, source)} if source else ())
-    return PlaceClaim(names, relevance, bounded)
+    return PlaceClaim(names, relevance, is_turn)
+
+
+def crowd_of(claims: list[PlaceClaim], limit: int) -> frozenset[NamedSource]:
+    return crowding((each.names for each in claims), limit)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,7 @@ def test_how_many_places_a_share_is(share: float, places: int, most: int) -> Non
 
 def test_one_source_holds_its_share_while_others_are_as_relevant() -> None:
     claims = [claim("a")] * 5 + [claim("b", 0.7), claim("c", 0.7), claim("c", 0.7)]
-    assert crowding(claims, 2) == claims[0].names
+    assert crowd_of(claims, 2) == claims[0].names
     assert shared(claims, 5, 2) == [0, 1, 5, 6, 7, 2, 3, 4]
 
 
@@ -51,18 +56,25 @@ def test_a_flood_holds_over_two_thirds_of_what_is_found() -> None:
     assert not flooding([], flood)
 
 
-def test_places_are_contested_by_two_other_sources_that_are_as_relevant() -> None:
+def test_other_sources_that_are_as_relevant_are_rivals() -> None:
     flood = [claim("a")] * 9
-    assert contested([*flood, claim("b", 0.5), claim("c", 0.5)], flood[0].names)
-    assert not contested([*flood, claim("b", 0.5), claim("b", 0.5)], flood[0].names)
-    assert not contested([*flood, claim("b", 0.5), claim("c", 0.4)], flood[0].names)
-    assert not contested([*flood, claim("b", 0.5), claim("", 0.9)], flood[0].names)
+    crowd = flood[0].names
+    assert rivals([*flood, claim("b", 0.5), claim("c", 0.5)], crowd) == 2
+    assert rivals([*flood, claim("b", 0.5), claim("b", 0.5)], crowd) == 1
+    assert rivals([*flood, claim("b", 0.5), claim("c", 0.4)], crowd) == 1
+    assert rivals([*flood, claim("b", 0.5), claim("", 0.9)], crowd) == 1
 
 
-def test_turns_and_what_has_no_source_are_not_bounded() -> None:
-    for claims in ([claim("a", bounded=False)] * 3 + [claim("b")], [claim("")] * 3 + [claim("b")]):
-        assert crowding(claims, 1) == frozenset()
-        assert shared(claims, 3, 1) == [0, 1, 2, 3]
+def test_a_turn_gives_way_to_what_is_nearly_as_relevant_alone() -> None:
+    turns = [claim("a", is_turn=True)] * 3
+    assert shared([*turns, claim("b", COMPARABLE)], 3, 1) == [0, 1, 2, 3]
+    assert shared([*turns, claim("b", COMPARABLE_TURN)], 3, 1) == [0, 3, 1, 2]
+
+
+def test_what_has_no_source_is_not_bounded() -> None:
+    claims = [claim("")] * 3 + [claim("b")]
+    assert crowd_of(claims, 1) == frozenset()
+    assert shared(claims, 3, 1) == [0, 1, 2, 3]
 
 
 claims_of = st.lists(
