@@ -20,22 +20,18 @@ from memgraph.text.dates import DateOrder
 
 Above = Callable[[str], bytes | None]
 """Returns the content of a file in the parent folder of the current one, by name."""
-_Clean = Callable[[str], tuple[str, int]]
 SUPPORTED_TYPES = (".json", ".md", ".txt")
 
 
 def parse_document(
     data: bytes,
     path: str,
-    clean: _Clean | None = None,
     above: Above = lambda _: None,
     order: DateOrder | None = None,
 ) -> ParsedDocument:
     """Parse a file. ``path`` is relative to the drop zone, with ``/``.
 
     Args:
-        clean: removes the lines that the memory itself wrote, keeping line numbers, and returns
-            their number. A file without other lines is rejected.
         above: returns the content of a file in the parent folder, or None.
         order: the order of dates such as 05/06/2023, if the file does not reveal it.
 
@@ -50,12 +46,6 @@ def parse_document(
             type=ending[:20],
         )
     text, findings = decode(data)
-    if clean is not None:
-        text, echoes = clean(text)
-        if echoes and not text.strip():
-            raise refuse(RejectionReason.OWN_OUTPUT, "the file only contains output of this memory")
-        if echoes:
-            findings = (*findings, ParseFinding(SkippedPart.OWN_OUTPUT, count=echoes))
     if ending == ".json":
         document = parse_json(text, path, findings, partial(_text_above, above))
     elif ending == ".md":

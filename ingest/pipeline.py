@@ -113,8 +113,6 @@ class DocumentIngestion(Protocol):
 
     def propose(self, text: str) -> Proposals | None: ...
 
-    def without_own_output(self, text: str) -> tuple[str, int]: ...
-
     def log_event(self, event: str, **fields: Any) -> None: ...
 
     def on_behalf(self, sender: Mapping[str, Any]) -> DocumentStore: ...
@@ -467,7 +465,6 @@ class _Work:
         read = parse_document(
             content.data,
             self.display,
-            self.store.ingestion.without_own_output,
             partial(read_above, self.claim.zone, self.claim.path),
             self.order,
         )

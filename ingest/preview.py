@@ -184,7 +184,7 @@ class _Preview:
         before = self._store.ingestion.known(sha256)
         stored = before is not None and before[0] is IngestStatus.PROCESSED
         try:
-            read = parse_document(data, display, self._store.ingestion.without_own_output, above)
+            read = parse_document(data, display, above)
             check_count(read, self._limits.max_memories_per_file)
             parsed = extract(read)
             memories, findings = valid_memories(parsed, sha256, display)

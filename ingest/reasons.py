@@ -40,7 +40,6 @@ class RejectionReason(StrEnum):
     SCHEMA_VIOLATION = "schema_violation"
     NO_VALID_ITEMS = "no_valid_items"
     TOO_MANY_ITEMS = "too_many_items"
-    OWN_OUTPUT = "own_output"
     HELD = "held"
 
     STILL_BEING_WRITTEN = "still_being_written"
@@ -85,7 +84,6 @@ class SkippedPart(StrEnum):
     NOTHING_EXTRACTED = "nothing_extracted"
     PROPOSAL_REJECTED = "proposal_rejected"
     PROPOSAL_REPEATED = "proposal_repeated"
-    OWN_OUTPUT = "own_output"
     EXTRACTOR_FAILED = "extractor_failed"
     EXTRACTOR_NOT_ASKED = "extractor_not_asked"
 

@@ -154,7 +154,6 @@ def fill_the_rest(database: Database) -> None:
             " valid_until, tags, attributes) VALUES (?, 9, 50, 0.5, 0.1, NULL, '[]', '{}')",
             (memory_id,),
         ),
-        ("INSERT INTO echo_lines VALUES (-5, 6, 7)", ()),
         (
             "INSERT INTO memory_supports SELECT memory_id, source_id, 5, 7 FROM memories"
             " WHERE memory_id = ?",

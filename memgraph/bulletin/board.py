@@ -349,7 +349,6 @@ def _replace(path: Path, text: str) -> None:
 
 
 # A reflection that stays the same is recorded in receipts once in this time, like a bulletin.
-AGAIN_MS = 3_600_000
 
 
 class _CachedReflection(NamedTuple):
@@ -364,7 +363,6 @@ class LatestReflections:
         self._database = database
         self._lock = threading.Lock()
         self._kept: OrderedDict[Viewer, _CachedReflection] = OrderedDict()
-        self._told: OrderedDict[str, int] = OrderedDict()
 
     def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
         """Return the latest active reflection that the viewer may see. Raises StorageError.
@@ -392,15 +390,3 @@ class LatestReflections:
         """Clear the cache, after texts were erased."""
         with self._lock:
             self._kept.clear()
-
-    def is_news(self, memory: Memory, now_ms: int) -> bool:
-        """Return True if a reflection was not returned within the last hour; record it if so."""
-        with self._lock:
-            returned_at = self._told.get(memory.memory_id)
-            if returned_at is not None and 0 <= now_ms - returned_at < AGAIN_MS:
-                return False
-            self._told[memory.memory_id] = now_ms
-            self._told.move_to_end(memory.memory_id)
-            while len(self._told) > MAX_VIEWS:
-                self._told.popitem(last=False)
-        return True

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.values import Memory
 from memgraph.rules.ranking import reciprocal_rank_fusion
-from memgraph.rules.similarity import normal_form
+from memgraph.rules.similarity import folded
 
 # Markers and labels may make a repetition of the query longer by this much.
 _MARKS_CHARS = 100
@@ -65,11 +65,11 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
     """Keep one candidate for each text.
 
     A fact is preferred to a turn, then the tier nearest to the task, then the best recall rank.
-    The kept candidate takes the best rank of its repetitions. Candidates that repeat the query, in
-    the normal form of `memgraph.rules.similarity`, are left out.
+    The kept candidate takes the best rank of its repetitions. Candidates that repeat the query are
+    left out.
     """
     places = {tier: place for place, tier in enumerate(Scope)}
-    form = normal_form(query)
+    form = folded(query)
     by_hash: dict[str, ContextCandidate] = {}
     repeated: list[ContextCandidate] = []
     repeats_query: list[ContextCandidate] = []
@@ -130,7 +130,7 @@ def by_time(candidate: ContextCandidate) -> tuple[int, str]:
 
 def _repeats_query(text: str, query: str, form: str) -> bool:
     near = bool(form) and len(text) <= 2 * len(query) + _MARKS_CHARS
-    return near and normal_form(text) == form
+    return near and folded(text) == form
 
 
 def _ends(of_tier: Sequence[ContextCandidate], count: int) -> Mapping[str, tuple[str, ...]]:

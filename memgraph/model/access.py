@@ -110,7 +110,6 @@ class HealthMetric(StrEnum):
     UNSOURCED = "unsourced"
     ORPHAN = "orphan"
     UNEMBEDDED = "unembedded"
-    ECHO = "echo"
 
 
 class HealthExample(Value):

@@ -132,7 +132,7 @@ class Receipt:
             items=tuple(ReceiptItem.of(item) for item in bundle.items),
             counts=request.as_of is None,
             purpose=RECALL,
-            conversation_id=request.for_conversation_id,
+            conversation_id=request.for_conversation_id or request.exclude_session_id,
             workflow_run_id=request.for_workflow_run_id,
             step_id=request.for_step_id,
             change_seq=account.change_seq,

@@ -304,32 +304,3 @@ class SupportRow(SQLModel, table=True):
     ended_at: int | None = column(sa.Integer)
 
     source: SourceRow = related_row("memgraph.model.tables.SourceRow")
-
-
-class EchoLineRow(SQLModel, table=True):
-    """A delivered line, as the 64-bit hash of its normal form, with its first and last time."""
-
-    __tablename__ = "echo_lines"
-
-    line_hash: int = column(sa.Integer, primary_key=True)
-    first_at: int = column(sa.Integer, nullable=False)
-    last_at: int = column(sa.Integer, nullable=False)
-
-
-class EchoPendingRow(SQLModel, table=True):
-    """A delivered recall or text whose lines are not in ``echo_lines`` yet.
-
-    Ids are never reused, because processed rows are removed up to an id.
-    """
-
-    __tablename__ = "echo_pending"
-    __table_args__ = (
-        sa.CheckConstraint("(recall_id IS NULL) <> (text IS NULL)", name="one_kind"),
-        sa.Index("ix_echo_pending_texts", "pending_id", sqlite_where=sa.text("text IS NOT NULL")),
-        {"sqlite_autoincrement": True},
-    )
-
-    pending_id: int = column(sa.Integer, primary_key=True)
-    at: int = column(sa.Integer, nullable=False)
-    recall_id: str | None = column(sa.Text)
-    text: str | None = column(sa.Text)

@@ -13,6 +13,7 @@ from memgraph.model.enums import (
     EdgeType,
     JobName,
     MemoryKind,
+    MemoryStatus,
     MemoryType,
     Relation,
     Scope,
@@ -21,7 +22,7 @@ from memgraph.model.enums import (
 from memgraph.model.operation import Blocking, F, local
 from memgraph.model.recall import Bundle, RecallFields, RecallItem, RecallRequest
 from memgraph.model.receipts import ANSWERS, Receipt
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome, Source, validated
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, Source, validated
 from memgraph.operations.batches import WritingHandle
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.read.recall import answer, answers_of
@@ -38,12 +39,12 @@ from memgraph.operations.tools.rules import (
 from memgraph.operations.write import changes
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
-from memgraph.rules.similarity import normal_form
-from memgraph.store import jobs
+from memgraph.rules.similarity import content_hash, folded, statements
+from memgraph.store import jobs, memories, receipts
 from memgraph.store.entities import ENTITY_NAMES
+from memgraph.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.echo_filter import RepeatedMemories
     from memgraph.providers.memory_types import TypeClassifier
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
@@ -77,12 +78,11 @@ _RUNS_LOOKED_AT: Final = 500
 class ProposalOutcome:
     """The outcome of a fact that a model proposed.
 
-    ``duplicate``: ``memory_id`` has the same text or meaning. ``known``: it is the first of the
-    memories that together state the fact. ``found``: the memories that the stored fact updates or
-    contradicts, and why.
+    ``duplicate``: ``memory_id`` has the same text or meaning. ``found``: the memories that the
+    stored fact updates or contradicts, and why.
     """
 
-    outcome: Literal["stored", "duplicate", "known"]
+    outcome: Literal["stored", "duplicate"]
     memory_id: str
     found: Outcome | None = None
 
@@ -107,11 +107,11 @@ class Agents(WritingHandle[F], group="agents"):
     ) -> ProposalOutcome:
         """Store a fact that a model proposes.
 
-        A fact that active memories state already, in any scope that this handle sees, is not
+        A fact that an active memory states already, in any scope that this handle sees, is not
         stored. It is compared with the facts about its subject: an earlier one of the same agent is
         replaced; one of another author is kept, with an open contradiction between the two. The
-        fact belongs to this handle's agent, and has at least the sensitivity of memories that it
-        partly repeats.
+        fact belongs to this handle's agent, and has at least the sensitivity of the memories of
+        which it repeats a line.
 
         Args:
             entity_names: the entities that it is about; they are linked to it even if the text
@@ -121,22 +121,22 @@ class Agents(WritingHandle[F], group="agents"):
 
         Raises:
             InvalidInput: a field is invalid; the error names each.
-            AccessDenied: it partly repeats memories that fewer readers may see.
+            AccessDenied: it repeats memories that fewer readers may see.
         """
         place = place_of(self.viewer, scope, scope_id)
         with self._service.opened(self.name) as opened:
-            existing = self._repeated(opened, content, session_id)
-            outcome = _known_outcome(content, existing)
-            if outcome is not None:
-                return outcome
-            require_no_wider(place, existing.memories)
+            repeated = self._repeated(opened, content, session_id)
+            known = _known(content, repeated)
+            if known is not None:
+                return ProposalOutcome("duplicate", known)
+            require_no_wider(place, repeated)
             floor = min(self.viewer.clearance, Sensitivity.INTERNAL, key=lambda level: level.level)
             fields = {
                 "key": "new",
                 "content": content,
                 "type": _type_of(content),
                 "confidence": min(confidence, MAX_CONFIDENCE),
-                "sensitivity": sensitivity_of(floor, existing.memories),
+                "sensitivity": sensitivity_of(floor, repeated),
                 "source": _model_source(session_id),
             }
             memory = validated(MemoryInput, fields | place._asdict())
@@ -168,7 +168,7 @@ class Agents(WritingHandle[F], group="agents"):
         inherited = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
             repeated = self._repeated(opened, content, session_id)
-            others = [memory for memory in repeated.memories if memory.memory_id != memory_id]
+            others = [memory for memory in repeated if memory.memory_id != memory_id]
             fields = {
                 **{name: getattr(old, name) for name in inherited},
                 "key": "new",
@@ -282,14 +282,6 @@ class Agents(WritingHandle[F], group="agents"):
             for run in runs
         )
 
-    def note_handed_out(self, texts: Sequence[str]) -> None:
-        """Record texts shown to a model, so that repetitions do not count as new information."""
-        from memgraph.operations.life.echoes import record_handed_out
-
-        with self._service.opened(self.name) as opened:
-            enough = record_handed_out(opened, texts, at_ms=opened.clock.now_ms())
-            self._write_receipts(opened, enough=enough)
-
     def _says_the_same(self, opened: OpenOrchestrator, memory: MemoryInput) -> str | None:
         """Return the id of a visible fact with the same meaning, by any author, or None."""
         from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
@@ -308,14 +300,26 @@ class Agents(WritingHandle[F], group="agents"):
 
     def _repeated(
         self, opened: OpenOrchestrator, content: str, session_id: str | None
-    ) -> RepeatedMemories:
-        """Return the visible memories that state parts of a text, including just delivered ones."""
-        from memgraph.consolidation.echo_filter import repeated
+    ) -> list[Memory]:
+        """Return the active memories of which a text repeats a line or sentence.
 
+        The whole text of any memory counts, and each line of those handed out to the session.
+        """
         opened.receipts.flush()
-        at = opened.clock.now_ms() + 1
+        stated = statements(content)
+        parts = [content, *content.splitlines(), *split_sentences(content)]
         with opened.database.read() as snapshot:
-            return repeated(snapshot, content, at_ms=at, view=self._view, session_id=session_id)
+            ids = memories.of_hashes(snapshot, {content_hash(part) for part in parts}, self._view)
+            if session_id is not None:
+                ids += [
+                    memory.memory_id
+                    for memory in receipts.handed_out(snapshot, session_id)
+                    if not stated.isdisjoint(statements(memory.content))
+                ]
+            visible = memories.existing_ids(
+                snapshot, ids, self._view, statuses=frozenset({MemoryStatus.ACTIVE})
+            )
+            return memories.get_many(snapshot, sorted(visible))
 
     def _store_fact(
         self, opened: OpenOrchestrator, memory: MemoryInput, entity_names: Sequence[str]
@@ -337,13 +341,11 @@ class Agents(WritingHandle[F], group="agents"):
         return written.memories[0]
 
 
-def _known_outcome(content: str, repeated: RepeatedMemories) -> ProposalOutcome | None:
-    """Return the outcome for a text that memories state already; None if it is partly new."""
-    form = normal_form(content)
-    for memory in repeated.memories:
-        if memory.kind != MemoryKind.EPISODE and normal_form(memory.content) == form:
-            return ProposalOutcome("duplicate", memory.memory_id)
-    return ProposalOutcome("known", repeated.memories[0].memory_id) if repeated.whole else None
+def _known(content: str, repeated: Sequence[Memory]) -> str | None:
+    """Return the id of a repeated fact that is equal to a text, or None."""
+    form = folded(content)
+    equal = (each for each in repeated if each.kind is not MemoryKind.EPISODE)
+    return next((each.memory_id for each in equal if folded(each.content) == form), None)
 
 
 def _model_source(session_id: str | None) -> Source:

@@ -451,9 +451,7 @@ class Everyday(WritingHandle[F]):
             block, receipt, receipt_context = context_for(
                 opened, viewer, request, format=form, include_insight=include_insight
             )
-            # These formats join the lines of a memory: repetitions have to match the joined text.
-            texts = () if form is BlockFormat.FENCED else (block.text,)
-            self._keep_receipt(opened, receipt, receipt_context, viewer=viewer, texts=texts)
+            self._keep_receipt(opened, receipt, receipt_context, viewer=viewer)
             return block
 
     @operation(
@@ -486,8 +484,7 @@ class Everyday(WritingHandle[F]):
             with self._service.opened(self.name) as opened:
                 issued = opened.board.bulletin_or_fallback(self.viewer)
                 now = opened.clock.now_ms()
-                enough = opened.receipts.add_bulletin(issued.bulletin, now)
-                issued = self._noted(opened, issued, now, enough=enough)
+                issued = self._noted(opened, issued, now)
                 if self._service.embeds_in_background and opened.board.waiting:
                     # The snapshot is only a fallback, and may soon be outdated: write it later.
                     opened.background.wake_later()
@@ -517,9 +514,7 @@ class Everyday(WritingHandle[F]):
             with opened.database.read() as snapshot:
                 return BuiltBulletin(generate_in(snapshot, self.viewer, settings, as_of))
 
-    def _noted(
-        self, opened: OpenOrchestrator, issued: BuiltBulletin, at: int, *, enough: bool
-    ) -> BuiltBulletin:
+    def _noted(self, opened: OpenOrchestrator, issued: BuiltBulletin, at: int) -> BuiltBulletin:
         """Store the receipt of a bulletin, and return the bulletin with the receipt's id.
 
         The items of the receipt are computed when it is written.
@@ -543,5 +538,5 @@ class Everyday(WritingHandle[F]):
             counts=False,
             change_seq=issued.bulletin.change_seq,
         )
-        self._keep_receipt(opened, receipt, ReceiptContext(bulletin=issued.bulletin), enough=enough)
+        self._keep_receipt(opened, receipt, ReceiptContext(bulletin=issued.bulletin))
         return replace(issued, receipt_id=receipt.receipt_id)

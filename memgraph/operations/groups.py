@@ -58,14 +58,12 @@ class Audit(Handle[F], group="audit"):
         Among active memories without raw turns: ``duplicate``: another memory in the same scope has
         the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
         ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
-        retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge;
-        ``echo``: it only repeats what was delivered before it was stored (at most 20,000 are
-        compared). Among all active memories: ``unembedded``: it has no vector yet, or none could be
-        made.
+        retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge. Among
+        all active memories: ``unembedded``: it has no vector yet, or none could be made.
 
         Args:
-            fail_on: limits, e.g. ``stale=0.05``, ``stale=5%``, ``echo`` (for 0) or ``all``; a rate
-                above its limit makes ``ok`` False.
+            fail_on: limits, e.g. ``stale=0.05``, ``stale=5%``, ``orphan`` (for 0) or ``all``; a
+                rate above its limit makes ``ok`` False.
             examples: the maximum number of examples for each measure, 0 to 100.
             progress: called with the measure, the amount done and the total.
 

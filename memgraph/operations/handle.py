@@ -175,14 +175,12 @@ class Handle(Methods[F]):
         context: ReceiptContext | None = None,
         *,
         viewer: Viewer | None = None,
-        texts: Sequence[str] = (),
         enough: bool = False,
     ) -> None:
         """Queue a receipt, to be written with others outside the caller's request.
 
         Args:
             viewer: the view of the caller; None: the view of this handle.
-            texts: delivered texts that are not lines of memories.
             enough: write now, because enough receipts are queued.
         """
         from memgraph.operations.read.receipts import NOTHING
@@ -193,8 +191,6 @@ class Handle(Methods[F]):
             receipt, actor=self.actor, viewer=viewer_details, settings_sha256=settings
         )
         enough = opened.receipts.add(complete, NOTHING if context is None else context) or enough
-        for text in texts:
-            enough = opened.receipts.add_text(text, receipt.at) or enough
         self._write_receipts(opened, enough=enough)
 
     def _write_receipts(self, opened: OpenOrchestrator, *, enough: bool) -> None:

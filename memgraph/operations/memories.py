@@ -237,14 +237,7 @@ class Memories(WritingHandle[F], group="memories"):
         The result is cached until any process writes.
         """
         with self._service.opened(self.name) as opened:
-            reflection = opened.reflections.latest(self.viewer)
-            now = opened.clock.now_ms()
-            if reflection is not None and opened.reflections.is_news(reflection, now):
-                # It ends up in prompts, so record its lines: answers that repeat them are echoes.
-                self._write_receipts(
-                    opened, enough=opened.receipts.add_text(reflection.content, now)
-                )
-            return reflection
+            return opened.reflections.latest(self.viewer)
 
 
 class LocalMemories(Memories[F]):

@@ -108,7 +108,7 @@ _LIMIT = re.compile(r"(?P<name>[a-z_]+)(?:=(?P<rate>\d{1,3}(?:\.\d{1,9})?)(?P<pe
 
 
 def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
-    """Parse limits such as ``stale=0.1``, ``stale=10%`` or ``echo`` into maximum rates, 0..1.
+    """Parse limits such as ``stale=0.1``, ``stale=10%`` or ``orphan`` into maximum rates, 0..1.
 
     A name without a rate means 0; ``all`` applies to every measure without its own limit.
 

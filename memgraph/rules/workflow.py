@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from memgraph.model.enums import MemoryType
-from memgraph.rules.blocks import without_own_output
 from memgraph.rules.workflow_candidates import (
     MAX_REFERENCES,
     MAX_TAG_CHARS,
@@ -274,7 +273,6 @@ _RESERVED_FIELDS = (
 )
 _RESERVED_FIELD = re.compile(_RESERVED_FIELDS, re.IGNORECASE)
 # Fenced JSON is read value by value, because an id in it may be evidence for a statement.
-_JSON_FENCE = re.compile(r"(`{3,}|~{3,}) *json", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,42 +306,7 @@ def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
         if isinstance(value, dict | list):
             _Values(into, prefix).read(value)
             return
-    text, own = _without_own_output(text)
-    if own:
-        into.reject(prefix, "own_output")
     LineReader(into, lambda body, where: _read_json(body, into, where), prefix).read(text)
-
-
-def _without_own_output(text: str) -> tuple[str, int]:
-    """Remove the memory's own bulletins and blocks; return the rest and their number."""
-    remaining: list[str] = []
-    count = 0
-    for is_json, lines in _parts(text):
-        part = "".join(lines)
-        bare, own = (part, 0) if is_json else without_own_output(part)
-        count += own
-        remaining.append(bare)
-    return "".join(remaining), count
-
-
-def _parts(text: str) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the lines in and around JSON fences; an unclosed fence extends to the end."""
-    lines: list[str] = []
-    mark = ""
-    for line in text.splitlines(keepends=True):
-        bare = line.strip()
-        if mark:
-            lines.append(line)
-            if bare.startswith(mark) and not bare.strip(mark[0]):
-                yield True, lines
-                lines, mark = [], ""
-            continue
-        fence = _JSON_FENCE.match(bare)
-        if fence is not None:
-            yield False, lines
-            lines, mark = [], fence[1]
-        lines.append(line)
-    yield bool(mark), lines
 
 
 def _read_json(body: str, into: CandidateCollector, where: str) -> None:

@@ -87,7 +87,7 @@ class Rejection:
     unknown. ``identity``: only a person may state an identity. ``importance``, ``confidence``:
     invalid, and replaced by a valid value. ``not_believed``: a field that an output may not set.
     ``repeated``: it occurs earlier in the output. ``reference``: to something unknown.
-    ``own_output``: text that the memory itself wrote. ``nothing_found``: no statement of any type.
+    ``own_output``: it has the id of a memory. ``nothing_found``: no statement of any type.
     """
 
     locator: str

@@ -238,8 +238,6 @@ class Worker:
             self._failed(name, reported)
 
     def _visit(self, name: str, state: _VisitState) -> None:
-        from memgraph.operations.life.echoes import catch_up
-
         with self._service.opened(name) as opened, _logged(opened):
             jobs.close_left(opened, self._wall)
             for job in JobName:
@@ -250,7 +248,6 @@ class Worker:
             more = self._embed(opened) or more
             more = self._compare(opened) or more
             opened.receipts.flush_in_steps(self._is_stopping)
-            catch_up(opened, self._is_stopping)
             state.visited_ms = opened.clock.now_ms()
             state.again_ms = state.visited_ms if more else self._again(opened, state)
             crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators

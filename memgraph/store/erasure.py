@@ -268,7 +268,6 @@ _SWEPT: Final = (
     ("ingest_parts", (_PLACE,), ("outcomes",)),
     ("ingest_pending_links", ("link_id",), ("reason",)),
     ("memory_metadata", (_PLACE,), ("value",)),
-    ("echo_pending", ("pending_id",), ("text",)),
 )
 # Rows that are deleted, because a pending link to an erased file has no target.
 _REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)

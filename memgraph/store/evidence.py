@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.rules.evidence import (
     BASIS_EDGES,
     MAX_HOPS,
@@ -489,3 +489,19 @@ def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> d
         for memory_id, actor, winner, reason, at in rows
         if actor is not None and reason is not None
     }
+
+
+@prepared
+def _speakers() -> sa.Select[Any]:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    roles = sa.select(m.c.source_role).distinct()
+    roles = roles.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
+    return roles.where(d.c.memory_id == value("memory_id"), m.c.kind == MemoryKind.EPISODE)
+
+
+def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
+    """Return the speakers of the turns that a memory was derived from.
+
+    The list is empty if it does not come from a conversation.
+    """
+    return _speakers().column(snapshot, memory_id=memory_id)

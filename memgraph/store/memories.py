@@ -276,6 +276,20 @@ def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
 
 
 @prepared
+def _of_hashes(view: View) -> sa.Select[Any]:
+    m = tables.memories.alias("m")
+    # The index by hash is without turns.
+    is_equal = (among(m.c.content_hash, "hashes"), m.c.kind != MemoryKind.EPISODE)
+    is_active = m.c.status == MemoryStatus.ACTIVE
+    return sa.select(m.c.memory_id).where(*is_equal, is_active, view.where(m))
+
+
+def of_hashes(snapshot: Snapshot, hashes: Collection[str], view: View) -> list[str]:
+    """Return the active visible memories, without turns, whose text has one of these hashes."""
+    return _of_hashes(view.shape).column(snapshot, view.params, hashes=hashes)
+
+
+@prepared
 def _get_many() -> sa.Select[Any]:
     m = tables.memories
     return memory_fields(m).where(among(m.c.memory_id, "ids")).order_by(m.c.pk)

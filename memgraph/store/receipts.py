@@ -243,6 +243,30 @@ def _first_of_bulletin() -> sa.Select[Any]:
     return sa.select(sa.func.min(r.c.recall_id)).where(*terms)
 
 
+class HandedOut(NamedTuple):
+    """A memory that was handed out to a conversation, and when first, in milliseconds."""
+
+    memory_id: str
+    content: str
+    summary: str | None
+    first_at: int
+
+
+@prepared
+def _handed_out() -> sa.Select[Any]:
+    r, i, m = tables.recalls.alias("r"), tables.recall_items.alias("i"), tables.memories.alias("m")
+    receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
+    items = r.join(i, i.c.recall_id == receipt).join(m, m.c.memory_id == i.c.memory_id)
+    query = sa.select(m.c.memory_id, m.c.content, m.c.summary, sa.func.min(r.c.created_at))
+    query = query.select_from(items).where(r.c.conversation_id == value("conversation_id"))
+    return query.group_by(m.c.memory_id, m.c.content, m.c.summary)
+
+
+def handed_out(snapshot: Snapshot, conversation_id: str) -> list[HandedOut]:
+    """Return the memories that the receipts of a conversation have, each once."""
+    return _handed_out().mapped(HandedOut._make, snapshot, conversation_id=conversation_id)
+
+
 @prepared
 def _add_bulletin() -> sa.Insert:
     names = ("bulletin_id", "created_at", *ShownBulletin._fields)

@@ -334,10 +334,6 @@ class WholeNumber(Construct):
         super().__init__(text, type_=sa.Integer())
 
 
-class LastNumber(Construct):
-    name = "last_number"
-
-
 def arguments(construct: FunctionElement[Any], compiler: Any, options: Any) -> list[str]:
     """Return the arguments of a construct, rendered by a dialect's compiler."""
     return [compiler.process(clause, **options) for clause in construct.clauses]
@@ -381,12 +377,6 @@ def replacing(table: sa.Table) -> sa.Insert:
         column.name: row.excluded[column.name] for column in table.columns if not column.primary_key
     }
     return row.on_conflict_do_update(index_elements=list(table.primary_key), set_=rest)
-
-
-def last_number(table: sa.Table) -> sa.Select[Any]:
-    """Select the highest key that any row of a table ever had; NULL if there was none."""
-    names = (sa.literal(item.name, sa.Text()) for item in (table, *table.primary_key))
-    return sa.select(LastNumber(*names, type_=sa.Integer()))
 
 
 @prepared

@@ -13,8 +13,6 @@ bulletins: sa.Table
 comparisons: sa.Table
 derivations: sa.Table
 document_keys: sa.Table
-echo_lines: sa.Table
-echo_pending: sa.Table
 edge_revisions: sa.Table
 edges: sa.Table
 embeddings: sa.Table

@@ -60,8 +60,6 @@ USES: Final = (
 UNCOUNTED: Final[Mapping[str, str]] = {
     "alembic_version": "the schema itself is compared",
     "audit_log": "a hash chain with an anchor protects it",
-    "echo_lines": "the times at which lines were returned; at worst an echo passes for new text",
-    "echo_pending": "lines that are yet to be written to echo_lines",
     "leases": "locks on work in progress, which expire",
     "memory_comparisons": "an outbox: at worst a memory is not compared, or compared again",
     "memory_embeddings": "computed from the texts; vectors are checked with their index",

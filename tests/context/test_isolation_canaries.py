@@ -474,7 +474,6 @@ ELSEWHERE = {
     "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
     "entities.merge": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
-    "agents.note_handed_out": "takes texts and gives nothing",
     "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
     "events.publish": WRITES,
     "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
@@ -493,7 +492,6 @@ ELSEWHERE = {
     "events.unsubscribe": HOST,
     "maintenance.journal_state": OPERATOR,
     "verify": OPERATOR,
-    "ingestion.without_own_output": "takes a text and gives what is left of it",
 }
 
 

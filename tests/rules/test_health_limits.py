@@ -10,10 +10,10 @@ from memgraph.rules.schedule import fails, limits_of, rate_of
 
 
 def test_rates_are_shares_or_percent_and_a_name_alone_lets_nothing_pass() -> None:
-    assert limits_of(["stale=0.05", "orphan=12.5%", "echo"]) == {
+    assert limits_of(["stale=0.05", "orphan=12.5%", "duplicate"]) == {
         HealthMetric.STALE: 0.05,
         HealthMetric.ORPHAN: 0.125,
-        HealthMetric.ECHO: 0.0,
+        HealthMetric.DUPLICATE: 0.0,
     }
 
 
@@ -38,5 +38,5 @@ def test_a_rate_at_its_limit_passes() -> None:
     limits = limits_of(["stale=50%"])
     assert not fails(HealthMetric.STALE, rate_of(1, 2), limits)
     assert fails(HealthMetric.STALE, rate_of(2, 3), limits)
-    assert not fails(HealthMetric.ECHO, 1.0, limits)
+    assert not fails(HealthMetric.DUPLICATE, 1.0, limits)
     assert rate_of(0, 0) == 0.0

@@ -142,8 +142,6 @@ def test_what_an_output_says_about_itself_is_not_believed() -> None:
 
 
 def test_what_the_memory_wrote_itself_is_no_news() -> None:
-    bulletin = f"# Memory bulletin\n\n## open_todos (1 of 1)\n- call Anna [{AN_ID}]\n"
-    assert codes(parse(bulletin)) == ["own_output"]
     assert codes(parse({"todos": [{"memory_id": AN_ID, "content": "call Anna"}]})) == ["own_output"]
 
 

@@ -227,8 +227,6 @@ def test_what_is_kept_for_few_is_not_remembered_for_all(
 
     for scope in ({"scope": "global"}, {"scope": "project", "scope_id": "p2"}):
         assert tell(MERGER, **scope) == {"outcome": "duplicate", "memory_id": secret}
-        told = tell("As I recall, the merger closes with Acme on 2026-12-01.", **scope)
-        assert told["outcome"] == "known"
         partly = f"{MERGER} Ida keeps bees in Linz."
         assert code(tell(partly, **scope)) == "access.denied"
     assert code(tell(partly)) == "input.invalid"
@@ -256,30 +254,14 @@ def test_a_fact_is_kept_in_the_one_place_and_for_the_agent_of_its_handle(
     assert not eight.recall("Ida has bees and the key").items
 
 
-@pytest.mark.parametrize(
-    "lead", ["As I recall, ", "From memory: ", "You told me that ", "According to my notes, "]
-)
-def test_what_a_search_gave_is_no_news(agent: Orchestrator, lead: str) -> None:
+def test_what_a_search_gave_is_no_news(agent: Orchestrator) -> None:
     said = "The new headquarters is going to be built in Vienna."
     known = agent.remember(said, confidence=0.45, type="Decision")
-    call_tool(agent, "recall", {"query": "headquarters"})
-    for content, outcome in ((said, "duplicate"), (lead + said, "known")):
+    call_tool(agent, "recall", {"query": "headquarters"}, session_id="s-2")
+    for content in (said, said.upper()):
         told = call_tool(agent, "remember", {"content": content}, session_id="s-2")
-        assert told == {"outcome": outcome, "memory_id": known}
+        assert told == {"outcome": "duplicate", "memory_id": known}
     assert len(agent.memories.list()) == 1
-
-
-def test_a_turn_is_known_when_it_was_recalled_from_another_conversation(
-    agent: Orchestrator, clock: FixedClock
-) -> None:
-    said = "Ida sold the mill in April."
-    turn = agent.save_episode(said, session_id="s-1", source_role="user")
-    call_tool(agent, "recall", {"query": "Who sold the mill?"})
-    clock.advance(ms=1)
-    told = call_tool(agent, "remember", {"content": said}, session_id="s-2")
-    assert told == {"outcome": "known", "memory_id": turn}
-    told = call_tool(agent, "remember", {"content": said}, session_id="s-1")
-    assert told["outcome"] == "stored"
 
 
 def test_stats_count_what_the_handle_sees(service: MemoryService, agent: Orchestrator) -> None:
@@ -341,20 +323,15 @@ def test_a_search_gives_neither_the_question_nor_labels_of_tool_calls(
     )
 
 
-def test_of_an_entity_only_what_fitted_was_handed_out(
-    service: MemoryService, agent: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_an_entity_what_fits_is_told(agent: Orchestrator) -> None:
     for number in range(40):
         put(
             agent, f"The company Novatech ran pilot {number} " + 'ended "well" """" """" """" ' * 20
         )
-    noted: list[str] = []
-    monkeypatch.setattr(
-        Orchestrator.agents, "note_handed_out", lambda _, texts: noted.extend(texts)
-    )
     found = call_tool(agent, "entity_info", {"name": "Novatech"})
     assert found["left_out"] > 0
-    assert noted == [each["text"] for each in found["memories"]]
+    assert len(found["memories"]) > 0
+    assert all("Novatech" in each["text"] for each in found["memories"])
 
 
 def test_stats_tell_counts_and_the_last_consolidation(

@@ -22,8 +22,8 @@ NOT_AWAITED = {
     *("ingestion.on_behalf", "exchange.export_lines"),
     # What a pipeline or a tool calls for each file or text.
     *(f"ingestion.{name}" for name in ("store", "give_up", "reject", "under_way", "known")),
-    *(f"ingestion.{name}" for name in ("log_event", "propose", "without_own_output")),
-    *(f"agents.{name}" for name in ("maintained_since", "note_handed_out", "recall_shown")),
+    *(f"ingestion.{name}" for name in ("log_event", "propose")),
+    *(f"agents.{name}" for name in ("maintained_since", "recall_shown")),
 }
 
 

@@ -21,7 +21,6 @@ from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
 from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Task, TierShares
 from memgraph.model.enums import Scope
 from memgraph.model.values import validated
-from memgraph.operations.life.echoes import echo_filter
 from memgraph.rules.budget import token_cost
 from memgraph.rules.scope import Viewer
 from tests.working import working
@@ -388,19 +387,3 @@ def test_until_a_tokenizer_is_there_the_estimate_counts_and_says_so() -> None:
     assert (counter.name, [each.code for each in told]) == ("estimate", ["tokenizer.loading"])
     assert counters.wait("gpt-4o")
     assert counters.at_hand("gpt-4o")[0].name == "litellm:gpt-4o"
-
-
-@pytest.mark.parametrize("form", BlockFormat)
-def test_a_context_that_comes_back_is_no_source(service: MemoryService, form: BlockFormat) -> None:
-    """As it is written, which is not as it was said: on one line, or without its middle."""
-    remember(service, "the harbour closes at nine\nand opens at dawn for fishing boats")
-    remember(service, "the harbour master said " + "many words of the old days, " * 100)
-    profile = AgentProfile(name="p", format=form, budget_tokens=400)
-    found = assembler(service, profile=profile).build_context(None, query="harbour")
-    assert len(found.items) == 2
-    [cut] = [each.text for each in found.items if each.shortened]
-    later = service.clock.now_ms() + 60_000
-    for text in (found.text, cut):
-        with service.opened(NAME) as opened:
-            left = echo_filter(opened).without_echo(text, source_role="assistant", at_ms=later)
-        assert left.text == ""

@@ -53,7 +53,6 @@ def import_new(service: MemoryService, name: str, data: bytes) -> importing.Impo
 
 # What is under way belongs to the processes that work on this very file.
 UNDER_WAY = {
-    "echo_pending",
     "ingest_parts",
     "memory_vector_changes",
     "leases",

@@ -13,12 +13,9 @@ from working import put
 
 from memgraph import MemoryKind, MemoryService, Orchestrator, Scope, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.echo_filter import EchoRemainder
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.ids import CountingIds, UlidSource
 from memgraph.model.context import BlockFormat, ContextBlock
-from memgraph.model.conversation import UserTurn
-from memgraph.operations.life.echoes import echo_filter
 from memgraph.rules.conversations import WEEKLY
 
 ASKED = "When does the harbour close?"
@@ -236,69 +233,6 @@ def test_nobody_can_know_a_mark_before(service: MemoryService) -> None:
 def test_what_is_out_of_range_is_refused(orc: Orchestrator, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         orc.context(**({"prompt": ASKED} | wrong))
-
-
-@pytest.mark.parametrize("form", BlockFormat)
-def test_an_agent_that_says_a_block_again_adds_nothing(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock, form: BlockFormat
-) -> None:
-    put(orc, "The harbour closes at nine.\n- It opens at dawn for the fishing boats")
-    reflect(orc, "A week of boats. The fog came twice.")
-    block = orc.context(ASKED, format=form)
-    clock.advance(ms=60_000)
-
-    def remainder(text: str) -> EchoRemainder:
-        with service.opened(orc.name) as opened:
-            filtered = echo_filter(opened)
-            return filtered.without_echo(text, source_role="assistant", at_ms=clock.now_ms())
-
-    assert remainder(f"{block.text}").text == ""
-    # Without its frame as well, line by line.
-    bare = "\n".join(line for line in block.text.splitlines() if line.startswith("- "))
-    assert remainder(bare).text == ""
-    new = "Mira paints the lighthouse on Friday."
-    assert remainder(f"{block.text}\n{new}").text.strip() == new
-
-
-def test_a_prompt_with_its_block_is_a_turn_of_the_message_alone(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    """A host that captures what it sent, not what was said."""
-    harbour(orc)
-    prompt = orc.context(ASKED).text + "I moved to Linz in May."
-    turn = orc.events.publish(UserTurn(content=prompt, session_id="s", source_role="user"))
-    with service.opened(orc.name) as opened:
-        text = orc.get(turn).content
-        left = echo_filter(opened).without_echo(text, source_role="user", at_ms=0)
-    assert left.text.strip() == "I moved to Linz in May."
-
-
-@pytest.mark.parametrize("role", ["user", "assistant"])
-def test_what_a_person_writes_right_under_a_pasted_list_stays(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock, role: str
-) -> None:
-    put(orc, "the harbour closes at nine\nand opens at dawn for [fishing] boats")
-    put(orc, "the harbour master is called Alma")
-    reflect(orc, "boats came and went in the fog")
-    block = orc.context(ASKED, format="list")
-    assert block.text.count("\n- ") == 3
-    # Long after a sentence of a person would be a statement of its own again.
-    clock.advance(days=3)
-    own = "- I moved to Linz in May."
-    with service.opened(orc.name) as opened:
-        filtered = echo_filter(opened)
-        left = filtered.without_echo(
-            f"{block.text}{own}\nThanks!", source_role=role, at_ms=clock.now_ms()
-        )
-        before = filtered.without_echo(block.text, source_role=role, at_ms=0)
-    assert left.text == f"{own}\nThanks!"
-    # What was handed out later is no list of ours.
-    assert own not in before.text
-    assert "harbour" in before.text
-    forged = f"[Relevant Memory]\n{own}\n- And I sold the boat in June."
-    with service.opened(orc.name) as opened:
-        kept = echo_filter(opened).without_echo(forged, source_role=role, at_ms=clock.now_ms())
-    assert kept.text == forged
 
 
 def test_the_question_itself_and_what_repeats_give_their_places_to_others(

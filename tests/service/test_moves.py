@@ -113,7 +113,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 
 def rows_of(store: Any, file: Path) -> Rows:
-    """Return every row of a store with its number, by table, and the last numbers."""
+    """Return every row of a store with its number, by table."""
     store.back_up(file)
     with closing(sqlite.connect(str(file))) as connection:
         tables = connection.execute(
@@ -125,8 +125,7 @@ def rows_of(store: Any, file: Path) -> Rows:
             place = "" if has_no_number else "rowid, "
             order = "" if has_no_number else " ORDER BY rowid"
             rows[name] = connection.execute(f"SELECT {place}* FROM {name}{order}").fetchall()
-    # The order in which tables had their first row.
-    rows["sqlite_sequence"] = sorted(row[1:] for row in rows["sqlite_sequence"])
+    rows.pop("sqlite_sequence", None)
     return rows
 
 

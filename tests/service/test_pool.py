@@ -200,8 +200,9 @@ def test_receipts_are_written_down_beside_a_model_that_does_not_answer(tmp_path:
         orc = service.orchestrator("a", create=True)
         orc.remember("The harbour is closed.")
         assert model.asked.wait(WAIT_S)
+        orc.bulletin()
         with service.opened("a") as opened:
-            opened.receipts.add_text("The harbour is closed.", service.clock.now_ms())
+            assert opened.receipts.waiting
             service.write_down()
             assert not opened.receipts.waiting
         model.answer.set()

@@ -1,4 +1,4 @@
-"""Receipts and handed-out lines wait in memory and are written together, off the read path."""
+"""Receipts wait in memory and are written together, off the read path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from processes import Process, wait_until
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
@@ -16,30 +15,13 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.operations.life import echoes
 from memgraph.operations.life.consolidation import consolidate_session
-from memgraph.operations.life.echoes import catch_up
 from memgraph.operations.read import receipts as module
-from memgraph.rules.similarity import form_hash, normal_form
-from memgraph.store import echoes as echoes_rows
 from memgraph.store import receipts
 
 NAME = "orc-1"
 TEXT = "The lantern hangs above the north door."
 HOUR = 3_600_000
-
-
-def lines(service: MemoryService) -> dict[int, tuple[int, int]]:
-    """What is known of handed-out lines once those that were written are hashed."""
-    with service.opened(NAME) as opened:
-        catch_up(opened)
-    return hashed(service)
-
-
-def hashed(service: MemoryService) -> dict[int, tuple[int, int]]:
-    with service.opened(NAME) as opened, opened.database.read() as connection:
-        rows = connection.exec_driver_sql("SELECT line_hash, first_at, last_at FROM echo_lines")
-        return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def accesses(service: MemoryService, memory_id: str) -> tuple[int, int | None]:
@@ -65,11 +47,8 @@ def test_a_recall_writes_nothing_by_itself(
         times.append(clock.now_ms())
         assert orc.recall("lantern").ids == (memory_id,)
     assert accesses(service, memory_id) == (0, None)
-    assert lines(service) == {}
     assert flush(service) == 3
-    assert hashed(service) == {}
     assert accesses(service, memory_id) == (3, times[-1])
-    assert lines(service) == {form_hash(normal_form(TEXT)): (times[0], times[-1])}
     assert flush(service) == 0
 
 
@@ -90,7 +69,6 @@ def test_they_survive_closing(tmp_path: Path, clock: FixedClock) -> None:
         orc.bulletin()
     with MemoryService(tmp_path, **made) as again:
         assert accesses(again, memory_id) == (1, clock.now_ms())
-        assert form_hash(normal_form(TEXT)) in lines(again)
 
 
 def test_what_cannot_be_written_is_kept(service: MemoryService, orc: Orchestrator) -> None:
@@ -102,11 +80,9 @@ def test_what_cannot_be_written_is_kept(service: MemoryService, orc: Orchestrato
         pytest.raises(DatabaseFull),
     ):
         flush(service)
-    assert lines(service) == {}
     # That of the bulletin too.
     assert flush(service) == 2
     assert accesses(service, memory_id)[0] == 1
-    assert len(lines(service)) >= 1
 
 
 def test_in_the_background_they_are_written_a_few_at_a_time(
@@ -114,11 +90,8 @@ def test_in_the_background_they_are_written_a_few_at_a_time(
 ) -> None:
     memory_id = orc.remember(TEXT)
     with service.opened(NAME) as opened:
-        for number in range(module.STEP + 1):
+        for _ in range(module.STEP + 1):
             orc.recall("lantern")
-            # An odd number of texts beside: neither kind waits for the other.
-            if number % 2:
-                orc.agents.note_handed_out([f"Row {number} of the long table."])
         before = opened.database.commits
         with patch.object(receipts, "write", wraps=receipts.write) as written:
             opened.receipts.flush_in_steps()
@@ -207,145 +180,15 @@ def test_what_a_later_step_cannot_write_is_kept(service: MemoryService, orc: Orc
     assert flush(service) == 3
 
 
-def test_a_bulletin_is_noted_when_it_is_new_and_every_hour(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    orc.remember(TEXT)
-    clock.advance(ms=HOUR)
-    start = clock.now_ms()
-    for _ in range(40):
-        orc.bulletin()
-    flush(service)
-    line = form_hash(normal_form(TEXT))
-    assert lines(service)[line] == (start, start)
-    clock.advance(ms=HOUR - 1)
-    orc.bulletin()
-    flush(service)
-    assert lines(service)[line] == (start, start)
-    clock.advance(ms=1)
-    orc.bulletin()
-    flush(service)
-    assert lines(service)[line] == (start, start + HOUR)
-
-
 def test_what_nobody_writes_is_bounded(service: MemoryService, orc: Orchestrator) -> None:
     orc.remember(TEXT)
     bundle = orc.recall("lantern")
     with service.opened(NAME) as opened:
         book = module.ReceiptBook(opened.database, opened.recalls)
         with patch.object(module, "MAX_KEPT", 3):
-            for number in range(5):
-                book.add_text(f"Line number {number} of a long text.", number)
+            for _ in range(5):
                 book.add(Receipt.of(RecallRequest(query="lantern"), bundle))
-        assert book.dropped == 4
-
-
-def test_a_changed_bulletin_is_kept_by_what_is_new_in_it(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    orc.remember(TEXT, type="Decision")
-    orc.bulletin()
-    clock.advance(ms=1)
-    orc.remember("The lift stops at the third floor.", type="Decision")
-    orc.bulletin()
-    flush(service)
-    with service.opened(NAME) as opened, opened.database.read() as connection:
-        pending = echoes_rows.oldest(connection, 10)
-    assert pending is not None
-    (whole, first_at), (news, second_at) = pending.texts
-    assert TEXT in whole
-    assert TEXT not in news
-    assert "third floor" in news
-    assert lines(service)[form_hash(normal_form(TEXT))] == (first_at, first_at)
-    assert lines(service)[form_hash(normal_form("The lift stops at the third floor."))] == (
-        second_at,
-        second_at,
-    )
-
-
-def test_the_oldest_texts_go_and_no_recall(service: MemoryService, orc: Orchestrator) -> None:
-    memory_id = orc.remember(TEXT)
-    orc.recall("lantern")
-    with patch.object(echoes_rows, "MAX_TEXTS", 3), service.opened(NAME) as opened:
-        for number in range(5):
-            opened.receipts.add_text(f"Line number {number} of a long text.", number)
-            opened.receipts.flush()
-        with opened.database.read() as connection:
-            pending = echoes_rows.oldest(connection, 10)
-    assert pending is not None
-    assert [at for _, at in pending.texts] == [2, 3, 4]
-    assert [each.content for each in pending.recalled] == [TEXT]
-    assert accesses(service, memory_id)[0] == 1
-
-
-def test_nothing_is_lost_between_writing_and_hashing(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    orc.remember(TEXT)
-    orc.recall("lantern")
-    orc.bulletin()
-    flush(service)
-    with (
-        service.opened(NAME) as opened,
-        patch.object(echoes_rows, "remove", side_effect=DatabaseFull("no room")),
-        pytest.raises(DatabaseFull),
-    ):
-        catch_up(opened)
-    assert hashed(service) == {}
-    with service.opened(NAME) as opened:
-        assert catch_up(opened) == 2
-        assert catch_up(opened) == 0
-    assert form_hash(normal_form(TEXT)) in hashed(service)
-
-
-def test_more_than_a_batch_is_caught_up(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    orc.remember(TEXT)
-    start = clock.now_ms()
-    with service.opened(NAME) as opened, patch.object(echoes, "BATCH", 4):
-        for _ in range(11):
-            orc.recall("lantern")
-            clock.advance(ms=1)
-        opened.receipts.flush()
-        assert catch_up(opened, stop=lambda: True) == 0
-        assert catch_up(opened) == 11
-    assert hashed(service) == {form_hash(normal_form(TEXT)): (start, start + 10)}
-
-
-def catch_up_after(root: Path, go: Path, ready: Path) -> None:
-    with MemoryService(root, background=False) as service, service.opened(NAME) as opened:
-        ready.touch()
-        assert wait_until(go.exists)
-        catch_up(opened)
-
-
-def test_several_processes_catch_up_at_once(tmp_path: Path, clock: FixedClock) -> None:
-    made: dict[str, Any] = {"clock": clock, "environ": {}, "background": False}
-    count = 150
-    start = clock.now_ms()
-    with MemoryService(tmp_path, ids=CountingIds(), **made) as service:
-        orc = service.orchestrator(NAME, create=True)
-        orc.remember(TEXT)
-        for number in range(count):
-            orc.recall("lantern")
-            orc.agents.note_handed_out([f"Row {number} of the long table."])
-            clock.advance(ms=1)
-        flush(service)
-        expected = 1 + count
-        go = tmp_path / "go"
-        running = [
-            Process(catch_up_after, tmp_path, go, ready)
-            for ready in (tmp_path / "ready-1", tmp_path / "ready-2")
-        ]
-        assert wait_until(lambda: len(list(tmp_path.glob("ready-*"))) == 2)
-        go.touch()
-        assert [process.wait() for process in running] == [0, 0]
-        found = hashed(service)
-        assert len(found) == expected
-        assert found[form_hash(normal_form(TEXT))] == (start, start + count - 1)
-        with service.opened(NAME) as opened:
-            assert catch_up(opened) == 0
+        assert book.dropped == 2
 
 
 def test_an_echo_counts_as_no_access(
@@ -353,7 +196,7 @@ def test_an_echo_counts_as_no_access(
 ) -> None:
     memory_id = orc.remember(TEXT)
     clock.advance(ms=HOUR)
-    orc.recall("lantern")
+    orc.recall("lantern", for_conversation_id="s")
     clock.advance(ms=60_000)
     orc.save_episode(TEXT, session_id="s", source_role="assistant")
     flush(service)

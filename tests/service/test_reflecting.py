@@ -21,7 +21,6 @@ from memgraph.model.enums import JobState, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.model.jobs import JobReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import reflection as reflecting
-from memgraph.operations.life.echoes import catch_up
 from memgraph.providers.fake import FakeCompletion
 
 FACTS = (
@@ -48,12 +47,6 @@ def learn(orc: Orchestrator, *texts: str, **fields: Any) -> list[str]:
     return [orc.remember(each, **fields) for each in texts or FACTS]
 
 
-def topics(orc: Orchestrator) -> list[str]:
-    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
-        rows = connection.exec_driver_sql("SELECT topic FROM events ORDER BY seq")
-        return [topic for (topic,) in rows]
-
-
 def test_a_reflection_is_stored_with_its_grounds(orc: Orchestrator, clock: FixedClock) -> None:
     ids = learn(orc)
     clock.advance(days=2)
@@ -72,7 +65,6 @@ def test_a_reflection_is_stored_with_its_grounds(orc: Orchestrator, clock: Fixed
     assert {each.memory_id for each in trace.grounds} == set(ids)
     assert trace.source.captured_by == "system"
     assert all(f"[{each}]" in found.content for each in ids)
-    assert topics(orc) == ["memory.reflection_saved"]
     assert orc.verify().ok
 
 
@@ -385,17 +377,3 @@ def test_what_belongs_before_an_answer(orc: Orchestrator) -> None:
     assert len(found.bundle.items) == 1
     assert found.reflection == saved(orc)
     assert len(orc.contexts.relevant("").bundle.items) == 5
-
-
-def test_a_reflection_that_was_handed_out_is_no_news(orc: Orchestrator) -> None:
-    learn(orc)
-    reflect(orc)
-    saved(orc)
-    saved(orc)
-    with orc._service.opened(orc.name) as opened:
-        assert len(opened.receipts._handed) == 1
-        opened.receipts.flush()
-        catch_up(opened)
-        with opened.database.read() as connection:
-            lines = connection.exec_driver_sql("SELECT count(*) FROM echo_lines").scalar_one()
-    assert lines > 4

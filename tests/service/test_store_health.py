@@ -6,7 +6,6 @@ import pytest
 from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.model.access import HealthMeasure, HealthMetric, StoreHealth
 from memgraph.model.enums import Sensitivity
@@ -104,17 +103,6 @@ def test_what_is_not_embedded_yet_is_counted_turns_too(orc: Orchestrator) -> Non
     assert (waiting.count, waiting.of) == (2, 2)
     orc.maintenance.embed_pending()
     assert measured(orc.audit.measure(), HealthMetric.UNEMBEDDED).count == 0
-
-
-def test_what_was_handed_out_before_it_was_stored_is_an_echo(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    orc.remember("The cellar door key hangs behind the boiler.")
-    orc.agents.note_handed_out(["The garden gate code was changed in May."])
-    clock.advance(ms=1_000)
-    echo = orc.remember("The garden gate code was changed in May.")
-    orc.remember("The garden gate code was changed in May. The lamp there is new.")
-    assert examples(orc.audit.measure(), HealthMetric.ECHO) == {(echo,)}
 
 
 def test_a_rate_above_its_limit_fails_and_others_do_not(orc: Orchestrator) -> None:

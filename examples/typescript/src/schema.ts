@@ -127,10 +127,8 @@ export interface paths {
          *     Among active memories without raw turns: ``duplicate``: another memory in the same scope has
          *     the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
          *     ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
-         *     retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge;
-         *     ``echo``: it only repeats what was delivered before it was stored (at most 20,000 are
-         *     compared). Among all active memories: ``unembedded``: it has no vector yet, or none could be
-         *     made.
+         *     retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge. Among
+         *     all active memories: ``unembedded``: it has no vector yet, or none could be made.
          */
         post: operations["audit"];
         delete?: never;
@@ -2440,7 +2438,7 @@ export interface components {
          * @description A measure of an audit, in the order of the report.
          * @enum {string}
          */
-        HealthMetric: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded" | "echo";
+        HealthMetric: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded";
         /**
          * @description The history of one memory: its statuses and its values, oldest first.
          *

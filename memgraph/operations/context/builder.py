@@ -395,9 +395,7 @@ class ContextBuilder(Handle):
             package, receipt, source_data = built(
                 opened, viewer, working, checked_request, plan, counter, notes
             )
-            changed = _rephrased_texts(package)
-            texts = (changed,) if changed else ()
-            self._keep_receipt(opened, receipt, source_data, viewer=viewer, texts=texts)
+            self._keep_receipt(opened, receipt, source_data, viewer=viewer)
         return package
 
     def _require_granted(self, task: Task | None) -> None:
@@ -439,16 +437,6 @@ def value_of(kind: type[ValueT], value: object) -> ValueT:
     raise InvalidInput(
         f"expected a {kind.__name__} or its fields, not {type(value).__name__}", field=kind.__name__
     )
-
-
-def _rephrased_texts(package: ContextPackage) -> str:
-    """Return the parts of a context's text that differ from the memories' own texts.
-
-    They are stored with the receipt, so that repetitions of them can be recognised.
-    """
-    if package.format is not BlockFormat.FENCED:
-        return package.text
-    return "\n".join(item.text for item in package.items if item.shortened)
 
 
 def _checked_request(

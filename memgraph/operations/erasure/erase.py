@@ -39,7 +39,6 @@ from memgraph.operations.erasure.signatures import (
     signed,
     write_new,
 )
-from memgraph.operations.life.echoes import catch_up
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure, erasure_search, journal, memories
 from memgraph.store import erasure_search as queries
@@ -279,7 +278,6 @@ def erase(
                     return report
         progress(STEPS[0], 0, len(STEPS) - 1)
         opened.write_down()
-        catch_up(opened)
         with opened.database.read() as snapshot:
             plan = make_plan(opened, snapshot, target, reason=reason, actor=actor)
         if dry_run:

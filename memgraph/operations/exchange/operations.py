@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,18 +105,12 @@ def export_file(
 
 
 def _complete_records(opened: OpenOrchestrator) -> None:
-    """Write pending receipts and the hashes of delivered lines, before an export."""
-    from memgraph.operations.life.echoes import catch_up
-
-    for part, flush in (
-        ("receipts", opened.receipts.flush),
-        ("echoes", partial(catch_up, opened)),
-    ):
-        try:
-            flush()
-        except StorageError as error:
-            # An export must also work for a database that cannot be written to.
-            opened.log.failure(f"export.{part}", error)
+    """Write pending receipts, before an export."""
+    try:
+        opened.receipts.flush()
+    except StorageError as error:
+        # An export must also work for a database that cannot be written to.
+        opened.log.failure("export.receipts", error)
 
 
 def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:

@@ -363,7 +363,6 @@ RECORDS: Final[tuple[RecordMapping, ...]] = (
     _record("recall", "recalls", "recall_id"),
     _record("recall_item", "recall_items", "recall_id", "rank"),
     _record("bulletin", "bulletins", "bulletin_id"),
-    _record("echo_line", "echo_lines", "line_hash"),
     _record("job_run", "job_runs", "run_id"),
     _record("journal", "audit_log", "seq"),
     _record(

@@ -213,19 +213,6 @@ class LocalIngestion(Ingestion[F]):
             return None
         return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
 
-    def without_own_output(self, text: str) -> tuple[str, int]:
-        """Remove this memory's own output from a text; return the rest, and the number of lines and
-        blocks removed.
-
-        Line numbers do not change. Only lines with ids of existing memories are removed; any other
-        line counts as the file's own, even if the memory wrote it first.
-        """
-        from memgraph.operations.life.echoes import without_own_output
-
-        with self._service.opened(self.name) as opened:
-            rest = without_own_output(opened, text)
-        return rest.text, len(rest.reasons)
-
     def log_event(self, event: str, **fields: Any) -> None:
         """Log an event to the orchestrator's ``memory.log``."""
         with self._service.opened(self.name) as opened:

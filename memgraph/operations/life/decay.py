@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
-from memgraph.operations.life.echoes import forget_old_lines
 from memgraph.operations.write import changes
 from memgraph.rules.decay import days_idle, should_retire
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -57,7 +56,6 @@ def decay(
             batch = decay_rows.expired_after(snapshot, rule, after, BATCH)
         if not batch:
             progress(PART, total, total)
-            forget_old_lines(opened, now_ms=now_ms)
             return JobReport.done(counts)
         retired = _retire(opened, batch, rule, actor)
         counts["retired"] += retired

@@ -5,7 +5,7 @@ A page is written in one transaction or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -29,19 +29,18 @@ from memgraph.consolidation.resolution import (
     relation_of,
 )
 from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid
-from memgraph.model.enums import EdgeType, Relation, Scope, Sensitivity
+from memgraph.model.conversation import SpeakerRole
+from memgraph.model.enums import EdgeType, Relation, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.model.values import EdgeInput, validated
-from memgraph.operations.life.echoes import echo_filter
 from memgraph.operations.life.models import RulePages
 from memgraph.operations.write import changes
 from memgraph.operations.write.edges import OTHER_SOURCE, ComparisonTime, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
-from memgraph.rules.scope import Viewer
-from memgraph.rules.similarity import content_hash, heard_role, judged_at, known_echo
+from memgraph.rules.similarity import content_hash, statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, memories
+from memgraph.store import edges, memories, receipts
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation, FactRow, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
@@ -115,8 +114,9 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
         ProviderError: the model failed; the page is left for a later run.
     """
     work = PageWork()
-    turns, echoes = _without_echoes(tools.opened, [t for t in page.turns if _counts(t)])
-    before, _ = _without_echoes(tools.opened, page.before)
+    handed_out = _handed_out(tools.opened, page.state.session_id)
+    turns, echoes = _without_echoes([t for t in page.turns if _counts(t)], handed_out)
+    before, _ = _without_echoes(page.before, handed_out)
     work.turns, work.echoes = sum(map(_counts, page.turns)), echoes
     limit = tools.opened.settings.memory.consolidation.max_facts_per_page
     for place, rows in groups_of(turns).items():
@@ -251,31 +251,28 @@ def _open_to(row: TurnRow, place: ComparisonPlace) -> bool:
     )
 
 
-def _speaker(row: TurnRow) -> Viewer:
-    """Return a viewer that sees what was visible in the place of this turn."""
-    ids = frozenset() if row.scope_id is None else frozenset({row.scope_id})
-    return Viewer(
-        clearance=Sensitivity(row.sensitivity),
-        project_ids=ids if row.scope == Scope.PROJECT else frozenset(),
-        session_ids=ids if row.scope == Scope.SESSION else frozenset(),
-        agent_id=row.agent_id,
-    )
+def _handed_out(opened: OpenOrchestrator, session_id: str) -> dict[str, int]:
+    """Return the lines and sentences handed out to a session, folded, each with its first time."""
+    opened.receipts.flush()
+    with opened.database.read() as snapshot:
+        memories = receipts.handed_out(snapshot, session_id)
+    times: dict[str, int] = {}
+    for memory in memories:
+        for statement in statements(f"{memory.content}\n{memory.summary or ''}"):
+            times[statement] = min(memory.first_at, times.get(statement, memory.first_at))
+    return times
 
 
-def _without_echoes(opened: OpenOrchestrator, rows: Sequence[TurnRow]) -> tuple[list[TurnRow], int]:
-    """Return the turns without the memory's own output, and the number of passages removed."""
-    echoes_filter = echo_filter(opened, [turn_of(row) for row in rows])
+def _without_echoes(
+    rows: Sequence[TurnRow], handed_out: Mapping[str, int]
+) -> tuple[list[TurnRow], int]:
+    """Return the turns without what was handed out before, and the number of parts removed."""
     turns, echoes = [], 0
     for row in rows:
-        remaining = echoes_filter.without_echo(
-            row.content,
-            source_role=heard_role(row.source_role, row.told_as),
-            at_ms=judged_at(row.at, row.stored_at),
-            viewer=_speaker(row),
-        )
-        echoes += len(remaining.reasons)
-        if remaining.text.strip():
-            turns.append(row._replace(content=remaining.text))
+        text, count = without_echoes(row.content, handed_out, row.stored_at)
+        echoes += count
+        if text.strip():
+            turns.append(row._replace(content=text))
     return turns, echoes
 
 
@@ -453,12 +450,12 @@ def _write_group(
 def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
     """Return the drafts that repeat a stored memory, each with the id of that memory.
 
-    Drafts that only echo what the memory itself said are left out: they are not new evidence.
+    Only a person adds evidence: an agent may repeat what the memory told it.
     """
     pairs = []
     for draft in group.drafts:
         target = group.matched.target(draft.number)
-        if not target.startswith("#") and known_echo(draft.voice) is None:
+        if not target.startswith("#") and draft.voice is SpeakerRole.PERSON:
             pairs.append((draft, target))
     return pairs
 

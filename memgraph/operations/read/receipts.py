@@ -2,10 +2,6 @@
 
 Expensive work is postponed until they are written: digests, and the search for matches that the
 reader may not see.
-
-Other delivered texts (bulletins, injected context) are written with them, so that their lines are
-recognised later. ``operations.life.echoes.catch_up`` hashes them; doing it here would delay the
-next recall.
 """
 
 from __future__ import annotations
@@ -13,20 +9,18 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
 from memgraph.rules.erasure import MARK
-from memgraph.rules.similarity import line_hashes
 from memgraph.service.background import InFlightCalls
-from memgraph.store import decay, echoes, erasure, receipts
+from memgraph.store import decay, erasure, receipts
 from memgraph.store.engine import Database
-from memgraph.store.receipts import BULLETIN, NewReceipt, ShownBulletin, uses
+from memgraph.store.receipts import NewReceipt, ShownBulletin, uses
 from memgraph.store.rows import json_text
 
 if TYPE_CHECKING:
@@ -43,9 +37,6 @@ MOST_STEPS = 32
 GIVE_WAY_S = 0.02
 # A limit for the buffer, in case the database cannot be written to.
 MAX_KEPT = 1_024
-# An unchanged bulletin is recorded again after this time, well within the echo window.
-BULLETIN_AGAIN_MS = 3_600_000
-MAX_VIEWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +67,6 @@ def behind(viewer: Viewer, request: RecallRequest, bundle: Bundle) -> ReceiptCon
 
     match = "" if request.as_of is not None else bundle.account.match
     return ReceiptContext(bundle, match, narrowed(request, viewer, bundle.at))
-
-
-class _Shown(NamedTuple):
-    """The last bulletin of a view, and the last time it was recorded completely."""
-
-    text: str
-    lines: frozenset[str]
-    at: int
 
 
 @dataclass(slots=True)
@@ -119,8 +102,6 @@ class ReceiptBook:
         self._retired: dict[str, int] = {}
         self._lock = threading.Lock()
         self._kept: list[_Kept] = []
-        self._handed: list[tuple[int, str]] = []
-        self._bulletins: OrderedDict[str, _Shown] = OrderedDict()
         self.dropped = 0
         # The head of the journal at the last erasure known to this process.
         self.erased_through = 0
@@ -128,7 +109,7 @@ class ReceiptBook:
     @property
     def waiting(self) -> bool:
         """True when something is pending."""
-        return bool(self._kept or self._handed)
+        return bool(self._kept)
 
     def add(self, receipt: Receipt, context: ReceiptContext = NOTHING) -> bool:
         """Buffer a receipt; return True when the buffer should be flushed."""
@@ -137,38 +118,6 @@ class ReceiptBook:
                 self.dropped += 1
                 return True
             self._kept.append(_Kept(receipt, context))
-            return self._enough()
-
-    def add_bulletin(self, bulletin: Bulletin, at: int) -> bool:
-        """Buffer the new lines of a delivered bulletin, and all of its lines once an hour.
-
-        Most lines of a bulletin stay unchanged. Returns True when the buffer should be flushed.
-        """
-        with self._lock:
-            last = self._bulletins.get(bulletin.view_key)
-            if last is not None and at - last.at >= BULLETIN_AGAIN_MS:
-                last = None
-            if last is not None and last.text == bulletin.text:
-                return False
-            lines = bulletin.text.splitlines()
-            known_lines = frozenset[str]() if last is None else last.lines
-            new_lines = [line for line in lines if line not in known_lines]
-            since = at if last is None else last.at
-            self._bulletins[bulletin.view_key] = _Shown(
-                bulletin.text, known_lines.union(new_lines), since
-            )
-            self._bulletins.move_to_end(bulletin.view_key)
-            while len(self._bulletins) > MAX_VIEWS:
-                self._bulletins.popitem(last=False)
-        return self.add_text("\n".join(new_lines), at) if new_lines else False
-
-    def add_text(self, text: str, at: int) -> bool:
-        """Buffer a delivered text; return True when the buffer should be flushed."""
-        with self._lock:
-            if len(self._handed) >= MAX_KEPT:
-                self.dropped += 1
-                return True
-            self._handed.append((at, text))
             return self._enough()
 
     def flush(self) -> int:
@@ -186,7 +135,7 @@ class ReceiptBook:
             StorageError: the rest is kept for the next attempt.
         """
         with self._lock:
-            waiting = max(len(self._kept), len(self._handed))
+            waiting = len(self._kept)
         limit = max(STEP, -(-waiting // MOST_STEPS))
         for step in range(-(-waiting // limit)):
             if step and not stop():
@@ -198,8 +147,7 @@ class ReceiptBook:
     def _write(self, limit: int) -> int:
         with self._lock:
             batch, self._kept = self._kept[:limit], self._kept[limit:]
-            texts, self._handed = self._handed[:limit], self._handed[limit:]
-        if not batch and not texts and not self._retired:
+        if not batch and not self._retired:
             return 0
         try:
             self._prepare(batch)
@@ -213,21 +161,12 @@ class ReceiptBook:
                 stale = erased_through != self.erased_through
                 if stale:
                     written = [_without_text(item, erased_through) for item in written]
-                    echoes.record(transaction, hashed(texts))
                 with_queries = self._with_queries and not stale
                 receipts.write(transaction, written, with_queries=with_queries)
-                # The lines of a bulletin are recorded separately, as they were shown.
-                recalls = [
-                    (receipt.at, receipt.receipt_id)
-                    for receipt in (item.receipt for item in batch)
-                    if receipt.purpose != BULLETIN
-                ]
-                echoes.add(transaction, recalls, [] if stale else texts)
                 retired = decay.retired_since(transaction, used_at)
         except BaseException:
             with self._lock:
                 self._kept[:0] = batch
-                self._handed[:0] = texts
             raise
         if not self.waiting:
             self.erased_through = erased_through
@@ -274,7 +213,7 @@ class ReceiptBook:
             raise
 
     def _enough(self) -> bool:
-        return len(self._kept) + len(self._handed) >= FLUSH_AT
+        return len(self._kept) >= FLUSH_AT
 
 
 def _handed_out(
@@ -313,8 +252,3 @@ def _without_text(receipt: NewReceipt, erased_through: int) -> NewReceipt:
     if bulletin is None or bulletin.change_seq >= erased_through:
         return receipt
     return replace(receipt, bulletin=bulletin._replace(body=MARK))
-
-
-def hashed(texts: Sequence[tuple[int, str]]) -> list[tuple[int, int, int]]:
-    """Return the hashes of the lines of delivered texts, with their times."""
-    return [(line, at, at) for at, text in texts for line in sorted(line_hashes(text))]

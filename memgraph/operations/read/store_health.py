@@ -1,5 +1,5 @@
-"""Measure the health of a store: the rates of duplicate, contradicted, stale, unsourced, orphaned,
-unembedded and echoed memories.
+"""Measure the health of a store: the rates of duplicate, contradicted, stale, unsourced, orphaned
+and unembedded memories.
 """
 
 from __future__ import annotations
@@ -11,22 +11,20 @@ from memgraph.errors import InvalidInput
 from memgraph.graph.stale import find_stale
 from memgraph.model.access import HealthExample, HealthMeasure, HealthMetric, StoreHealth
 from memgraph.model.enums import MemoryKind
-from memgraph.operations.life.echoes import catch_up
 from memgraph.rules.schedule import fails, limits_of, rate_of
-from memgraph.rules.similarity import line_hashes, near_duplicates
+from memgraph.rules.similarity import near_duplicates
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import echoes, health, memories
+from memgraph.store import health, memories
 from memgraph.store.health import EXCERPT_CHARS, CountedMemory, MemoryOfPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MAX_SAMPLE: Final = 20_000
-"""The maximum number of texts compared with one another, or with handed-out lines."""
+"""The maximum number of texts compared with one another."""
 MAX_EXAMPLES: Final = 100
 MAX_STALE: Final = 20_000
 MAX_ENDINGS: Final = 100_000
 """The maximum number of superseded or retracted memories examined for stale dependents."""
-_HASHES_AT_ONCE = 500
 _TURN = MemoryKind.EPISODE.id_prefix
 
 Progress = Callable[[str, int, int], None]
@@ -55,9 +53,6 @@ def store_health(
     if not 0 <= examples <= MAX_EXAMPLES:
         raise InvalidInput(f"examples must be between 0 and {MAX_EXAMPLES}", field="examples")
     limits = limits_of(fail_on)
-    # Write pending receipts first, so that everything handed out counts.
-    opened.receipts.flush()
-    catch_up(opened)
     rates: dict[HealthMetric, _Rate] = {}
     with opened.database.read() as snapshot:
         measuring = _Measuring(snapshot, view, examples)
@@ -97,7 +92,6 @@ class _Measuring:
             HealthMetric.UNSOURCED: lambda: self._of_known(health.unsourced),
             HealthMetric.ORPHAN: lambda: self._of_known(health.orphans),
             HealthMetric.UNEMBEDDED: self._unembedded,
-            HealthMetric.ECHO: self._echoes,
         }
 
     def _of_known(
@@ -137,31 +131,6 @@ class _Measuring:
         shown_pks = sorted(pairs, reverse=True)[: self._examples]
         examples = [_found(sample[pk], sample[pairs[pk]].memory_id) for pk in shown_pks]
         return self._of_sample(len(pairs), examples)
-
-    def _echoes(self) -> _Rate:
-        """Measure memories whose every line had been handed out before they were stored."""
-        sample = self._sample
-        lines = {row.pk: line_hashes(row.content) for row in sample}
-        first_times = self._handed_out({line_hash for item in lines.values() for line_hash in item})
-        echoes = [
-            item
-            for item in sample
-            if lines[item.pk]
-            and all(
-                first_times.get(line, item.created_at) < item.created_at for line in lines[item.pk]
-            )
-        ]
-        examples = [_found(row, None) for row in echoes[::-1][: self._examples]]
-        return self._of_sample(len(echoes), examples)
-
-    def _handed_out(self, hashes: set[int]) -> dict[int, int]:
-        """Return when each line was first handed out, by its hash."""
-        ordered = sorted(hashes)
-        results: dict[int, int] = {}
-        for start in range(0, len(ordered), _HASHES_AT_ONCE):
-            part = echoes.find(self._snapshot, ordered[start : start + _HASHES_AT_ONCE])
-            results |= {line_hash: first for line_hash, (first, _) in part.items()}
-        return results
 
     def _of_sample(self, count: int, examples: Sequence[CountedMemory]) -> _Rate:
         looked_at = len(self._sample)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import (
     CapturedBy,
     MemoryKind,
@@ -15,14 +16,12 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.rules.similarity import is_agent
-from memgraph.store import echoes, graph, memories
+from memgraph.store import evidence, graph, memories
 from memgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from memgraph.model.values import Memory
     from memgraph.rules.scope import Viewer
-    from memgraph.store.echoes import StandingText
     from memgraph.store.visibility import View
 
 
@@ -76,7 +75,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     return FactPlace(chosen, scope_id, viewer.agent_id)
 
 
-def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None:
+def require_no_wider(place: FactPlace, repeated: Iterable[Memory]) -> None:
     """Check that repeated text does not become visible to more readers.
 
     Raises:
@@ -91,9 +90,9 @@ def require_no_wider(place: FactPlace, repeated: Iterable[StandingText]) -> None
             )
 
 
-def sensitivity_of(floor: Sensitivity, repeated: Iterable[StandingText]) -> Sensitivity:
+def sensitivity_of(floor: Sensitivity, repeated: Iterable[Memory]) -> Sensitivity:
     """Return the highest of ``floor`` and the sensitivities of the repeated texts."""
-    levels = [floor, *(Sensitivity(item.sensitivity) for item in repeated)]
+    levels = [floor, *(item.sensitivity for item in repeated)]
     return max(levels, key=lambda level: level.level)
 
 
@@ -152,8 +151,9 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
     memory = _fact(snapshot, memory_id, view)
     standing = _standing(snapshot, memory)
     by_a_model = standing[:2] == (CapturedBy.EXTRACTOR, SourceType.MANUAL)
-    speakers = echoes.speakers(snapshot, memory_id)
-    if by_a_model or (speakers and all(is_agent(speaker) for speaker in speakers)):
+    speakers = evidence.speakers(snapshot, memory_id)
+    by_agents = all(voice_of(role) is not SpeakerRole.PERSON for role in speakers)
+    if by_a_model or (speakers and by_agents):
         raise AccessDenied(
             "only a model or an agent stated this fact; a person must confirm it",
             memory_id=memory_id,

@@ -47,6 +47,7 @@ def recall(
     kind: Kind | None = None,
     tag: str | None = None,
     limit: int = 10,
+    session_id: str | None = None,
 ) -> dict[str, Any]:
     """Return the memories that answer a question, best first: ``{"memories": […], "more": bool}``.
 
@@ -59,10 +60,9 @@ def recall(
         top_n=limit + MOST_QUESTIONS,
         kinds=() if kind is None else (kind,),
         tags=() if tag is None else (tag,),
+        for_conversation_id=session_id,
     )
-    answer = _told(bundle)
-    _note_cut(handle, [item.memory for item in bundle.items[: len(answer["memories"])]])
-    return answer
+    return _told(bundle)
 
 
 def remember(
@@ -75,7 +75,7 @@ def remember(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> dict[str, Any]:
-    """Store a fact: ``{"outcome": "stored" | "duplicate" | "known", "memory_id": …}``.
+    """Store a fact: ``{"outcome": "stored" | "duplicate", "memory_id": …}``.
 
     Relations to other facts are in ``updates``, ``contradicts`` and ``reasons``; ``comparison`` is
     ``pending`` when more may be found.
@@ -158,9 +158,7 @@ def entity_info(handle: Orchestrator, name: str) -> dict[str, Any]:
             [candidate.canonical_name for candidate in result.candidates[:5]]
         ),
     }
-    answer = fitting(head, "memories", [remembered(memory) for memory in result.memories])
-    handle.agents.note_handed_out([item["text"] for item in answer["memories"]])
-    return answer
+    return fitting(head, "memories", [remembered(memory) for memory in result.memories])
 
 
 def consolidate(handle: Orchestrator) -> dict[str, Any]:
@@ -231,13 +229,6 @@ def _names(names: Sequence[str]) -> list[str]:
     return within(MAX_LIST_CHARS, [cut(name) for name in names])
 
 
-def _note_cut(handle: Orchestrator, memories: Sequence[Memory]) -> None:
-    """Record the cut texts as handed out: the receipt of a recall covers only whole texts."""
-    shortened = [_text(memory) for memory in memories if len(memory.content) > MAX_TEXT_CHARS]
-    if shortened:
-        handle.agents.note_handed_out(shortened)
-
-
 def fitting(head: dict[str, Any], name: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return an answer with the first items that fit a prompt, and the number left out."""
     fitting_items = within(MAX_RESULT_CHARS - len(json.dumps(head, ensure_ascii=False)), items)
@@ -283,7 +274,6 @@ def contradictions(
         # The next page begins with the first contradiction that did not fit.
         last = page.items[len(answer["contradictions"]) - 1]
         answer["next_after"] = place_after(last, "resolved" if resolved else "open")
-    _note(handle, [side for item in answer["contradictions"] for side in item["sides"]])
     return answer
 
 
@@ -305,9 +295,7 @@ def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
         "stale_grounds": list(result.stale_grounds[:MAX_LINKS]),
         "cut": result.cut,
     }
-    answer = fitting(head, "linked", _linked(result))
-    _note(handle, [answer["memory"], *answer["linked"]])
-    return answer
+    return fitting(head, "linked", _linked(result))
 
 
 def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
@@ -360,10 +348,6 @@ def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:
 
 def _place(memory: Memory, source: StoredSource) -> str:
     return cut(short_citation(memory, source))
-
-
-def _note(handle: Orchestrator, details: list[dict[str, Any]]) -> None:
-    handle.agents.note_handed_out([item["text"] for item in details])
 
 
 MAX_ARGUMENTS_CHARS: Final = 20_000
@@ -505,8 +489,8 @@ class RecallAnswer(ToolAnswer):
 
 
 class RememberAnswer(ToolAnswer):
-    outcome: Literal["stored", "duplicate", "known"] = Field(
-        description="duplicate: memory_id has this text; known: it has this in other words."
+    outcome: Literal["stored", "duplicate"] = Field(
+        description="duplicate: memory_id says this already."
     )
     memory_id: Id
     updates: list[Id] | None = Field(None, description="Facts that it replaces.")

@@ -66,6 +66,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         schemas.RecallArguments,
         schemas.RecallAnswer,
         schemas.recall,
+        host=("session_id",),
     ),
     "context": Tool(
         "Context for a message",

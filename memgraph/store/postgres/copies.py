@@ -100,9 +100,6 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
                     f"INSERT INTO {table.name} ({table.listed(ROWID)}) VALUES ({marks})", rows
                 )
             _require_same(table.name, rows, _rows_of(target, table))
-        target.execute("DELETE FROM sqlite_sequence")
-        last = source.execute("SELECT name, number FROM last_numbers").fetchall()
-        target.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", last)
         _report(progress, len(tables), len(tables))
         target.execute("COMMIT")
 
@@ -130,23 +127,18 @@ def read_file(file: Path, transaction: Transaction) -> None:
             target.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
             with _selected(target, table.listed(PLACE), name) as copied:
                 _require_same(name, rows, copied)
-        last = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
-    _number(target, last)
+    _number(target)
     indexes.rebuild(transaction)
     # Without statistics, checking the copy takes quadratic time.
     target.execute(f"ANALYZE {', '.join(item.name for item in schema.tables())}, memory_words")
 
 
-def _number(target: Any, last: Iterable[Any]) -> None:
-    """Set the sequences so that new numbers follow existing rows and ``last``."""
-    target.execute("DELETE FROM last_numbers")
-    target.executemany("INSERT INTO last_numbers VALUES (%s, %s)", last)
+def _number(target: Any) -> None:
+    """Set the sequences so that new numbers follow the existing rows."""
     for name, column, sequence in target.execute(_SEQUENCES).fetchall():
-        # Sequences continue after the last number, which is never reused.
         target.execute(
-            f"SELECT setval(%s, greatest((SELECT max({column}) FROM {name}),"
-            " (SELECT number FROM last_numbers WHERE name = %s), 0) + 1, false)",
-            (sequence, name),
+            f"SELECT setval(%s, coalesce((SELECT max({column}) FROM {name}), 0) + 1, false)",
+            (sequence,),
         )
 
 

@@ -27,7 +27,6 @@ from memgraph.store.statements import (
     JsonMember,
     JsonMembers,
     JsonNumbers,
-    LastNumber,
     LastValue,
     LeastOf,
     OrderedJoin,
@@ -415,14 +414,6 @@ def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any
 def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
     [text] = arguments(construct, compiler, options)
     return f"CAST({text} AS BIGINT)"
-
-
-@compiles(LastNumber, "postgresql")
-def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:  # noqa: ARG001
-    table, key = (clause.value for clause in construct.clauses)
-    greatest = f"(SELECT max({key}) FROM {table})"
-    removed = f"(SELECT n.number FROM last_numbers AS n WHERE n.name = '{table}')"
-    return f"greatest({greatest}, {removed})"
 
 
 @compiles(PhraseMatches, "postgresql")

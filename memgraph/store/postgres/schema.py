@@ -23,7 +23,6 @@ _WORDS: Final = (
     "CREATE INDEX ix_memory_words_words ON memory_words USING gin (words) WITH (fastupdate = off)",
     "ALTER TABLE memory_words ALTER words SET STATISTICS 0",
     "CREATE TABLE memory_words_due (pk BIGINT PRIMARY KEY)",
-    "CREATE TABLE last_numbers (name text PRIMARY KEY, number BIGINT NOT NULL)",
     "CREATE TABLE alembic_version (version_num text PRIMARY KEY)",
 )
 
@@ -90,10 +89,6 @@ def tables() -> tuple[sa.Table, ...]:
     return (*metadata.sorted_tables, *text_index.POSTINGS_SCHEMA.sorted_tables)
 
 
-def _is_counted_for_ever(table: sa.Table) -> bool:
-    return bool(table.dialect_options["sqlite"]["autoincrement"])
-
-
 def statements(head: str) -> Iterator[str]:
     """Yield the DDL of a schema; names are resolved by the search path.
 
@@ -108,8 +103,6 @@ def statements(head: str) -> Iterator[str]:
     yield f"INSERT INTO alembic_version VALUES ('{head}')"
     for name, (event, body) in _BODIES.items():
         yield from _trigger(name, "memories", event, body)
-    for name, (table_name, body) in _numbers().items():
-        yield from _trigger(name, table_name, "AFTER DELETE", body)
     yield from row_changes.statements()
 
 
@@ -134,22 +127,6 @@ def _without_statistics(table: sa.Table) -> Iterator[str]:
 def _trigger(name: str, table: str, event: str, body: str) -> Iterator[str]:
     yield (f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $body${body}$body$")
     yield f"CREATE TRIGGER {name} {event} ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()"
-
-
-@cache
-def _numbers() -> dict[str, tuple[str, str]]:
-    """Return the triggers that record the highest deleted number of tables with AUTOINCREMENT."""
-    results = {}
-    for table in tables():
-        if _is_counted_for_ever(table):
-            [key] = table.primary_key
-            results[f"{table.name}_number"] = (
-                table.name,
-                f"BEGIN INSERT INTO last_numbers VALUES ('{table.name}', OLD.{key.name})"
-                " ON CONFLICT (name) DO UPDATE SET"
-                " number = greatest(last_numbers.number, excluded.number); RETURN NULL; END",
-            )
-    return results
 
 
 def _table(table: sa.Table) -> str:
@@ -242,10 +219,9 @@ def expected() -> dict[str, str]:
     results |= {
         "table memory_words": "pk bigint, words tsvector",
         "table memory_words_due": "pk bigint",
-        "table last_numbers": "name text, number bigint",
         "index ix_memory_words_words": "memory_words",
     }
-    bodies = {name: body for name, (_, body) in (_BODIES | _numbers()).items()}
+    bodies = {name: body for name, (_, body) in _BODIES.items()}
     return results | {
         f"trigger {name}": body for name, body in (bodies | row_changes.triggers()).items()
     }

@@ -38,7 +38,6 @@ from memgraph.store.statements import (
     JsonMember,
     JsonMembers,
     JsonNumbers,
-    LastNumber,
     LastValue,
     LeastOf,
     OrderedJoin,
@@ -300,12 +299,6 @@ def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
 def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
     [text] = arguments(construct, compiler, options)
     return text
-
-
-@compiles(LastNumber, "sqlite")
-def _last_number(construct: LastNumber, compiler: Any, **options: Any) -> str:
-    name, _ = arguments(construct, compiler, options)
-    return f"(SELECT seq FROM sqlite_sequence WHERE name = {name})"
 
 
 @compiles(PhraseMatches, "sqlite")

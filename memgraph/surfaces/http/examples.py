@@ -81,7 +81,9 @@ ERASURE: Final = _example(
         "reason": "asked for by the person",
     },
 )
-AUDIT: Final = _example("Limits for two rates", {"fail_on": ["stale=0.05", "echo"], "examples": 3})
+AUDIT: Final = _example(
+    "Limits for two rates", {"fail_on": ["stale=0.05", "orphan"], "examples": 3}
+)
 CONTEXT: Final = _example(
     "What any reader may know about a question",
     {"request": {"query": "opening hours", "budget_tokens": 800}},

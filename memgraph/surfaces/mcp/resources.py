@@ -157,7 +157,6 @@ def _bulletin(handle: Orchestrator, _last: str) -> ResourceText:
 
 def _memory(handle: Orchestrator, memory_id: str) -> ResourceText:
     traced = handle.trace(memory_id)
-    handle.agents.note_handed_out([traced.memory.content])
     fields = traced.memory.model_dump(mode="json")
     return ResourceText(
         as_json(seen({**fields, "source": short_citation(traced.memory, traced.source)}))

@@ -108,7 +108,6 @@ OTHER = {
     "erasure.erase_target": "reason",
     "contradictions.list": "text",  # read alone
     "memories.paths": "text",
-    "ingestion.without_own_output": "text",
     "ingestion.propose": "text",
 }
 

@@ -476,16 +476,6 @@ def test_stop_is_heard_between_pages(orc: Orchestrator) -> None:
     assert run(orc, "s-1").turns == 10
 
 
-def test_events_tell_of_it(orc: Orchestrator, service: MemoryService) -> None:
-    say(orc, "s-1", TEA)
-    run(orc, "s-1")
-    with service.opened(orc.name) as opened, opened.database.read() as connection:
-        found = connection.exec_driver_sql(
-            "SELECT payload FROM events WHERE topic = 'memory.session_consolidated'"
-        ).scalars()
-        assert list(found) == ['{"facts":1,"session_id":"s-1"}']
-
-
 def test_by_rules(orc: Orchestrator) -> None:
     say(orc, "s-1", "I live in Berlin with my two cats.", "Hi!", source_role="Ann")
     [report] = orc.jobs.consolidate("s-1")

@@ -86,7 +86,6 @@ def facts(database: Database) -> dict[str, list[Any]]:
                 "SELECT s.session_id, m.sequence, s.consolidated_at IS NOT NULL FROM sessions s"
                 " LEFT JOIN memories m ON m.memory_id = s.consolidated_through"
             ),
-            "events": rows("SELECT topic, payload FROM events WHERE topic LIKE '%consolidated'"),
         }
 
 

@@ -29,7 +29,7 @@ def audit(
         list[str] | None,
         value(
             "NAME[=RATE]",
-            "Exit with 1 if this rate is exceeded: stale=0.05, stale=5%, echo, all. Repeatable.",
+            "Exit with 1 if this rate is exceeded: stale=0.05, stale=5%, orphan, all. Repeatable.",
             "--fail-on",
         ),
     ] = None,

@@ -148,7 +148,6 @@ MEANS: Final[Mapping[HealthMetric, str]] = {
     HealthMetric.UNSOURCED: "have no named source",
     HealthMetric.ORPHAN: "have no edges",
     HealthMetric.UNEMBEDDED: "have no vector yet, so that vector search misses them",
-    HealthMetric.ECHO: "only repeat memories that were returned before they were stored",
 }
 """The meaning of each measure."""
 
