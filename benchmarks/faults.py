@@ -519,13 +519,12 @@ def _backed_up(root: Path, copy: Path) -> Path:
 def _restored(root: Path, copy: Path) -> Path:
     """Restore the copy of a root's orchestrator under another root; return that root."""
     other = copy.with_suffix("")
-    # An orchestrator of the same name, whose file the copy takes the place of, with what proves
-    # the erasures that the copy tells of.
+    # An orchestrator of the same name, whose file the copy takes the place of, with the key that
+    # sealed the erasures that the copy tells of.
     with _service(other) as service:
-        proofs = service.orchestrator(NAME, create=True).paths.erasures
-    if (root / "signing.key").exists():
-        shutil.copy(root / "signing.key", other)
-        shutil.copytree(root / proofs.relative_to(other), proofs, dirs_exist_ok=True)
+        service.orchestrator(NAME, create=True)
+    if (root / "erasure.key").exists():
+        shutil.copy(root / "erasure.key", other)
     _finish(_start(UPGRADE, "--root", other, "restore", NAME, copy))
     return other
 

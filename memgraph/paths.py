@@ -19,7 +19,7 @@ ROOT_VARIABLE = "MEMGRAPH_ROOT"
 GLOBAL_CONFIG_NAME = "memgraph.toml"
 KEYS_NAME = "keys.json"
 KEYS_LOCK_NAME = f"{KEYS_NAME}.lock"
-SIGNING_KEY_NAME = "signing.key"
+ERASURE_KEY_NAME = "erasure.key"
 MEMORY_NAME = "memory"
 DATABASE_NAME = "memory.db"
 MAX_NAME_CHARS = 64
@@ -33,7 +33,7 @@ _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME_CHARS - 1}}}")
 # Device names of Windows, where folders with such names cannot exist, and our own file names.
 _RESERVED = frozenset(
     ["con", "prn", "aux", "nul", GLOBAL_CONFIG_NAME, KEYS_NAME, KEYS_LOCK_NAME]
-    + [SIGNING_KEY_NAME]
+    + [ERASURE_KEY_NAME]
     + [f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)]
 )
 
@@ -171,18 +171,13 @@ class OrchestratorPaths:
 
     @property
     def erasing(self) -> Path:
-        """The folder with the plans of unfinished erasures."""
-        return self.memory / "erasing"
-
-    @property
-    def erasures(self) -> Path:
-        """The folder with the reports of finished erasures."""
-        return self.memory / "erasures"
+        """The lock file of erasures, which every erasure touches."""
+        return self.memory / "erasing.lock"
 
     @property
     def erased(self) -> Stamp:
         """A stamp that changes with every erasure, for readers without access to the database."""
-        return stamp_of(self.erasing, self.erasures)
+        return stamp_of(self.erasing)
 
     @property
     def folders(self) -> tuple[Path, ...]:

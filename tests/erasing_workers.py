@@ -12,22 +12,9 @@ from unittest.mock import patch
 from processes import Process
 
 from memgraph import MemoryService
-from memgraph.operations.erasure import erase, folder
-from memgraph.operations.erasure.plan import PlanFile
+from memgraph.operations.erasure import erase, files
 
-PLACES = (
-    "planned",
-    "hidden",
-    "blanking",
-    "blanked",
-    "rows",
-    "files",
-    "folded",
-    "scanned",
-    "signed",
-    "reported",
-    "journalled",
-)
+PLACES = ("planned", "rows", "noted", "committed", "files", "emptied", "cut", "search", "reported")
 
 
 def killed(root: Path, memory_id: str, place: str) -> int:
@@ -48,21 +35,35 @@ def _erase(root: Path, memory_id: str, place: str) -> None:
 def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     """What to replace so that the process dies there: an object, a name, what takes its place."""
     before: dict[str, tuple[Any, str]] = {
-        "planned": (erase, "erase_rows"),
-        "hidden": (erase, "_blank"),
-        "blanking": (erase.erasure, "remove_entities"),
-        "blanked": (erase, "_sweep"),
-        "files": (erase, "_note_files"),
-        "folded": (folder, "scan"),
-        "scanned": (erase, "signed"),
-        "signed": (erase, "_end"),
-        "journalled": (PlanFile, "wipe"),
+        "planned": (erase, "_erase_rows"),
+        "rows": (erase, "_recorded"),
+        "noted": (erase.metadata, "put"),
+        "committed": (erase, "_finish"),
+        "files": (files, "erase_files"),
+        "emptied": (erase, "_note_files"),
+        "cut": (erase, "_fold"),
+        "search": (files, "search"),
+        "reported": (erase.metadata, "drop"),
     }
-    if place in before:
-        return (*before[place], lambda *_args, **_fields: die())
-    # After the rows are durable; after the report is, and before the journal tells of it.
-    owner, name = {"rows": (folder, "erase_files"), "reported": (erase, "digest")}[place]
-    return owner, name, lambda *_args, **_fields: die()
+    found = before[place]
+    if place == "committed":
+        # The first call looks for an earlier erasure.
+        calls: list[None] = []
+        finish = erase._finish
+        return (
+            *found,
+            lambda *args, **fields: (
+                die() if calls else calls.append(None) or finish(*args, **fields)
+            ),
+        )
+    return (*found, lambda *_args, **_fields: die())
+
+
+def write_on(root: Path, number: int) -> None:
+    """Store memories in a process of its own."""
+    with MemoryService(root, environ={}, background=False) as service:
+        for count in range(number):
+            service.orchestrator("orc-1").remember(f"The kettle of room {count} is new.")
 
 
 def die() -> None:

@@ -59,7 +59,7 @@ def test_every_extra_that_an_error_names_can_be_installed() -> None:
             r'ExtraMissing\.of\([^)]*extra="([a-z-]+)"', path.read_text(encoding="utf-8")
         )
     }
-    assert {"server", "client", "signing"} <= named
+    assert {"server", "client"} <= named
     assert named <= set(project["optional-dependencies"])
 
 
@@ -139,7 +139,7 @@ def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
 
 
 OPTIONAL = ("psycopg", "litellm", "spacy", "onnxruntime", "fastembed", "langgraph")
-SERVED = ("cryptography", "fastapi", "jinja2", "mcp", "prometheus_client", "uvicorn", "httpx")
+SERVED = ("fastapi", "jinja2", "mcp", "prometheus_client", "uvicorn", "httpx")
 
 
 @pytest.mark.parametrize(

@@ -1,72 +1,95 @@
-"""Redactions: the journal entries that an erasure may have changed, and their proofs.
+"""Redactions: the journal entries that an erasure changed, and what proves that it was one.
 
 An entry of the chain lists what was redacted. Whoever can write to the database can forge such an
-entry, so it proves nothing: the proof is a signed report outside of the database.
+entry; therefore it is sealed with a secret of the runtime root, outside of the database's folder.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import hmac
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+from memgraph.rules.erasure import compact_json
 from memgraph.store import integrity
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.key_file import erasure_key, made_erasure_key
+from memgraph.store.snapshot import NewEntry, Snapshot
+
+ACCEPT: Final = "accept_redactions"
+"""The action of an entry that seals the redactions of another root again."""
+
+Listed = tuple[int, str, str]
+"""The number and the seal of a redacted entry, and the SHA-256 of its details now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
     """The record of a redacted entry in a later entry of the journal.
 
-    Attributes:
-        seq, hash: the number and the seal of the redacted entry.
-        details: the SHA-256 of its details after the redaction.
-        listed_in: the number of the entry with this record.
-        ended_in: the number of the entry that ended the erasure; None if it did not end.
-        entries: the number of entries that the erasure redacted in total.
+    ``proven``: the record is sealed with one of the expected secrets.
     """
 
-    seq: int
-    hash: str
-    details: str
+    listed: Listed
     erasure_id: str
-    listed_in: int
-    ended_in: int | None
-    entries: int
+    proven: bool
 
     def fits(self, details: Any, sealed: str) -> bool:
         """Return True when an entry is unchanged since this redaction."""
-        if not isinstance(details, str):
-            return False
-        digest = hashlib.sha256(details.encode("utf-8", "surrogatepass")).hexdigest()
-        return (self.hash, self.details) == (sealed, digest)
-
-    @property
-    def listed(self) -> tuple[int, str, str]:
-        """The redaction as it is listed in a signed report."""
-        return self.seq, self.hash, self.details
+        return isinstance(details, str) and self.listed[1:] == (sealed, digest(details))
 
 
-Proofs = Callable[[Redaction], str | None]
-"""Returns the reason why a redaction lacks a proof outside of the database; None if it has one."""
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def redactions(snapshot: Snapshot) -> dict[int, Redaction]:
-    """Return the last redaction of each redacted entry, by the entry's number."""
-    # Some engines return an element of JSON as text.
-    rows = [(_number(seq), *rest) for seq, *rest in integrity.redactions().rows(snapshot)]
-    entries: dict[str, set[Any]] = {}
-    for seq, _, _, erasure_id, *_ in rows:
-        entries.setdefault(str(erasure_id), set()).add(seq)
-    return {
-        seq: Redaction(
-            seq, str(sealed), str(details), str(erasure), at, end, len(entries[str(erasure)])
+def sealed(secret: bytes, listed: Sequence[Listed]) -> dict[str, Any]:
+    """Return the fields of a journal entry that records redactions."""
+    entries = [list(item) for item in listed]
+    return {"redacted": entries, "hmac": _hmac(secret, entries)}
+
+
+def _hmac(secret: bytes, entries: Any) -> str:
+    return hmac.digest(secret, compact_json(entries).encode(), "sha256").hex()
+
+
+def redactions(snapshot: Snapshot, secrets: Iterable[bytes] | None = None) -> dict[int, Redaction]:
+    """Return the last redaction of each redacted entry, by the entry's number.
+
+    Args:
+        secrets: those that may have sealed it; None: it is not checked.
+    """
+    known = None if secrets is None else list(secrets)
+    result: dict[int, Redaction] = {}
+    for (text,) in integrity.redactions().cursor(snapshot):
+        try:
+            details = json.loads(text)
+            entries, mark = details.get("redacted", []), str(details.get("hmac"))
+            listed: list[Listed] = [(int(seq), str(seal), str(now)) for seq, seal, now in entries]
+        except (ValueError, TypeError, AttributeError):
+            continue
+        proven = known is None or any(
+            hmac.compare_digest(_hmac(secret, entries), mark) for secret in known
         )
-        for seq, sealed, details, erasure, at, end in rows
-        if seq is not None
-    }
+        erasure_id = str(details.get("erasure_id"))
+        result |= {item[0]: Redaction(item, erasure_id, proven) for item in listed}
+    return result
 
 
-def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int) or str(value).isdecimal() else None
+def secrets_of(root: Path) -> list[bytes]:
+    """Return the secrets that may have sealed redactions. Raises InvalidConfig: see its file."""
+    key = erasure_key(root)
+    return [] if key is None else [key]
+
+
+def accepted(snapshot: Snapshot, root: Path, reason: str) -> list[NewEntry]:
+    """Return the entry that seals the unproven redactions of a journal as they are, if any."""
+    found = redactions(snapshot, secrets_of(root)).values()
+    unproven = [item.listed for item in found if not item.proven]
+    if not unproven:
+        return []
+    return [NewEntry(ACCEPT, None, {"reason": reason, **sealed(made_erasure_key(root), unproven)})]

@@ -7,7 +7,7 @@ the texts takes the write lock, because FTS5 implements it as an INSERT.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from memgraph.audit.journal import (
     memory_seal,
     reasons,
 )
-from memgraph.audit.redactions import Proofs, Redaction, redactions
+from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.values import Source
 from memgraph.rules.erasure import ERASED
@@ -76,7 +76,7 @@ def verify(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     *,
-    proofs: Proofs | None = None,
+    secrets: Iterable[bytes] | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
     """Check everything that can be checked; problems are reported, not raised.
@@ -89,7 +89,7 @@ def verify(
     Args:
         anchor_file: the path of the anchor.
         stop: called before each check; True ends the audit with the findings so far.
-        proofs: proofs of redactions outside of the database; None: not checked.
+        secrets: those that may have sealed redactions; None: that is not checked.
         key: the key of a keyed journal; None if it has none.
 
     It takes about 16 seconds of processor time for 100,000 memories, and the write lock for the
@@ -107,7 +107,7 @@ def verify(
         ("references", check_references),
         (
             "journal",
-            lambda snapshot, into: _check_journal(snapshot, into, anchored, proofs, key),
+            lambda snapshot, into: _check_journal(snapshot, into, anchored, secrets, key),
         ),
         *CONTENT_CHECKS,
         ("vectors", check_vectors),
@@ -311,7 +311,7 @@ def check_copy(
     snapshot: Snapshot,
     expected_head: JournalHead | None = None,
     *,
-    proofs: Proofs | None = None,
+    secrets: Iterable[bytes] | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
     """Check a backup or an import: pages, references, journal and contents.
@@ -322,7 +322,7 @@ def check_copy(
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("references", check_references),
-        ("journal", lambda view, into: check_chain(view, into, expected_head, proofs, key)),
+        ("journal", lambda view, into: check_chain(view, into, expected_head, secrets, key)),
         *CONTENT_CHECKS,
     ]
     for stage, check in checks:
@@ -343,10 +343,10 @@ def _check_journal(
     snapshot: Snapshot,
     report: VerifyReport,
     anchored: JournalHead | None,
-    proofs: Proofs | None,
+    secrets: Iterable[bytes] | None,
     key: bytes | None,
 ) -> None:
-    head = check_chain(snapshot, report, anchored, proofs, key)
+    head = check_chain(snapshot, report, anchored, secrets, key)
     anchor_findings = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
     # A database that was never written to has no anchor yet.
     if anchored is None and head.seq and not anchor_findings:
@@ -439,7 +439,7 @@ def check_chain(
     snapshot: Snapshot,
     report: VerifyReport,
     anchored: JournalHead | None,
-    proofs: Proofs | None = None,
+    secrets: Iterable[bytes] | None = None,
     key: bytes | None = None,
     start: JournalHead | None = None,
 ) -> JournalHead:
@@ -448,14 +448,14 @@ def check_chain(
     Args:
         anchored: the anchor as it was before the snapshot began; None: there is no anchor to
             compare with (not a finding here).
-        proofs: the proofs of redactions outside of the database; None: not checked.
+        secrets: those that may have sealed redactions; None: that is not checked.
         key: the key of a keyed journal; entries from before it are sealed without a key.
         start: an entry that was already checked; None: start with the first entry.
     """
     head = start or JournalHead(0, "")
     number = 0
     with_key = False
-    redacted = redactions(snapshot)
+    redacted = redactions(snapshot, secrets)
     keyed = key is not None and start is not None
     for entry in integrity.entries().cursor(snapshot, after=head.seq):
         seq, sealed = entry[0], str(entry[-1])
@@ -471,7 +471,7 @@ def check_chain(
         keyed = keyed or with_key
         # After the first entry with the key, every entry must be sealed with it.
         if not with_key and (keyed or _seal(head.hash, entry) != sealed):
-            _check_changed(entry, redacted.get(seq), proofs, report)
+            _check_changed(entry, redacted.get(seq), report)
         if anchored is not None and seq == anchored.seq and sealed != anchored.hash:
             report.add(
                 FindingCode.JOURNAL_REWRITTEN,
@@ -496,7 +496,7 @@ def check_chain(
 
 
 def _check_changed(
-    entry: tuple[Any, ...], redaction: Redaction | None, proofs: Proofs | None, report: VerifyReport
+    entry: tuple[Any, ...], redaction: Redaction | None, report: VerifyReport
 ) -> None:
     """Report an entry that does not match its seal, unless a proven erasure changed it."""
     seq, details, sealed = entry[0], entry[5], entry[-1]
@@ -506,8 +506,8 @@ def _check_changed(
             f"journal entry {seq} or the one before it was changed, moved or removed",
             seq,
         )
-    elif proofs is not None and (problem := proofs(redaction)) is not None:
-        message = f"the redaction of journal entry {seq} is not proven: {problem}"
+    elif not redaction.proven:
+        message = f"the redaction of journal entry {seq} is not sealed with this root's erasure.key"
         report.add(
             FindingCode.JOURNAL_REDACTION_UNPROVEN, message, seq, erasure_id=redaction.erasure_id
         )

@@ -1,24 +1,24 @@
-"""Erasure: targets, requests, results, and the signed report."""
+"""Erasure: targets, requests, and the report."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from memgraph.errors import InvalidInput
 from memgraph.model.values import Millis, Name, Reason, Value, validated
 
-REPORT_VERSION = 1
 REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it for ever"
 
 
 class ErasureTargetKind(StrEnum):
-    """The kind of name of the memories to erase."""
+    """What the memories to erase have in common."""
 
     MEMORY = "memory"
     ENTITY = "entity"
+    TEXT = "text"
     SESSION = "session"
     PATH = "path"
     CONVERSATION = "conversation"
@@ -30,7 +30,8 @@ class ErasureTarget(Value):
     """The target of an erasure.
 
     Attributes:
-        value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
+        value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes; of a
+            text the text itself.
     """
 
     kind: ErasureTargetKind
@@ -41,6 +42,7 @@ def erasure_target(
     *,
     memory_id: str | None = None,
     entity: str | None = None,
+    text: str | None = None,
     session_id: str | None = None,
     path: str | None = None,
     conversation_id: str | None = None,
@@ -51,6 +53,7 @@ def erasure_target(
     values = {
         ErasureTargetKind.MEMORY: memory_id,
         ErasureTargetKind.ENTITY: entity,
+        ErasureTargetKind.TEXT: text,
         ErasureTargetKind.SESSION: session_id,
         ErasureTargetKind.PATH: path,
         ErasureTargetKind.CONVERSATION: conversation_id,
@@ -78,6 +81,9 @@ class ErasureRequest(Value):
     dry_run: bool = True
 
 
+Why = Literal["other_grounds", "other_sources", "says_it"]
+
+
 class NotErasedMemory(Value):
     """A memory that was not erased.
 
@@ -87,15 +93,7 @@ class NotErasedMemory(Value):
     """
 
     memory_id: str
-    why: Literal["other_grounds", "other_sources", "says_it"]
-
-
-class Tombstone(Value):
-    """The journal entry of an erased memory."""
-
-    memory_id: str
-    seq: int
-    hash: str
+    why: Why
 
 
 class RedactedEntry(Value):
@@ -106,25 +104,13 @@ class RedactedEntry(Value):
     details: str
 
 
-class CaseVariant(Value):
-    """A file that contains erased phrases in another case, with the number of places."""
-
-    file: str
-    count: int
-
-
-class Residue(Value):
-    """The result of scanning the orchestrator's folder for the erased strings.
+class Searched(Value):
+    """What was searched for the erased texts.
 
     Attributes:
-        strings: the number of searched strings, without ``too_short`` ones (short phrases, plain
-            words, dates) and ``shared`` ones, which occur in memories or ids that stay.
-        bytes: the number of bytes read, in ``files`` files and ``tables`` of a server.
-        hits: the number of strings that were found; 0 is the proof.
-        places: the files with hits, relative to the folder, and tables with their schema;
-            ``unread``: unreadable files.
-        other_case: files, except databases, with a long phrase (20 characters, or three words) in
-            another case. They are not overwritten: a person has to decide.
+        strings: how many strings, without ``too_short`` ones (short phrases, plain words, dates)
+            and ``shared`` ones, which occur in memories or ids that stay.
+        bytes: the number of bytes read, in ``files`` files and ``tables`` tables.
     """
 
     strings: int = 0
@@ -133,10 +119,6 @@ class Residue(Value):
     files: int = 0
     tables: int = 0
     bytes: int = 0
-    hits: int = 0
-    places: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
-    other_case: tuple[CaseVariant, ...] = ()
 
 
 class ServerTraces(Value):
@@ -145,21 +127,16 @@ class ServerTraces(Value):
     Attributes:
         wal_until: the position of the write-ahead log when the tables were clean: what lies before
             it may hold them, on the server, in archives and in backups, until it is removed there.
+        wal_expected_until: when the server no longer needs that part of its log, if it archives
+            nothing and nobody else reads it; None: not known. Its files are overwritten later.
         archived: whether the server archives its log.
         replicas: how many replicas and other readers of the log are connected or have a slot.
     """
 
     wal_until: str
+    wal_expected_until: Millis | None = None
     archived: bool
     replicas: int
-
-
-class Signature(Value):
-    """An Ed25519 signature over the report without this field; both in hexadecimal digits."""
-
-    algorithm: Literal["Ed25519"] = "Ed25519"
-    public_key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    value: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
 
 
 class ErasurePreview(Value):
@@ -167,53 +144,45 @@ class ErasurePreview(Value):
 
     Attributes:
         note: that nothing was erased, and how to erase it.
-        begins: of memories that go and that stay the beginning of the text, of so many of each.
+        begins: the beginnings of the texts of memories that go and that stay, of so many of each.
         derived_ids: those that go for being derived alone.
-        changed_ids: memories that stay, and lose an erased string in their tags or attributes.
-        rows: how many rows of each table, beside the memories that go, have an erased string.
-        shared: erased strings that stay elsewhere, since memories or files that stay have them,
-            too: as the title of a document.
-        similar: names of other entities that share a word with the one that is named.
+        names: the entities that go.
         waiting: files that say it and are not touched: they are still to be ingested.
     """
 
     note: str = REHEARSED
     begins: dict[str, str] = Field(default_factory=dict)
     derived_ids: tuple[str, ...] = ()
-    changed_ids: tuple[str, ...] = ()
-    rows: dict[str, int] = Field(default_factory=dict)
-    shared: tuple[str, ...] = ()
-    similar: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
 
 
 class ErasureReport(Value):
     """The report of an erasure: ids, numbers and digests, without erased texts.
 
+    It is an entry of the journal.
+
     Attributes:
         erasure_id: its id in the journal.
-        kind, target: the named target; for an entity its id.
+        kind, target: the named target; of an entity its id, of a text its SHA-256.
         memory_ids: the erased ones, those derived from them alone included.
         derived: how many of them are there for being derived from others alone.
-        entities: how many entities were named nowhere else, and are gone.
+        entities: how many entities are gone, since nothing else names them.
         kept: memories that have something to do with it and stay.
-        tombstones: of each erased memory its entry in the journal.
-        journal_redacted: how many earlier entries were redacted; ``redactions``: which, for an
-            audit. Reports of earlier versions do not list them.
+        redactions: the earlier entries of the journal that were redacted.
         rows: how many values of each table were redacted or removed.
         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
             that would be. On a server an earlier state is a schema, and stands among them.
-        preview: of a dry run alone.
+        files_refused: files that could not be read or written.
         outside: what lies elsewhere and is not touched: source files, and schemas that moves have
             left on servers, as ``schema on address``.
-        wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-            whether the database was written anew for it.
         server: what the server of the database keeps that memgraph cannot remove; None: it is a
-            file, and the scan has seen all of it.
-        unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
+            file, and the search has seen all of it.
+        remains: the files and tables in which an erased text was found; none is the proof.
+        unfinished: why it is not done; the next open goes on, and so does the same erasure.
+        preview: of a dry run alone.
     """
 
-    version: int = REPORT_VERSION
     erasure_id: str
     orchestrator: str
     kind: ErasureTargetKind
@@ -227,21 +196,24 @@ class ErasureReport(Value):
     derived: int = 0
     entities: int = 0
     kept: tuple[NotErasedMemory, ...] = ()
-    tombstones: tuple[Tombstone, ...] = ()
-    journal_redacted: int = 0
     redactions: tuple[RedactedEntry, ...] = ()
     rows: dict[str, int] = Field(default_factory=dict)
     files_redacted: tuple[str, ...] = ()
     files_removed: tuple[str, ...] = ()
+    files_refused: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
-    wal_truncated: bool = False
-    vacuumed: bool = False
     server: ServerTraces | None = None
-    residue: Residue = Residue()
+    searched: Searched = Searched()
+    remains: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
     preview: ErasurePreview | None = None
-    signature: Signature | None = None
 
     @property
     def complete(self) -> bool:
         return not self.unfinished and not self.dry_run
+
+
+class ErasureList(Value):
+    """The reports of finished erasures, the newest first."""
+
+    erasures: tuple[ErasureReport, ...]

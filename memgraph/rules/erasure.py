@@ -19,16 +19,14 @@ SHORTEST_NAME: Final = 4
 """The minimum length of a name to search for; shorter ones occur in large files by chance."""
 ENOUGH: Final = 24
 """This many first characters identify a string that was cut short."""
-LONG: Final = 20
-"""The minimum length of a phrase that is searched regardless of case."""
-LONG_WORDS: Final = 3
-"""The minimum number of words of a shorter phrase that is searched regardless of case."""
 FREE_TEXT: Final = frozenset(
     {"reason", "message", "note", "comment", "title", "text", "quote", "summary", "content"}
 )
 """Fields of the journal that contain free text."""
 NOTES: Final = frozenset({"reason", "message", "note", "comment"})
 """The free-text fields that comment on a memory or a decision."""
+SEALS: Final = frozenset({"redacted", "hmac"})
+"""Fields that prove a redaction, and contain no text."""
 DIGESTS: Final = frozenset({"content_hash", "seal"})
 """Fields that are computed from the text: a short text could be guessed from them."""
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z_]+")
@@ -92,11 +90,6 @@ def _is_phrase(text: str) -> bool:
     return not text.isascii() or " " in text or "@" in text
 
 
-def is_long(text: str) -> bool:
-    """Return True for a phrase that is distinctive in any case; a single name is not."""
-    return " " in text.strip() and (len(text) >= LONG or len(text.split()) >= LONG_WORDS)
-
-
 def names_of(names: Iterable[str]) -> list[str]:
     """Return the distinct names that are long enough to search for."""
     return sorted({name.strip() for name in names if len(name.strip()) >= SHORTEST_NAME})
@@ -107,21 +100,20 @@ def fill(length: int) -> bytes:
     return (b"erased " * (length // 7 + 1))[:length]
 
 
-def redacted_details(text: str, scrub: Scrub, *, own: bool) -> str:
+def redacted_details(text: str, scrub: Scrub, fields: Collection[str] = ()) -> str:
     """Return the redacted details of a journal entry, marked as such; see ``is_redacted``.
 
     Args:
         text: the details as a JSON object.
         scrub: removes the erased strings from a text.
-        own: the entry is about an erased memory or one of its edges: all free text and all digests
-            of the text are replaced.
+        fields: the names of fields whose whole text is replaced.
     """
-    return compact_json({**_object(scrubbed(text, scrub), own), ERASED: True})
+    return compact_json({**_without(json.loads(scrubbed(text, scrub)), fields), ERASED: True})
 
 
-def redacted_words(text: str, scrub: Scrub) -> str:
-    """Redact a JSON object outside the journal like a journal entry of an erased memory."""
-    return compact_json(_object(scrubbed(text, scrub), own=True))
+def redacted_words(text: str) -> str:
+    """Return a JSON object without its free text."""
+    return compact_json(_without(json.loads(text), FREE_TEXT | DIGESTS))
 
 
 def scrubbed(text: str, scrub: Scrub) -> str:
@@ -142,16 +134,13 @@ def scrubbed(text: str, scrub: Scrub) -> str:
 
 def _scrubbed(value: Any, scrub: Scrub) -> Any:
     if isinstance(value, str):
-        remaining = scrubbed(value, scrub)
-        written = compact_json(remaining)[1:-1]
-        if "\\" not in written or value[:1] in ("{", "["):
-            return remaining
-        # An erased string may match only the escaped form, so the escaped form is scrubbed too.
-        return json.loads(f'"{scrub(written)}"')
+        return scrubbed(value, scrub)
     if isinstance(value, dict):
-        # A plain word is the name of a field and is kept.
+        # A plain word is the name of a field and is kept; so are the seals of redactions.
         return {
-            key if _PLAIN_WORD.fullmatch(key) else scrub(key): _scrubbed(item, scrub)
+            key if _PLAIN_WORD.fullmatch(key) else scrub(key): item
+            if key in SEALS
+            else _scrubbed(item, scrub)
             for key, item in value.items()
         }
     return [_scrubbed(item, scrub) for item in value] if isinstance(value, list) else value
@@ -162,41 +151,21 @@ def is_redacted(details: Mapping[str, Any]) -> bool:
     return details.get(ERASED) is True
 
 
-def _object(text: str, own: bool) -> dict[str, Any]:
-    fields = json.loads(text)
-    return {str(key): _without_words(item, own, str(key)) for key, item in fields.items()}
-
-
-def _without_words(value: Any, own: bool, key: str = "") -> Any:
+def _without(value: Any, fields: Collection[str], key: str = "") -> Any:
     if isinstance(value, str):
-        return MARK if own and key in FREE_TEXT | DIGESTS else value
+        return MARK if key in fields else value
     if isinstance(value, Mapping):
-        return {str(name): _without_words(item, own, str(name)) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without_words(item, own, key) for item in value]
-    return value
+        return {str(name): _without(item, fields, str(name)) for name, item in value.items()}
+    return [_without(item, fields, key) for item in value] if isinstance(value, list) else value
 
 
-def free_texts(details: str) -> list[str]:
-    """Return the comments on a memory in the details (JSON) of a journal entry."""
-    fields = json.loads(details)
-    return [text for name, text in fields.items() if name in NOTES and isinstance(text, str)]
-
-
-def without_notes(reason: str, erased: Collection[str], notes: Collection[str]) -> str:
-    """Return the reason of a status without comments on erased memories.
+def without_note(reason: str, erased: Collection[str], notes: Collection[str]) -> str:
+    """Return the reason of a status without a comment on an erased memory, after a colon.
 
     Args:
         erased: the erased ids; the text after such an id is a comment on it.
-        notes: comments on erased memories; a reason may end with one.
+        notes: the comments on erased memories.
     """
     head, colon, note = reason.partition(": ")
-    if not colon:
-        return MARK if reason in notes else reason
-    about = any(word in erased for word in head.split())
-    return f"{head}: {MARK}" if about or note in notes or reason in notes else reason
-
-
-def stands_without(grounds: Collection[int], erased: Collection[int]) -> bool:
-    """Return True if a derived memory also depends on evidence that is not erased."""
-    return not set(grounds) <= set(erased)
+    about = note in notes or any(word in erased for word in head.split())
+    return f"{head}: {MARK}" if colon and about else reason

@@ -470,12 +470,23 @@ class MemoryService:
                 recalls=self._recalls,
                 meters=self.meters,
             )
+            if opened.is_erasing:
+                self._finish_erasure(opened)
         except BaseException:
             database.close()
             raise
         if self._background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
+
+    def _finish_erasure(self, opened: OpenOrchestrator) -> None:
+        """Finish an erasure whose process was killed; on failure it is left to the next open."""
+        from memgraph.operations.erasure.erase import finish_on_open
+
+        try:
+            finish_on_open(opened)
+        except (MemgraphError, OSError) as error:
+            opened.log.failure("erasure", error)
 
     def is_elsewhere(self, opened: OpenOrchestrator) -> bool:
         """Return True if the settings name another store than the open one: it was moved."""

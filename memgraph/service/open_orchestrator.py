@@ -37,10 +37,10 @@ from memgraph.service.background import BackgroundWork, InFlightCalls
 from memgraph.service.events import SessionCallbacks
 from memgraph.service.housekeeping import Housekeeping
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
-from memgraph.store import comparisons, embeddings, health, ingest_files, whole_tables
+from memgraph.store import comparisons, embeddings, health, ingest_files, metadata, whole_tables
 from memgraph.store import journal as rows_of_journal
 from memgraph.store.engine import Database
-from memgraph.store.erasure import erased_through
+from memgraph.store.erasure import UNFINISHED_KEY, erased_through
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ class OpenOrchestrator:
             self.other_model = model_mismatch(snapshot, embedding)
             self.has_backlog = embeddings.has_pending(snapshot) or comparisons.has_waiting(snapshot)
             through = erased_through(snapshot)
+            self.is_erasing = metadata.get(snapshot, UNFINISHED_KEY) is not None
         self.receipts.erased_through = through
         if self.other_model is not None:
             # Until then, recall uses only text.
@@ -331,6 +332,8 @@ class OpenOrchestrator:
                 codes.append("embedding.failing")
             if comparisons.is_failing(snapshot):
                 codes.append("comparison.failing")
+            if metadata.get(snapshot, UNFINISHED_KEY) is not None:
+                codes.append("erasure.unfinished")
             if ingest_files.is_any_refused_for(snapshot, HELD):
                 codes.append("ingest.held")
         if self.database.is_full:
@@ -343,8 +346,6 @@ class OpenOrchestrator:
             codes.append("entities.failing")
         if self.receipts.dropped:
             codes.append("receipts.dropped")
-        if any(self.paths.erasing.glob("*.json")):
-            codes.append("erasure.unfinished")
         return codes + shortcomings(self, self.clock.now_ms())
 
     def _lacks_litellm(self) -> bool:

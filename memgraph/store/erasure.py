@@ -1,32 +1,36 @@
-"""Write an erasure: blank rows, clean indexes, and record it in the journal.
+"""Find the memories that an erasure covers and every row that repeats their texts, and change them.
 
-Rows that something refers to stay, without their texts. ``secure_delete`` makes SQLite overwrite
-freed space, and makes FTS5 remove words instead of marking them as removed.
+No memory is hidden from an erasure, because only operators erase. Rows that something refers to
+stay, without their texts. ``secure_delete`` makes SQLite overwrite freed space, and makes FTS5
+remove words instead of marking them as removed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.ids import short_id
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import EntityType, MemoryStatus, Scope
+from memgraph.model.erasure import ErasureTargetKind
 from memgraph.rules.erasure import (
+    DIGESTS,
+    ERASED,
+    FREE_TEXT,
     MARK,
-    Scrub,
+    NOTES,
     redacted_details,
     redacted_words,
     scrubbed,
-    without_notes,
+    without_note,
 )
+from memgraph.rules.search_terms import SearchTerms
 from memgraph.store import embeddings, metadata, tables, text_index
-from memgraph.store.erasure_search import given_ids, joins_given
 from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -41,8 +45,428 @@ from memgraph.store.statements import (
     value,
 )
 
+ACTION: Final = "erase"
+"""The action of the entries of an erasure: one for each memory, and one for each transaction."""
+REPORT: Final = "erasure"
+"""The action of the entry with the report."""
+UNFINISHED_KEY: Final = "erasing"
+"""The row of an erasure that is not finished."""
 ERASED_KEY: Final = "erased_through"
 """The head of the journal at the last erasure. Texts built from an earlier head are invalid."""
+_PAGE: Final = 2_000
+
+
+# -- the memories that go ------------------------------------------------------------------------
+
+
+class EntityForms(NamedTuple):
+    """An entity with the entities merged into it, and all its names.
+
+    ``dates``: the names, if the entity is only a date.
+    """
+
+    entity_id: str
+    pks: tuple[int, ...]
+    names: tuple[str, ...]
+    dates: tuple[str, ...] = ()
+
+
+class MemoryToErase(NamedTuple):
+    """A memory to erase, with its texts and its source."""
+
+    pk: int
+    memory_id: str
+    content: str
+    summary: str
+    status: str
+    item_id: str | None
+    tags: str
+    attributes: str
+    source_id: str
+    source_path: str | None
+    locator: str | None
+    content_sha256: str | None
+
+
+# A source is unrelated to an erased source if it shares none of these values with it:
+# (column of the source, table and column of the erased value).
+_ORIGINS: Final = (
+    ("source_id", "sources", "source_id"),
+    ("source_path", "sources", "source_path"),
+    ("conversation_id", "sources", "conversation_id"),
+    ("conversation_id", "memories", "session_id"),
+    ("workflow_run_id", "sources", "workflow_run_id"),
+    ("content_sha256", "sources", "content_sha256"),
+)
+
+
+@prepared
+def _memories_named(kind: ErasureTargetKind) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+    m, s, name = tables.memories, tables.sources.alias("s"), value("name")
+
+    def from_source(condition: Column) -> sa.Select[Any]:
+        return sa.select(m.c.pk).where(m.c.source_id.in_(sa.select(s.c.source_id).where(condition)))
+
+    if kind is ErasureTargetKind.MEMORY:
+        return sa.select(m.c.pk).where(m.c.memory_id == name)
+    if kind is ErasureTargetKind.PATH:
+        # A folder includes everything below it.
+        below = sa.func.substr(s.c.source_path, 1, sa.func.length(name) + 1) == name.concat("/")
+        return from_source((s.c.source_path == name) | below)
+    if kind is ErasureTargetKind.RUN:
+        return from_source(s.c.workflow_run_id == name)
+    if kind is ErasureTargetKind.CONTENT:
+        return from_source(s.c.content_sha256 == name)
+    # A conversation may also be a session in which turns were stored, as in the list of sources.
+    queries = [sa.select(m.c.pk).where(m.c.session_id == name)]
+    if kind is ErasureTargetKind.SESSION:
+        # Also memories in the session's own scope.
+        queries.append(sa.select(m.c.pk).where(m.c.scope == Scope.SESSION, m.c.scope_id == name))
+    return sa.union(*queries, from_source(s.c.conversation_id == name))
+
+
+def memories_named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> list[int]:
+    """Return the keys of the named memories, without erased ones."""
+    return unerased_among(snapshot, _memories_named(kind).column(snapshot, name=name))
+
+
+@prepared
+def _unerased_among() -> sa.Select[Any]:
+    m = tables.memories
+    return sa.select(m.c.pk).where(among(m.c.pk, "pks"), m.c.content != "").order_by(m.c.pk)
+
+
+def unerased_among(snapshot: Snapshot, pks: Sequence[int]) -> list[int]:
+    """Return the keys of the memories that are not erased, ascending."""
+    return _unerased_among().column(snapshot, pks=pks)
+
+
+@prepared
+def _entity_ids_of_name() -> sa.Select[Any]:
+    e, a, id_or_name = tables.entities.alias("e"), tables.aliases.alias("a"), value("named")
+    in_any_case = id_or_name.collate("NOCASE")
+    entity_id = sa.func.coalesce(e.c.merged_into, e.c.entity_id).label("id")
+    return (
+        sa.select(entity_id)
+        .distinct()
+        .select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
+        .where(
+            (e.c.entity_id == id_or_name)
+            | (e.c.canonical_name == in_any_case)
+            | (a.c.alias == in_any_case)
+        )
+        .order_by(entity_id)
+    )
+
+
+def entity(snapshot: Snapshot, id_or_name: str) -> list[EntityForms]:
+    """Return the entities with this id, or with this name or alias, ignoring case."""
+    ids = _entity_ids_of_name().column(snapshot, named=id_or_name)
+    return [_entity(snapshot, entity_id) for entity_id in ids]
+
+
+@prepared
+def _with_merged() -> sa.Select[Any]:
+    e, entity_id = tables.entities, value("id")
+    query = sa.select(e.c.pk, e.c.canonical_name, e.c.type)
+    return query.where((e.c.entity_id == entity_id) | (e.c.merged_into == entity_id))
+
+
+@prepared
+def _aliases() -> sa.Select[Any]:
+    a = tables.aliases
+    return sa.select(a.c.alias).where(among(a.c.entity_pk, "pks"))
+
+
+def _entity(snapshot: Snapshot, entity_id: str) -> EntityForms:
+    rows = _with_merged().rows(snapshot, id=entity_id)
+    pks = tuple(pk for pk, *_ in rows)
+    aliases = _aliases().column(snapshot, pks=pks)
+    names = sorted({*aliases, *(name for _, name, _ in rows)})
+    dated = all(kind == EntityType.DATE for *_, kind in rows)
+    return EntityForms(entity_id, pks, tuple(names), tuple(names) if dated else ())
+
+
+@prepared
+def _linked() -> sa.Select[Any]:
+    link = tables.links
+    return sa.select(link.c.memory_pk).where(among(link.c.entity_pk, "pks"))
+
+
+@prepared
+def _texts(columns: tuple[str, ...]) -> sa.Select[Any]:
+    m = tables.memories
+    texts = sa.select(m.c.pk, *(m.c[name] for name in columns))
+    return texts.where(m.c.content != "").order_by(m.c.pk)
+
+
+def saying(snapshot: Snapshot, terms: SearchTerms, *columns: str) -> set[int]:
+    """Return the keys of the memories that contain one of the terms in these columns."""
+    pks = set[int]()
+    cursor = _texts(columns).cursor(snapshot)
+    while page := cursor.fetchmany(_PAGE):
+        texts = ["\n\n".join(text for text in row[1:] if text) for row in page]
+        pks.update(page[place][0] for place, _ in terms.among(texts))
+    return pks
+
+
+def linked(snapshot: Snapshot, entity_pks: Sequence[int]) -> set[int]:
+    """Return the keys of the memories that are linked to entities, without erased ones."""
+    pks = _linked().column(snapshot, pks=entity_pks)
+    return set(unerased_among(snapshot, pks))
+
+
+@prepared
+def _entity_names() -> sa.CompoundSelect[Any]:
+    e, a = tables.entities, tables.aliases
+    names = sa.select(a.c.entity_pk, a.c.alias)
+    return sa.union(sa.select(e.c.pk, e.c.canonical_name.label("name")), names)
+
+
+def entities_called(snapshot: Snapshot, terms: SearchTerms) -> EntityForms:
+    """Return the entities whose name or alias contains one of the terms, combined."""
+    rows = _entity_names().rows(snapshot)
+    places = {place for place, _ in terms.among([name for _, name in rows])}
+    pks = {rows[place][0] for place in places}
+    names = sorted({name for pk, name in rows if pk in pks})
+    return EntityForms("", tuple(sorted(pks)), tuple(names))
+
+
+@prepared
+def _named_only_by() -> sa.Select[Any]:
+    e, link = tables.entities.alias("e"), tables.links.alias("l")
+    mentioned = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
+    by_these = among(link.c.memory_pk, "pks")
+    alone = sa.select(e.c.entity_id).where(mentioned.where(by_these), ~mentioned.where(~by_these))
+    return alone.order_by(e.c.pk)
+
+
+def named_only_by(snapshot: Snapshot, pks: Sequence[int]) -> EntityForms:
+    """Return the entities that only these memories mention, combined, with all their names."""
+    ids = _named_only_by().column(snapshot, pks=pks)
+    entities = [_entity(snapshot, entity_id) for entity_id in ids]
+    return EntityForms(
+        "",
+        tuple(pk for entity in entities for pk in entity.pks),
+        tuple(name for entity in entities for name in entity.names),
+        tuple(name for entity in entities for name in entity.dates),
+    )
+
+
+@prepared
+def _derived() -> sa.Select[Any]:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    return (
+        sa.select(m.c.pk, m.c.memory_id)
+        .distinct()
+        .select_from(d.join(m, m.c.memory_id == d.c.memory_id))
+        .where(d.c.derived_from_id.in_(given_ids()), m.c.content != "")
+        .order_by(m.c.pk)
+    )
+
+
+@prepared
+def _grounds() -> sa.Select[Any]:
+    d, g = tables.derivations.alias("d"), tables.memories.alias("g")
+    grounds = sa.select(g.c.pk).select_from(d.join(g, g.c.memory_id == d.c.derived_from_id))
+    return grounds.where(d.c.memory_id == value("memory_id"), g.c.content != "")
+
+
+def given_ids() -> sa.Select[Any]:
+    """Select the ids of the memories whose keys are the parameter ``pks``."""
+    m = tables.memories.alias("x")
+    return sa.select(m.c.memory_id).where(among(m.c.pk, "pks"))
+
+
+def derived_from(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, set[int]]]:
+    """Return the memories derived from some: (key, id, keys of their evidence not erased yet)."""
+    return [
+        (pk, memory_id, set(_grounds().column(snapshot, memory_id=memory_id)))
+        for pk, memory_id in _derived().rows(snapshot, pks=pks)
+    ]
+
+
+@prepared
+def _has_other_source() -> sa.Select[Any]:
+    m, p, o = tables.memories.alias("m"), tables.supports.alias("p"), tables.sources.alias("o")
+    g, s = tables.memories.alias("g"), tables.sources.alias("s")
+
+    def is_other(column: Column, erased: Column) -> Column:
+        # The subquery is uncorrelated, so the erased values of a column are read only once.
+        erased_values = sa.select(erased).select_from(g.join(s, s.c.source_id == g.c.source_id))
+        erased_values = erased_values.where(among(g.c.pk, "erased"), erased.is_not(None))
+        return sa.func.coalesce(column.not_in(erased_values), sa.true())
+
+    of_erased = {"memories": g, "sources": s}
+    conditions = (is_other(o.c[name], of_erased[table].c[its]) for name, table, its in _ORIGINS)
+    has_other_source = (
+        sa.exists()
+        .select_from(p.join(o, o.c.source_id == p.c.source_id))
+        .where(p.c.memory_id == m.c.memory_id, p.c.ended_at.is_(None), *conditions)
+        .correlate(m)
+    )
+    return sa.select(m.c.pk).where(among(m.c.pk, "pks"), has_other_source)
+
+
+def said_elsewhere(snapshot: Snapshot, pks: Sequence[int], erased: Sequence[int]) -> set[int]:
+    """Return the memories that also have a source unrelated to the erased ones."""
+    if not pks:
+        return set()
+    return set(_has_other_source().column(snapshot, pks=pks, erased=erased))
+
+
+@prepared
+def _memories_to_erase() -> sa.Select[Any]:
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    columns = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
+    query = sa.select(*columns).select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return query.where(among(m.c.pk, "pks")).order_by(m.c.pk)
+
+
+def memories_to_erase(snapshot: Snapshot, pks: Sequence[int]) -> list[MemoryToErase]:
+    """Return the memories with these keys, with all their texts."""
+    return _memories_to_erase().mapped(MemoryToErase._make, snapshot, pks=pks)
+
+
+@prepared
+def _erasures() -> sa.Select[Any]:
+    log = tables.audit_log
+    erasure_id = member(log.c.details, "erasure_id").label("erasure")
+    query = sa.select(erasure_id).where(log.c.action == ACTION, log.c.subject.in_(given_ids()))
+    return query.group_by(erasure_id).order_by(sa.func.max(log.c.seq).desc())
+
+
+def erased_before(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> tuple[str, ...] | None:
+    """Return the ids of erasures of the named memories, latest first; None without memories."""
+    pks = _memories_named(kind).column(snapshot, name=name)
+    return tuple(_erasures().column(snapshot, pks=pks)) if pks else None
+
+
+# -- texts that stay -----------------------------------------------------------------------------
+
+
+# (table, key column, id column, text columns)
+_STANDING: Final = (
+    ("memories", "pk", "memory_id", "content summary item_id source_role"),
+    ("entities", "pk", None, "canonical_name"),
+    ("aliases", "entity_pk", None, "alias"),
+)
+# Identifiers of places and actors, which stay: (table, columns).
+_PLACES: Final = (
+    ("sources", "source_path conversation_id workflow_run_id step_id locator captured_by"),
+    ("memories", "agent_id session_id scope_id"),
+    ("audit_log", "actor"),
+)
+
+
+@prepared
+def _remaining(table: str, key: str, its_id: str | None, texts: str) -> sa.Select[Any]:
+    t = getattr(tables, table)
+    memory_id = sa.literal("") if its_id is None else t.c[its_id]
+    return sa.select(memory_id, *(t.c[name] for name in texts.split())).where(
+        ~among(t.c[key], "gone")
+    )
+
+
+@prepared
+def _places(table: str, names: str) -> sa.Select[Any]:
+    t = getattr(tables, table)
+    return sa.select(*(t.c[name] for name in names.split())).distinct()
+
+
+def remaining_texts(
+    snapshot: Snapshot, pks: Collection[int], entities: Collection[int]
+) -> Iterator[list[tuple[str, str]]]:
+    """Yield pages of (memory id or "", text) of what stays and may contain the same words.
+
+    Args:
+        pks, entities: the keys of the memories and entities to erase.
+    """
+    for table, key, *names in _STANDING:
+        erased = sorted(pks if table == "memories" else entities)
+        cursor = _remaining(table, key, *names).cursor(snapshot, gone=erased)
+        while page := cursor.fetchmany(_PAGE):
+            yield [(memory_id, text) for memory_id, *texts in page for text in texts if text]
+
+
+def identifiers(snapshot: Snapshot) -> list[str]:
+    """Return the names of sources, sessions, scopes and actors, which stay."""
+    rows = (row for place in _PLACES for row in _places(*place).cursor(snapshot))
+    return [text for row in rows for text in row if text]
+
+
+@prepared
+def _remaining_fields() -> sa.CompoundSelect[Any]:
+    m = tables.memories
+    stays = ~among(m.c.pk, "pks")
+    return sa.union(
+        sa.select(m.c.tags).where(stays, m.c.tags != "[]"),
+        sa.select(m.c.attributes).where(stays, m.c.attributes != "{}"),
+    )
+
+
+def remaining_fields(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
+    """Return the tags and attributes of all memories but these, as JSON, each once."""
+    return _remaining_fields().column(snapshot, pks=pks)
+
+
+@prepared
+def _entity_ids() -> sa.Select[Any]:
+    e = tables.entities
+    return sa.select(e.c.entity_id).where(among(e.c.pk, "pks")).order_by(e.c.entity_id)
+
+
+def entity_ids(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
+    """Return the ids of entities, sorted."""
+    return _entity_ids().column(snapshot, pks=pks)
+
+
+@prepared
+def _source_paths() -> sa.Select[Any]:
+    s = tables.sources
+    paths = sa.select(s.c.source_path).distinct().order_by(s.c.source_path)
+    return paths.where(s.c.content_sha256 == value("sha256"), s.c.source_path.is_not(None))
+
+
+def source_paths(snapshot: Snapshot, sha256: str) -> list[str]:
+    """Return the source paths of a file's content, sorted."""
+    return _source_paths().column(snapshot, sha256=sha256)
+
+
+@prepared
+def _remaining_locators() -> sa.Select[Any]:
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    return (
+        sa.select(s.c.locator)
+        .distinct()
+        .select_from(m.join(s, s.c.source_id == m.c.source_id))
+        .where(s.c.source_path == value("path"), s.c.locator.is_not(None))
+        .where(m.c.content != "", ~among(m.c.pk, "pks"))
+    )
+
+
+def remaining_locators(snapshot: Snapshot, path: str, pks: Sequence[int]) -> list[str]:
+    """Return the locators of the memories from a file that are not to be erased."""
+    return _remaining_locators().column(snapshot, path=path, pks=pks)
+
+
+# -- the rows of erased memories -----------------------------------------------------------------
+
+
+def joins_given() -> Column:
+    """Return the SQL condition that an edge joins a memory whose key is in ``pks``."""
+    e = tables.edges
+    return e.c.from_memory_id.in_(given_ids()) | e.c.to_memory_id.in_(given_ids())
+
+
+@prepared
+def _edges_of() -> sa.Select[Any]:
+    return sa.select(tables.edges.c.edge_id).where(joins_given())
+
+
+def edges_of(snapshot: Snapshot, pks: Sequence[int]) -> list[str]:
+    """Return the ids of the edges of memories."""
+    return _edges_of().column(snapshot, pks=pks)
 
 
 @prepared
@@ -143,7 +567,7 @@ def _resolutions(transaction: Transaction, pks: Sequence[int]) -> int:
     for before in (False, True):
         rows = _decided(before=before).rows(transaction, pks=pks)
         for key, resolution in rows:
-            how = redacted_words(resolution, str)
+            how = redacted_words(resolution)
             _redecide(before=before).write(transaction, key=key, how=how)
         changed += len(rows)
     return changed
@@ -178,41 +602,28 @@ def _is_entry_of(erasure_id: Column) -> tuple[Column, ...]:
 
 
 @prepared
-def _tombstones() -> sa.Select[Any]:
-    log = tables.audit_log
-    query = sa.select(log.c.subject, log.c.seq, log.c.hash)
-    return query.where(*_is_entry_of(value("erasure_id")), log.c.subject.is_not(None))
-
-
-def tombstones(snapshot: Snapshot, erasure_id: str) -> list[tuple[str, int, str]]:
-    """Return (memory id, seq, seal) of the tombstones of an erasure."""
-    return _tombstones().rows(snapshot, erasure_id=erasure_id)
-
-
-@prepared
 def _erased_among() -> sa.Select[Any]:
     log = tables.audit_log
-    return sa.select(log.c.subject).where(log.c.action == "erase", among(log.c.subject, "ids"))
+    return sa.select(log.c.subject).where(log.c.action == ACTION, among(log.c.subject, "ids"))
 
 
 def erased_among(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
-    """Return the ids that an erasure covers, whether it is finished or not."""
+    """Return the ids that an erasure covers."""
     return set(_erased_among().column(snapshot, ids=sorted(memory_ids)))
 
 
 @prepared
-def _erasure_steps() -> sa.Select[Any]:
+def _reports() -> sa.Select[Any]:
     log = tables.audit_log
-    return sa.select(log.c.details).where(
-        *_is_entry_of(value("erasure_id")), log.c.subject.is_(None)
-    )
+    query = sa.select(log.c.details).where(log.c.action == REPORT)
+    return query.order_by(log.c.seq.desc()).limit(value("limit"))
 
 
-def erasure_steps(snapshot: Snapshot, erasure_id: str) -> list[dict[str, Any]]:
-    """Return the details of an erasure's journal entries that have no subject."""
-    return [
-        json.loads(details) for details in _erasure_steps().column(snapshot, erasure_id=erasure_id)
-    ]
+def reports(snapshot: Snapshot, limit: int) -> list[dict[str, Any]]:
+    """Return the reports of the latest erasures, the newest first."""
+    texts = _reports().column(snapshot, limit=limit)
+    # A later erasure may have redacted the reason.
+    return [{k: v for k, v in json.loads(text).items() if k != ERASED} for text in texts]
 
 
 @prepared
@@ -244,13 +655,13 @@ def empty_manifest(transaction: Transaction, sha256: str, at: int) -> None:
     _empty_manifest().write(transaction, file=sha256, at=at)
 
 
-# Other rows that contain an erased text, and their redacted values.
+# -- other rows that contain an erased text, and their redacted values ----------------------------
 
 
 JOURNAL: Final = "audit_log"
 MEMORIES: Final = "memories"
 _PLACE: Final = "place of the row"
-_PAGE: Final = 2_000
+
 
 # The columns that may repeat an erased text: (table, key columns, text columns).
 _SWEPT: Final = (
@@ -271,7 +682,9 @@ _SWEPT: Final = (
 )
 # Rows that are deleted, because a pending link to an erased file has no target.
 _REMOVED: Final = (("ingest_pending_links", ("link_id",), ("target",)),)
-_DECISIONS: Final = frozenset({"relate", "resolve", "reopen", "dismiss"})
+
+
+SEARCHED_TABLES: Final = len({table for table, *_ in (*_SWEPT, *_REMOVED)} | {JOURNAL})
 
 
 class ErasedRow(NamedTuple):
@@ -291,12 +704,12 @@ class ErasedRow(NamedTuple):
     after: tuple[str | None, ...] | None
 
 
-class RedactedJournalEntry(NamedTuple):
-    """A redacted journal entry: its number, its seal, and the SHA-256 of its new details."""
+class Gone(NamedTuple):
+    """The ids of what is erased."""
 
-    seq: int
-    hash: str
-    details: str
+    memories: frozenset[str]
+    entities: frozenset[str]
+    edges: frozenset[str]
 
 
 @prepared
@@ -331,34 +744,35 @@ def _reasons_beside() -> sa.Select[Any]:
     return query.where(h.c.reason.is_not(None), h.c.memory_id.in_(neighbours))
 
 
-def rows_citing(
-    snapshot: Snapshot, memory_ids: Collection[str], notes: Collection[str]
-) -> Iterator[ErasedRow]:
-    """Yield rows that were derived from erased memories, whatever their text.
+def changes(snapshot: Snapshot, gone: Gone, terms: SearchTerms) -> list[ErasedRow]:
+    """Return the rows, beside those of the erased memories, that have to change."""
+    entries, notes = _entries_changed(snapshot, gone, terms)
+    rows = chain(_rows_citing(snapshot, gone, notes), _rows_saying(snapshot, terms), entries)
+    return [row for row in rows if row.after != row.before]
 
-    These are bulletins, queries, and the reasons of decisions about them.
 
-    Args:
-        notes: the reasons that were written about the erased memories.
+def _rows_citing(snapshot: Snapshot, gone: Gone, notes: Collection[str]) -> Iterator[ErasedRow]:
+    """Yield rows that were made of erased memories, whatever their text.
+
+    These are lines of bulletins, queries, and the reasons of decisions about them.
     """
-    ids = sorted(memory_ids)
+    ids = sorted(gone.memories)
     for bulletin_id, body, cited in _citing_bulletins().cursor(snapshot, ids=ids):
-        erased_ids = [
-            short_id(memory_id) for memory_id in json.loads(cited) if memory_id in memory_ids
-        ]
+        erased_ids = [short_id(item) for item in json.loads(cited) if item in gone.memories]
         lines = [
             MARK if any(memory_id in line for memory_id in erased_ids) else line
             for line in body.split("\n")
         ]
-        if (after := "\n".join(lines)) != body:
-            key = ("bulletin_id",), (bulletin_id,)
-            yield ErasedRow("bulletins", *key, ("body",), (body,), (after,))
+        yield _changed("bulletins", "bulletin_id", bulletin_id, "body", body, "\n".join(lines))
     for recall_id, query in _citing_queries().cursor(snapshot, ids=ids):
-        yield ErasedRow("recalls", ("recall_id",), (recall_id,), ("query",), (query,), ("",))
+        yield _changed("recalls", "recall_id", recall_id, "query", query, "")
     for status_id, reason in _reasons_beside().cursor(snapshot, ids=ids):
-        if (after := without_notes(reason, memory_ids, notes)) != reason:
-            key = ("status_id",), (status_id,)
-            yield ErasedRow("memory_status", *key, ("reason",), (reason,), (after,))
+        kept = without_note(reason, gone.memories, notes)
+        yield _changed("memory_status", "status_id", status_id, "reason", reason, kept)
+
+
+def _changed(table: str, key: str, its: Any, column: str, before: str, after: str) -> ErasedRow:
+    return ErasedRow(table, (key,), (its,), (column,), (before,), (after,))
 
 
 def _named(table: str, *names: str) -> list[Column]:
@@ -370,79 +784,57 @@ def _named(table: str, *names: str) -> list[Column]:
 @prepared
 def _swept(table: str, keys: tuple[str, ...], columns: tuple[str, ...]) -> sa.Select[Any]:
     texts = _named(table, *columns)
-    return sa.select(*_named(table, *keys), *texts).where(
-        sa.or_(*(text.is_not(None) for text in texts))
-    )
+    query = sa.select(*_named(table, *keys), *texts)
+    query = query.where(sa.or_(*(text.is_not(None) for text in texts)))
+    own = tables.metadata.c.key != UNFINISHED_KEY
+    return query.where(own) if table == tables.metadata.name else query
 
 
-def rows_saying(
-    snapshot: Snapshot,
-    memory_ids: Collection[str],
-    entity_ids: Collection[str],
-    says: Callable[[bytes], bool],
-    scrub: Scrub,
-) -> Iterator[ErasedRow]:
-    """Yield all other rows with an erased text, and the journal entries about erased memories.
-
-    Args:
-        says: returns True if some bytes contain one of the erased strings.
-        scrub: removes the erased strings from a text.
-    """
+def _rows_saying(snapshot: Snapshot, terms: SearchTerms) -> Iterator[ErasedRow]:
+    """Yield all rows with an erased text, except those of the journal."""
     for table, keys, columns in (*_SWEPT, *_REMOVED):
-        goes = (table, keys, columns) in _REMOVED
         cursor = _swept(table, keys, columns).cursor(snapshot)
         while page := cursor.fetchmany(_PAGE):
-            texts = [row[len(keys) :] for row in page]
-            if not says(_joined(text for row in texts for text in row if text)):
-                continue
-            for row, before in zip(page, texts, strict=True):
-                after = tuple(text if text is None else scrubbed(text, scrub) for text in before)
-                if after != tuple(before):
-                    key = tuple(row[: len(keys)])
-                    yield ErasedRow(
-                        table, keys, key, columns, tuple(before), None if goes else after
-                    )
-    yield from _journal(snapshot, memory_ids, entity_ids, says, scrub)
+            texts = ["\n".join(text for text in row[len(keys) :] if text) for row in page]
+            for place in sorted({place for place, _ in terms.among(texts)}):
+                before = page[place][len(keys) :]
+                after = tuple(text and scrubbed(text, terms.scrub) for text in before)
+                goes = after != before and (table, keys, columns) in _REMOVED
+                key = page[place][: len(keys)]
+                yield ErasedRow(table, keys, key, columns, before, None if goes else after)
+
+
+def _entries_changed(
+    snapshot: Snapshot, gone: Gone, terms: SearchTerms
+) -> tuple[list[ErasedRow], set[str]]:
+    """Return the entries with an erased text or about what is erased, and the comments in them."""
+    rows, notes = list[ErasedRow](), set[str]()
+    cursor = _entries().cursor(snapshot)
+    while page := cursor.fetchmany(_PAGE):
+        saying = {place for place, _ in terms.among([details for *_, details in page])}
+        for place, (seq, action, subject, details) in enumerate(page):
+            fields = _fields_about(gone, action, subject, details)
+            if fields or place in saying:
+                redacted = redacted_details(details, terms.scrub, fields)
+                rows.append(_changed(JOURNAL, "seq", seq, "details", details, redacted))
+                notes.update(str(json.loads(details).get(name)) for name in fields & NOTES)
+    return rows, notes
+
+
+def _fields_about(gone: Gone, action: str, subject: str | None, details: str) -> frozenset[str]:
+    """Return the fields of a journal entry whose text is about something erased."""
+    if action in (ACTION, REPORT):
+        return frozenset()
+    if subject in gone.memories or subject in gone.entities:
+        return FREE_TEXT | DIGESTS
+    named = {value for value in json.loads(details).values() if isinstance(value, str)}
+    return NOTES if any(named & ids for ids in gone) else frozenset()
 
 
 @prepared
 def _entries() -> sa.Select[Any]:
     log = tables.audit_log
     return sa.select(log.c.seq, log.c.action, log.c.subject, log.c.details).order_by(log.c.seq)
-
-
-def _journal(
-    snapshot: Snapshot,
-    memory_ids: Collection[str],
-    entity_ids: Collection[str],
-    says: Callable[[bytes], bool],
-    scrub: Scrub,
-) -> Iterator[ErasedRow]:
-    decided = set(_edges_of().column(snapshot, ids=sorted(memory_ids)))
-    subjects = {*memory_ids, *entity_ids}
-    cursor = _entries().cursor(snapshot)
-    while page := cursor.fetchmany(_PAGE):
-        page_matches = says(_joined(row[3] for row in page))
-        for seq, action, subject, details in page:
-            own = subject in subjects or (
-                action in _DECISIONS and json.loads(details).get("edge_id") in decided
-            )
-            if not own and (not page_matches or scrubbed(details, scrub) == details):
-                continue
-            after = redacted_details(details, scrub, own=own)
-            if after != details:
-                yield ErasedRow(JOURNAL, ("seq",), (seq,), ("details",), (details,), (after,))
-
-
-@prepared
-def _edges_of() -> sa.Select[Any]:
-    e = tables.edges
-    either = among(e.c.from_memory_id, "ids") | among(e.c.to_memory_id, "ids")
-    return sa.select(e.c.edge_id).where(either)
-
-
-def _joined(texts: Iterator[str]) -> bytes:
-    return "\0".join(texts).encode("utf-8", "surrogatepass")
 
 
 @prepared
@@ -492,17 +884,12 @@ def _sealed() -> sa.Select[Any]:
     return sa.select(log.c.seq, log.c.hash).where(among(log.c.seq, "seqs")).order_by(log.c.seq)
 
 
-def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[RedactedJournalEntry]:
-    """Return the redacted journal entries among the changes, for recording the erasure."""
+def redacted(snapshot: Snapshot, changes: Sequence[ErasedRow]) -> list[tuple[int, str, str]]:
+    """Return the number, the seal and the new details of the redacted entries among changes."""
     details = {
         change.key[0]: change.after[0] or ""
         for change in changes
         if change.table == JOURNAL and change.after is not None
     }
     sealed = _sealed().rows(snapshot, seqs=sorted(details))
-    return [RedactedJournalEntry(seq, seal, digest(details[seq])) for seq, seal in sealed]
-
-
-def digest(text: str) -> str:
-    """Return the SHA-256 of a text, in hexadecimal digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return [(seq, seal, details[seq]) for seq, seal in sealed]

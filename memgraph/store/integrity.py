@@ -11,8 +11,6 @@ from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS
 from memgraph.store.statements import (
     Column,
-    each,
-    element,
     greatest,
     member,
     of_first,
@@ -65,24 +63,10 @@ def entries() -> sa.Select[Any]:
 
 @prepared
 def redactions() -> sa.Select[Any]:
-    """Select the records of redacted journal entries, in order.
-
-    The columns are seq, seal and digest of the redacted entry, the erasure id, and the numbers of
-    the entry that recorded it and of the entry that ended the erasure.
-    """
+    """Select the details of the entries that may record redacted entries, in order."""
     log = tables.audit_log
-    details = sa.case((sa.func.json_valid(log.c.details), log.c.details), else_="{}")
-    steps = sa.select(log.c.seq, details.label("details"))
-    steps = steps.where(log.c.action == "erase", log.c.subject.is_(None))
-    s = steps.cte("steps").prefix_with("MATERIALIZED")
-    erasure = member(log.c.details, "erasure_id").label("erasure_id")
-    ended = sa.select(sa.func.min(log.c.seq).label("seq"), erasure).group_by(erasure)
-    ended = ended.where(log.c.action == "erasure", sa.func.json_valid(log.c.details))
-    e = ended.cte("ended").prefix_with("MATERIALIZED")
-    r, erasure_id = each(s.c.details, "r", "redacted"), member(s.c.details, "erasure_id")
-    joined = s.join(r, sa.true()).outerjoin(e, e.c.erasure_id == erasure_id)
-    redacted = (element(r.c.value, place) for place in range(3))
-    return sa.select(*redacted, erasure_id, s.c.seq, e.c.seq).select_from(joined).order_by(s.c.seq)
+    records = log.c.action.in_(["erase", "accept_redactions"]) & log.c.subject.is_(None)
+    return sa.select(log.c.details).where(records).order_by(log.c.seq)
 
 
 @prepared

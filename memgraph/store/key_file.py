@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from memgraph.errors import InvalidConfig
-from memgraph.paths import KEYS_LOCK_NAME, naming_full_disk
+from memgraph.errors import Conflict, InvalidConfig
+from memgraph.paths import ERASURE_KEY_NAME, KEYS_LOCK_NAME, naming_full_disk, take_free_name
 from memgraph.store.files import FileLock, fsync
 
 VERSION: Final = 1
@@ -112,6 +113,44 @@ def own_bytes(path: Path) -> bytes:
                 f"{path} may be read or changed by others; run: chmod 600 {path}", path=str(path)
             )
         return file.read(MAX_BYTES)
+
+
+def erasure_key(root: Path) -> bytes | None:
+    """Return the secret that seals the redactions of a runtime root; None if it has none yet.
+
+    Raises:
+        InvalidConfig: it cannot be read, or others may read it.
+    """
+    path = root / ERASURE_KEY_NAME
+    try:
+        return own_bytes(path).strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read as a key", path=str(path)) from error
+
+
+def made_erasure_key(root: Path) -> bytes:
+    """Return the secret that seals redactions; create it if the root has none.
+
+    Raises:
+        InvalidConfig: see ``erasure_key``.
+    """
+    key, path = erasure_key(root), root / ERASURE_KEY_NAME
+    if key is not None:
+        return key
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+        fsync(draft)
+        with suppress(Conflict):  # another process has created it
+            take_free_name(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    fsync(root)
+    return own_bytes(path).strip()
 
 
 def make_folder(path: Path) -> None:

@@ -67,8 +67,6 @@ class View:
             terms.append(self.status(m).in_(sorted(self.statuses)))
         elif self.as_of is not None:
             terms.append(self.status(m).is_not(None))
-        if self.as_of is not None or self.statuses is None or _RETRACTED in self.statuses:
-            terms.append(_is_not_buried(m))
         return sa.and_(*terms)
 
     def unerased(self, m: Table) -> Column:
@@ -338,18 +336,6 @@ def _is_use(r: Table) -> tuple[Column, ...]:
     Requests with ``as_of`` are not uses.
     """
     return r.c.created_at < AS_OF, member(r.c.request, "as_of").is_(None)
-
-
-def _is_not_buried(m: Table) -> Column:
-    """Return the condition that hides a memory with a tombstone until its text is removed."""
-    # Erased memories are retracted, so neither text nor journal is read for most rows.
-    log = tables.audit_log.alias("buried")
-    tombstone = (log.c.subject == m.c.memory_id, log.c.action == "erase")
-    return sa.or_(
-        m.c.status != _RETRACTED,
-        m.c.content == "",
-        ~sa.exists().where(*tombstone).correlate(m),
-    )
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,8 @@
 """Normalise text for comparison, and map positions back to the original. Pure.
 
 The same sentence may be wrapped over two lines, contain a link, bold text or HTML entities, be
-escaped for JSON or a URL, or have decomposed accents. After folding, all these forms are equal.
+escaped for JSON or a URL, be in capitals, or have decomposed accents. After folding, all these
+forms are equal.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SPACE: Final = (
     rb"(?:[ \t-\r]|\\+[nrt]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
     rb"|\xe2\x81\x9f|\xe3\x80\x80|&nbsp;|&#(?:9|10|13|32|160);|%20|%0[9AaDd]|<br[ ]?/?>)"
 )
-_MARK: Final = rb"[*`]+|!?\[|\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>"
+_MARK: Final = rb"[*`]+|\\+(?!u[0-9A-Fa-f]{4})|!?\[|\]\([^()\s]*\)|</?[A-Za-z][^<>]{0,200}>"
 _ENTITY: Final = rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][0-9A-Za-z]{1,31});"
 # The bytes that can begin a run; a single space begins one only before some bytes. For speed.
 _BEGIN: Final = rb"(?=[\t-\r\\\xc2-\xf4&%<*`!\[\]]| [ \t-\r\\\xc2\xe1-\xe3&%<>])"
@@ -39,10 +40,11 @@ class FoldedBytes:
 
     Attributes:
         data: the text with runs of white space as one space, without markup for emphasis, code and
-            links, with escapes decoded, in NFD.
+            links, with escapes decoded, casefolded, in NFKD.
     """
 
     def __init__(self, data: bytes) -> None:
+        data = data.lower()  # of ASCII letters alone, so that positions stay
         parts: list[bytes] = []
         # For each replaced part: its start and end in ``data``, and its original span.
         self._starts: list[int] = []
@@ -102,22 +104,10 @@ def _replacement(match: re.Match[bytes]) -> bytes:
     except UnicodeDecodeError:
         return match[0]
     unescaped = unescape(text) if kind == "entity" else text
-    return unicodedata.normalize("NFD", unescaped).encode("utf-8", "surrogatepass")
+    folded = unicodedata.normalize("NFKD", unescaped).casefold()
+    return unicodedata.normalize("NFKD", folded).encode("utf-8", "surrogatepass")
 
 
 def fold(text: str) -> str:
     """Return a text in its folded form; see ``FoldedBytes``."""
     return FoldedBytes(text.encode("utf-8", "surrogatepass")).data.decode("utf-8", "surrogatepass")
-
-
-def unfolded_length(text: str, characters: int) -> int:
-    """Return the length of the prefix of a text that yields ``characters`` folded characters."""
-    data = text.encode("utf-8", "surrogatepass")
-    folded = FoldedBytes(data)
-    size = len(
-        folded.data.decode("utf-8", "surrogatepass")[:characters].encode("utf-8", "surrogatepass")
-    )
-    if size >= len(folded.data):
-        return len(text) + characters - len(fold(text))
-    _, end = folded.span(0, max(size, 1))
-    return len(data[:end].decode("utf-8", "ignore"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,12 @@ def sha256(text: str) -> str:
 
 
 def forge(
-    path: Path, memory_id: str, *, erasure_id: str = "era_forged", tombstone: bool = False
+    path: Path,
+    memory_id: str,
+    *,
+    erasure_id: str = "era_forged",
+    tombstone: bool = False,
+    hmac: str = "",
 ) -> None:
     """Rewrite a memory with its journal entry, and list that as redacted in a new, sealed entry."""
     with tampering(path) as connection:
@@ -47,7 +51,14 @@ def forge(
         )
         connection.execute("UPDATE audit_log SET details = ? WHERE seq = ?", (fresh, seq))
         told: list[tuple[str | None, dict[str, object]]] = [
-            (None, {"erasure_id": erasure_id, "redacted": [[seq, sealed, sha256(fresh)]]})
+            (
+                None,
+                {
+                    "erasure_id": erasure_id,
+                    "hmac": hmac,
+                    "redacted": [[seq, sealed, sha256(fresh)]],
+                },
+            )
         ]
         if tombstone:
             told.append((memory_id, {"erasure_id": erasure_id}))
@@ -71,9 +82,8 @@ def closed(orc: Orchestrator) -> Path:
     return path
 
 
-def messages(orc: Orchestrator) -> str:
-    result = orc.verify().findings
-    return " ".join(item.message for item in result if item.code == "journal.redaction_unproven")
+def unproven(orc: Orchestrator) -> bool:
+    return "journal.redaction_unproven" in orc.verify().totals
 
 
 def test_a_memory_that_was_rewritten_under_a_forged_redaction_is_found(orc: Orchestrator) -> None:
@@ -81,77 +91,50 @@ def test_a_memory_that_was_rewritten_under_a_forged_redaction_is_found(orc: Orch
     assert orc.verify().ok
     forge(closed(orc), memory_id)
     assert orc.get(memory_id).content == FORGED
-    report = orc.verify()
-    assert "journal.redaction_unproven" in report.totals
-    assert "there is no signed report of era_forged" in messages(orc)
+    assert unproven(orc)
 
 
-def test_a_tombstone_makes_it_no_better(orc: Orchestrator) -> None:
-    memory_id = orc.remember("The transfer was approved by Anna alone.")
-    forge(closed(orc), memory_id, tombstone=True)
-    assert "journal.redaction_unproven" in orc.verify().totals
-
-
-def test_the_report_of_another_erasure_does_not_cover_it(orc: Orchestrator) -> None:
+@pytest.mark.parametrize("tombstone", [False, True])
+def test_the_seal_of_another_erasure_does_not_cover_it(orc: Orchestrator, tombstone: bool) -> None:
     memory_id = orc.remember("The transfer was approved by Anna alone.")
     report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
     assert orc.verify().ok
-    forge(closed(orc), memory_id, erasure_id=report.erasure_id)
-    assert f"the signed report of {report.erasure_id} does not cover it" in messages(orc)
-
-
-def test_a_report_of_an_earlier_version_covers_as_many_entries_as_it_says(
-    orc: Orchestrator,
-) -> None:
-    from memgraph.operations.erasure.signatures import signed
-
-    memory_id = orc.remember("The transfer was approved by Anna alone.")
-    report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
-    with orc._service.opened(orc.name) as opened:
-        paths = opened.paths
-    older = report.model_copy(update={"redactions": (), "signature": None})
-    path = paths.erasures / f"{report.erasure_id}.json"
-    path.write_text(signed(older, paths.root).model_dump_json())
-    assert orc.verify().ok
-    forge(closed(orc), memory_id, erasure_id=report.erasure_id)
-    assert "does not cover it" in messages(orc)
-
-
-@pytest.mark.parametrize(
-    ("harm", "details"),
-    [
-        (lambda path: path.unlink(), "there is no signed report"),
-        (lambda path: path.write_text("{"), "cannot be read"),
-        (
-            lambda path: path.write_text(path.read_text().replace('"asked for"', '"other"')),
-            "was changed after it was signed",
-        ),
-    ],
-)
-def test_a_report_that_is_gone_or_touched_proves_nothing(
-    orc: Orchestrator, harm: Callable[[Path], object], details: str
-) -> None:
-    report = orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
-    with orc._service.opened(orc.name) as opened:
-        path = opened.paths.erasures / f"{report.erasure_id}.json"
-    harm(path)
-    assert details in messages(orc)
-    orc.maintenance.accept_journal(reason="the report was lost")
-    assert orc.verify().ok
-
-
-def test_a_report_signed_with_another_key_proves_nothing(orc: Orchestrator) -> None:
-    orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
-    (orc._service.root / "signing.key").unlink()
-    orc.erasure.erase(
-        memory_id=orc.remember("Something else to go away."), reason="too", dry_run=False
+    path = closed(orc)
+    with tampering(path) as connection:
+        [(details,)] = connection.execute(
+            "SELECT details FROM audit_log WHERE action = 'erase' AND subject IS NULL LIMIT 1"
+        )
+    forge(
+        path,
+        memory_id,
+        erasure_id=report.erasure_id,
+        tombstone=tombstone,
+        hmac=json.loads(details)["hmac"],
     )
-    assert "signed with another key" in messages(orc)
+    assert unproven(orc)
 
 
-def test_what_a_report_proved_stays_proven_when_words_go_from_it(orc: Orchestrator) -> None:
+def test_the_seal_of_another_root_proves_nothing_until_it_is_accepted(orc: Orchestrator) -> None:
+    orc.erasure.erase(memory_id=filled(orc).secret, reason="asked for", dry_run=False)
+    (orc._service.root / "erasure.key").unlink()
+    assert unproven(orc)
+    orc.maintenance.accept_journal(reason="the key was lost")
+    assert orc.verify().ok
+    later = orc.remember("Something else to go away.")
+    orc.erasure.erase(memory_id=later, reason="too", dry_run=False)
+    assert orc.verify().ok
+    with tampering(closed(orc)) as connection:
+        connection.execute(
+            "UPDATE audit_log SET details = json_set(details, '$.note', 'x')"
+            " WHERE subject = ? AND action = 'remember'",
+            (later,),
+        )
+    assert "journal.entry_changed" in orc.verify().totals
+
+
+def test_an_erasure_may_take_words_from_the_entry_of_an_earlier_one(orc: Orchestrator) -> None:
     words = "the canary of Quast sings at night"
     orc.erasure.erase(memory_id=filled(orc).secret, reason=f"asked for: {words}", dry_run=False)
-    later = orc.erasure.erase(memory_id=orc.remember(words), reason="too", dry_run=False)
-    assert any(item.startswith("memory/erasures/") for item in later.files_redacted)
+    orc.erasure.erase(memory_id=orc.remember(words), reason="too", dry_run=False)
+    assert words not in orc.erasure.reports()[-1].reason
     assert orc.verify().ok

@@ -456,6 +456,7 @@ ELSEWHERE = {
     "sessions.end": WRITES,
     "erasure.erase": OPERATOR + ": see tests/service/erasing",
     "erasure.erase_target": OPERATOR + ": see tests/service/erasing",
+    "erasure.reports": OPERATOR + ": see tests/service/erasing",
     "entities.decide": "asks as entities.get does: tests/service/test_aliases.py",
     "entities.proposals": "both entities are looked up: tests/service/test_aliases.py",
     "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",

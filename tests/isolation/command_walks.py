@@ -16,7 +16,6 @@ WHY = ("--reason", "asked")
 
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
-    "erasure verify": "checks a file with a report",
     "anchor": "tells the number and the seal of the last entry",
     "repair": "takes a journal over as it is",
     "rebuild": "makes indexes of everything anew",

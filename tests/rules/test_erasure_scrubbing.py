@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-from memgraph.audit.search_terms import SearchTerms
+import pytest
+
 from memgraph.rules.erasure import MARK, scrubbed, strings_of, unsought
+from memgraph.rules.search_terms import SearchTerms
 from memgraph.rules.sources import line_spans
 
 
@@ -24,26 +26,32 @@ def test_a_text_without_any_is_the_same_one() -> None:
     assert scrubbed(text, SearchTerms(["Ada Okafor"]).scrub) is text
 
 
-def test_a_string_that_begins_within_an_escape_goes_and_the_json_stays() -> None:
-    needles = SearchTerms(["name of the vault", "nothing else"])
-    told = {"name": 1, "a": "so:\name of the vault", "b": ["\nothing else"], "c": "\nsaid"}
-    left = scrubbed(json.dumps(told), needles.scrub)
-    assert json.loads(left) == {"name": 1, "a": f"so:{MARK}", "b": [MARK], "c": "\nsaid"}
-    assert needles.found_in(left.encode()) == set()
-
-
 def test_a_few_letters_within_an_id_are_no_hit() -> None:
-    needles = SearchTerms(["ACME", "beef", "4711"])
+    terms = SearchTerms(["ACME", "beef", "4711"])
     for each in ("fact_01M81YP476PSACME344R4BZPPC", "ab" * 20 + "beef" + "01" * 8, "1794711662064"):
-        assert needles.found_in(each.encode()) == set()
-    assert needles.found_in(b"id fact_01M81YP476PSWP2344R4BZPPCSACME, beef: 4711") == {0, 1, 2}
+        assert list(terms.hits(each.encode())) == []
+        assert terms.found_in(each.encode()) == set()
+    text = b"id fact_01M81YP476PSWP2344R4BZPPCSACME, acme, beef: 4711"
+    assert {match.string for match in terms.hits(text)} == terms.found_in(text) == {0, 1, 2}
 
 
-def test_a_string_in_a_file_of_sixteen_bits_is_found() -> None:
-    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
-        assert SearchTerms(["The key is under the pot"]).found_in(
-            "so: The key is under the pot".encode(encoding)
-        ) == {0}
+def test_a_name_is_a_word_and_not_in_small_letters() -> None:
+    terms = SearchTerms(["Will Rose"], names=[0])
+    for text, found in (("WILL ROSE", 1), ("Will\nRose's", 1), ("will rose", 0), ("Will Rosen", 0)):
+        assert len(list(terms.hits(text.encode()))) == found
+        assert len(terms.found_in(text.replace("\n", " ").encode())) == found
+
+
+@pytest.mark.parametrize("size", [0, 1_000])
+def test_the_beginning_of_a_long_string_is_enough(size: int) -> None:
+    text = "The key of the green cabinet lies under the third pot äöü"
+    terms, around = SearchTerms([text, text], whole=[1]), "x" * size
+    data = f"{around}: {text[:40].upper()}…{around}".encode()
+    [match] = terms.hits(data)
+    assert (match.string, match.complete) == (0, False)
+    assert data[match.start : match.end].decode() == text[:40].upper()
+    assert terms.found_in(f"{around}{json.dumps(json.dumps(text))}".encode()) == {0, 1}
+    assert terms.scrub(f"so: {text}") == f"so: {MARK}"
 
 
 def test_codes_and_what_follows_a_label_are_looked_for() -> None:

@@ -213,7 +213,7 @@ def test_a_tampered_database_is_backed_up_only_on_request(alive: Filled, tmp_pat
     assert restore(opened.paths, file, accept_findings=True).findings == report.findings
 
 
-def test_a_backup_of_a_store_that_erased_takes_its_reports_along(tmp_path: Path) -> None:
+def test_a_backup_of_a_store_that_erased_needs_the_key_that_sealed_it(tmp_path: Path) -> None:
     root, other, file = tmp_path / "root", tmp_path / "other", tmp_path / "orc.db"
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator(NAME, create=True)
@@ -225,8 +225,7 @@ def test_a_backup_of_a_store_that_erased_takes_its_reports_along(tmp_path: Path)
         paths = service.orchestrator(NAME, create=True).paths
     with pytest.raises(JournalBroken, match=r"journal\.redaction_unproven"):
         restore(paths, file)
-    shutil.copy(root / "signing.key", other)
-    shutil.copytree(root / paths.erasures.relative_to(other), paths.erasures)
+    shutil.copy(root / "erasure.key", other)
     assert restore(paths, file).findings == {}
 
 

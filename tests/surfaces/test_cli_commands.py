@@ -124,7 +124,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "repair": ["repair", "orc-1"],
         "audit": ["audit", "orc-1", "--fail-on", "contradiction=50%"],
         "erase": ["erase", "orc-1", third, "--reason", "asked"],
-        "erasure verify": ["erasure", "verify", erased(cli, folder)],
         "rebuild": ["rebuild", "orc-1"],
         "db upgrade": ["db", "upgrade", "--all"],
         "db status": ["db", "status", "orc-1"],
@@ -192,14 +191,6 @@ def proposed(cli: CommandLine) -> str:
     finally:
         server.close()
     return proposal.proposal_id
-
-
-def erased(cli: CommandLine, folder: Path) -> str:
-    """The report of an erasure, in a file."""
-    report = str(folder / "erasure.json")
-    gone = cli.remember("The baker sleeps above the shop.")
-    cli.json("erase", "orc-1", gone, "--yes", "-o", report, *WHY)
-    return report
 
 
 def ended(cli: CommandLine) -> str:

@@ -295,15 +295,6 @@ def test_input_that_is_not_text_is_refused(
         assert main(["remember", "orc-1", "-"]) == 1
 
 
-def test_a_file_that_holds_something_else_is_no_wrong_usage(
-    cli: CommandLine, tmp_path: Path
-) -> None:
-    file = tmp_path / "report.json"
-    file.write_text("[]", encoding="utf-8")
-    ran = cli("erasure", "verify", str(file), "--json")
-    assert (ran.code, ran.error["code"]) == (1, "cli.unusable")
-
-
 def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:
     file = cli.root / "orc-1" / "memory" / "config.toml"
     file.write_text("[memory.retrieval]\ntop = 5\n", encoding="utf-8")

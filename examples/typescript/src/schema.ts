@@ -631,6 +631,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Erasures
+         * @description Return the reports of finished erasures from the journal, the newest first.
+         */
+        get: operations["list_erasures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/expiring": {
         parameters: {
             query?: never;
@@ -1638,11 +1658,6 @@ export interface components {
             source: components["schemas"]["StoredSource"];
             supports: components["schemas"]["MemorySupport"][];
         };
-        /** @description A file that contains erased phrases in another case, with the number of places. */
-        CaseVariant: {
-            count: number;
-            file: string;
-        };
         /** @description The stored confidence of a memory at two times, 0..1. ``at``: its last change in between. */
         ConfidenceChange: {
             after: number;
@@ -2128,18 +2143,18 @@ export interface components {
             type?: components["schemas"]["MemoryType"];
             valid_until?: string | number | null;
         };
+        /** @description The reports of finished erasures, the newest first. */
+        ErasureList: {
+            erasures: components["schemas"]["ErasureReport"][];
+        };
         /**
          * @description The preview of a dry run; none of its texts are in the report of an erasure.
          *
          *     Attributes:
          *         note: that nothing was erased, and how to erase it.
-         *         begins: of memories that go and that stay the beginning of the text, of so many of each.
+         *         begins: the beginnings of the texts of memories that go and that stay, of so many of each.
          *         derived_ids: those that go for being derived alone.
-         *         changed_ids: memories that stay, and lose an erased string in their tags or attributes.
-         *         rows: how many rows of each table, beside the memories that go, have an erased string.
-         *         shared: erased strings that stay elsewhere, since memories or files that stay have them,
-         *             too: as the title of a document.
-         *         similar: names of other entities that share a word with the one that is named.
+         *         names: the entities that go.
          *         waiting: files that say it and are not touched: they are still to be ingested.
          */
         ErasurePreview: {
@@ -2147,45 +2162,38 @@ export interface components {
                 [key: string]: string;
             };
             /** @default [] */
-            changed_ids?: string[];
-            /** @default [] */
             derived_ids?: string[];
+            /** @default [] */
+            names?: string[];
             /** @default nothing was erased; the same with dry_run=false erases it for ever */
             note?: string;
-            rows?: {
-                [key: string]: number;
-            };
-            /** @default [] */
-            shared?: string[];
-            /** @default [] */
-            similar?: string[];
             /** @default [] */
             waiting?: string[];
         };
         /**
          * @description The report of an erasure: ids, numbers and digests, without erased texts.
          *
+         *     It is an entry of the journal.
+         *
          *     Attributes:
          *         erasure_id: its id in the journal.
-         *         kind, target: the named target; for an entity its id.
+         *         kind, target: the named target; of an entity its id, of a text its SHA-256.
          *         memory_ids: the erased ones, those derived from them alone included.
          *         derived: how many of them are there for being derived from others alone.
-         *         entities: how many entities were named nowhere else, and are gone.
+         *         entities: how many entities are gone, since nothing else names them.
          *         kept: memories that have something to do with it and stay.
-         *         tombstones: of each erased memory its entry in the journal.
-         *         journal_redacted: how many earlier entries were redacted; ``redactions``: which, for an
-         *             audit. Reports of earlier versions do not list them.
+         *         redactions: the earlier entries of the journal that were redacted.
          *         rows: how many values of each table were redacted or removed.
          *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
          *             that would be. On a server an earlier state is a schema, and stands among them.
-         *         preview: of a dry run alone.
+         *         files_refused: files that could not be read or written.
          *         outside: what lies elsewhere and is not touched: source files, and schemas that moves have
          *             left on servers, as ``schema on address``.
-         *         wal_truncated, vacuumed: whether the database's files were cut to what they hold, and
-         *             whether the database was written anew for it.
          *         server: what the server of the database keeps that memgraph cannot remove; None: it is a
-         *             file, and the scan has seen all of it.
-         *         unfinished: why it is not done; running the same erasure again goes on. Empty: it is done.
+         *             file, and the search has seen all of it.
+         *         remains: the files and tables in which an erased text was found; none is the proof.
+         *         unfinished: why it is not done; the next open goes on, and so does the same erasure.
+         *         preview: of a dry run alone.
          */
         ErasureReport: {
             actor: string;
@@ -2201,9 +2209,9 @@ export interface components {
             /** @default [] */
             files_redacted?: string[];
             /** @default [] */
+            files_refused?: string[];
+            /** @default [] */
             files_removed?: string[];
-            /** @default 0 */
-            journal_redacted?: number;
             /** @default [] */
             kept?: components["schemas"]["NotErasedMemory"][];
             kind: components["schemas"]["ErasureTargetKind"];
@@ -2216,39 +2224,28 @@ export interface components {
             reason: string;
             /** @default [] */
             redactions?: components["schemas"]["RedactedEntry"][];
+            /** @default [] */
+            remains?: string[];
+            rows?: {
+                [key: string]: number;
+            };
             /**
              * @default {
              *       "bytes": 0,
              *       "files": 0,
-             *       "hits": 0,
-             *       "other_case": [],
-             *       "places": [],
              *       "shared": 0,
              *       "strings": 0,
              *       "tables": 0,
-             *       "too_short": 0,
-             *       "unread": []
+             *       "too_short": 0
              *     }
              */
-            residue?: components["schemas"]["Residue"];
-            rows?: {
-                [key: string]: number;
-            };
+            searched?: components["schemas"]["Searched"];
             server?: components["schemas"]["ServerTraces"] | null;
-            signature?: components["schemas"]["Signature"] | null;
             /** Format: date-time */
             started_at: string;
             target: string;
             /** @default [] */
-            tombstones?: components["schemas"]["Tombstone"][];
-            /** @default [] */
             unfinished?: string[];
-            /** @default false */
-            vacuumed?: boolean;
-            /** @default 1 */
-            version?: number;
-            /** @default false */
-            wal_truncated?: boolean;
         };
         /**
          * @description A request to erase, with its reason.
@@ -2267,17 +2264,18 @@ export interface components {
          * @description The target of an erasure.
          *
          *     Attributes:
-         *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes.
+         *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes; of a
+         *             text the text itself.
          */
         ErasureTarget: {
             kind: components["schemas"]["ErasureTargetKind"];
             value: string;
         };
         /**
-         * @description The kind of name of the memories to erase.
+         * @description What the memories to erase have in common.
          * @enum {string}
          */
-        ErasureTargetKind: "memory" | "entity" | "session" | "path" | "conversation" | "run" | "content";
+        ErasureTargetKind: "memory" | "entity" | "text" | "session" | "path" | "conversation" | "run" | "content";
         /**
          * @description The evidence of a memory or a run, as far as the reader may see it.
          *
@@ -3371,41 +3369,6 @@ export interface components {
             updated_by?: string[] | null;
             updates?: string[] | null;
         };
-        /**
-         * @description The result of scanning the orchestrator's folder for the erased strings.
-         *
-         *     Attributes:
-         *         strings: the number of searched strings, without ``too_short`` ones (short phrases, plain
-         *             words, dates) and ``shared`` ones, which occur in memories or ids that stay.
-         *         bytes: the number of bytes read, in ``files`` files and ``tables`` of a server.
-         *         hits: the number of strings that were found; 0 is the proof.
-         *         places: the files with hits, relative to the folder, and tables with their schema;
-         *             ``unread``: unreadable files.
-         *         other_case: files, except databases, with a long phrase (20 characters, or three words) in
-         *             another case. They are not overwritten: a person has to decide.
-         */
-        Residue: {
-            /** @default 0 */
-            bytes?: number;
-            /** @default 0 */
-            files?: number;
-            /** @default 0 */
-            hits?: number;
-            /** @default [] */
-            other_case?: components["schemas"]["CaseVariant"][];
-            /** @default [] */
-            places?: string[];
-            /** @default 0 */
-            shared?: number;
-            /** @default 0 */
-            strings?: number;
-            /** @default 0 */
-            tables?: number;
-            /** @default 0 */
-            too_short?: number;
-            /** @default [] */
-            unread?: string[];
-        };
         Resolution: {
             reason: string;
             winner: string;
@@ -3449,6 +3412,28 @@ export interface components {
          */
         Scope: "session" | "project" | "global";
         /**
+         * @description What was searched for the erased texts.
+         *
+         *     Attributes:
+         *         strings: how many strings, without ``too_short`` ones (short phrases, plain words, dates)
+         *             and ``shared`` ones, which occur in memories or ids that stay.
+         *         bytes: the number of bytes read, in ``files`` files and ``tables`` tables.
+         */
+        Searched: {
+            /** @default 0 */
+            bytes?: number;
+            /** @default 0 */
+            files?: number;
+            /** @default 0 */
+            shared?: number;
+            /** @default 0 */
+            strings?: number;
+            /** @default 0 */
+            tables?: number;
+            /** @default 0 */
+            too_short?: number;
+        };
+        /**
          * @description The sensitivity of a memory, lowest first; a reader sees memories up to its clearance.
          * @enum {string}
          */
@@ -3459,12 +3444,15 @@ export interface components {
          *     Attributes:
          *         wal_until: the position of the write-ahead log when the tables were clean: what lies before
          *             it may hold them, on the server, in archives and in backups, until it is removed there.
+         *         wal_expected_until: when the server no longer needs that part of its log, if it archives
+         *             nothing and nobody else reads it; None: not known. Its files are overwritten later.
          *         archived: whether the server archives its log.
          *         replicas: how many replicas and other readers of the log are connected or have a slot.
          */
         ServerTraces: {
             archived: boolean;
             replicas: number;
+            wal_expected_until?: string | null;
             wal_until: string;
         };
         /**
@@ -3555,16 +3543,6 @@ export interface components {
             tokens?: number;
             /** @default 0 */
             turns?: number;
-        };
-        /** @description An Ed25519 signature over the report without this field; both in hexadecimal digits. */
-        Signature: {
-            /**
-             * @default Ed25519
-             * @constant
-             */
-            algorithm?: "Ed25519";
-            public_key: string;
-            value: string;
         };
         /** @description The source of a memory. */
         Source: {
@@ -3895,12 +3873,6 @@ export interface components {
             offered: number;
             share_tokens: number;
             spent: number;
-        };
-        /** @description The journal entry of an erased memory. */
-        Tombstone: {
-            hash: string;
-            memory_id: string;
-            seq: number;
         };
         /**
          * @description The origin of a memory, and everything that happened to it.
@@ -5244,6 +5216,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErasureReport"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_erasures: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+                /** @description Reports at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureList"];
                 };
             };
             /** @description Error */

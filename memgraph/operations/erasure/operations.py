@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from memgraph.model.access import Permission
 from memgraph.model.enums import SourceName
 from memgraph.model.erasure import (
+    ErasureList,
     ErasureReport,
     ErasureRequest,
     ErasureTarget,
@@ -27,6 +31,7 @@ class Erasure(Handle[F], group="erasure"):
         *,
         memory_id: str | None = None,
         entity: str | None = None,
+        text: str | None = None,
         session_id: str | None = None,
         path: str | None = None,
         conversation_id: str | None = None,
@@ -36,18 +41,20 @@ class Erasure(Handle[F], group="erasure"):
         dry_run: bool = True,
         progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
-        """Preview an erasure; with ``dry_run=False`` perform it, with a signed report.
+        """Preview an erasure; with ``dry_run=False`` perform it.
 
         Regardless of what this handle's viewer sees, the texts of the named memories and of those
         derived only from them are removed: from rows, indexes, vectors, receipts, bulletins, the
         journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
         copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
-        Other memories with the same text stay, and are listed in the report. If the report lists
-        unfinished work, run the erasure again.
+        Other memories with the same text stay, and are listed in the report, which is also an entry
+        of the journal. If it lists unfinished work, run the erasure again.
 
         Args:
             memory_id: a single memory.
             entity: an entity, by id or name, and all memories that mention it.
+            text: a literal text, in any case, wherever it occurs: all memories that contain it, the
+                entities named by it, and its occurrences in rows, files and logs.
             session_id: all turns of a session, and everything extracted from them.
             path: all memories from a file, or from the files in a folder; see ``sources.retract``.
             conversation_id, workflow_run_id, content_sha256: all memories from this source; the
@@ -60,12 +67,14 @@ class Erasure(Handle[F], group="erasure"):
             InvalidInput: there is not exactly one target, or the reason is missing or repeats the
                 erased text.
             NotFound: the target does not exist.
-            Conflict: the target is already erased, or its name may mean several entities.
+            Conflict: the target is already erased, its name may mean several entities, or an
+                earlier erasure cannot be finished.
             StorageError: the database failed; run it again to continue.
         """
         target = erasure_target(
             memory_id=memory_id,
             entity=entity,
+            text=text,
             session_id=session_id,
             path=path,
             conversation_id=conversation_id,
@@ -105,3 +114,23 @@ class Erasure(Handle[F], group="erasure"):
             return erase(
                 opened, target, reason=because, actor=self.actor, dry_run=dry_run, progress=progress
             )
+
+    @operation(
+        Permission.ADMIN,
+        "GET",
+        "/erasures",
+        tag="erasure",
+        id="list_erasures",
+        answer=ErasureList,
+        whole="the reports of erasures",
+    )
+    def reports(
+        self,
+        *,
+        limit: Annotated[int, Field(ge=1, le=200, description="Reports at most.")] = 20,
+    ) -> Sequence[ErasureReport]:
+        """Return the reports of finished erasures from the journal, the newest first."""
+        from memgraph.store.erasure import reports
+
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return [ErasureReport.model_validate(item) for item in reports(snapshot, limit)]

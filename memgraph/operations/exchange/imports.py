@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
 
 from memgraph.audit import anchor, journal
-from memgraph.audit.journal import JournalHead
+from memgraph.audit.journal import JournalHead, append
+from memgraph.audit.redactions import accepted
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
-from memgraph.operations.erasure.signatures import accept_redactions
 from memgraph.operations.exchange.operations import FORMAT, VERSION
 from memgraph.operations.exchange.records import RECORDS, RecordMapping, loads, refused
 from memgraph.operations.write.embedding import MODEL_KEY
@@ -28,7 +28,6 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, memories, metadata, text_index, whole_tables
 from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
-from memgraph.store.journal import head as journal_head
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import NewEntry, Transaction
 from memgraph.store.statements import CompiledStatement, row_count
@@ -85,9 +84,10 @@ def import_into(
         loader = ExportLoader(
             transaction, opened.database.orchestrator_id, progress, opened.database.journal_key
         )
-        report = loader.load(source, at=opened.clock.now_ms(), actor=actor)
-        heads.append(JournalHead(*journal_head(transaction)))
-        accept_redactions(opened.paths, transaction, at=opened.clock.now_ms(), reason="imported")
+        at, key = opened.clock.now_ms(), opened.database.journal_key
+        report = loader.load(source, at=at, actor=actor)
+        entries = accepted(transaction, opened.paths.root, "imported")
+        heads.append(append(transaction, entries, at=at, actor=actor, key=key))
     return report
 
 
@@ -123,14 +123,13 @@ def import_new(
         with draft.alone() as transaction:
             loader = ExportLoader(transaction, paths.name, progress, key)
             report = loader.load(source, at=clock.now_ms(), actor=actor)
-            head = JournalHead(*journal_head(transaction))
+            entries = accepted(transaction, paths.root, "imported")
+            head = append(transaction, entries, at=clock.now_ms(), actor=actor, key=key)
         paths.make_folders()
         with store.locked():
             store.require_free()
             store.publish(draft)
             anchor.write(anchor.anchor_path(paths.database, anchor_folder), head)
-            with store.inspect() as snapshot:
-                accept_redactions(paths, snapshot, at=clock.now_ms(), reason="imported")
     return report
 
 

@@ -16,6 +16,7 @@ from memgraph.operations.handle import Handle
 from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, metadata
+from memgraph.store.erasure import UNFINISHED_KEY
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot
 
@@ -56,10 +57,10 @@ def export_lines(opened: OpenOrchestrator, *, with_vectors: bool = False) -> Ite
         Conflict: an erasure is unfinished.
         DatabaseCorrupt: a row has a value that cannot be exported.
     """
-    if any(opened.paths.erasing.glob("*.json")):
-        raise Conflict("an erasure is unfinished; run it again, then export")
     _complete_records(opened)
     with opened.database.read() as snapshot:
+        if metadata.get(snapshot, UNFINISHED_KEY) is not None:
+            raise Conflict("an erasure is unfinished; run it again, then export")
         yield _line(_header(opened, snapshot, with_vectors))
         digest, number = hashlib.sha256(), 0
         for line in _records(snapshot, with_vectors):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from memgraph.audit import verify as audit
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import JournalHead
-from memgraph.audit.redactions import Proofs
+from memgraph.audit.redactions import accepted, secrets_of
 from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
@@ -26,7 +26,6 @@ from memgraph.errors import (
     JournalBroken,
     StorageError,
 )
-from memgraph.operations.erasure.signatures import RedactionProofs, accept_redactions
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, metadata, whole_tables
@@ -101,9 +100,8 @@ def verify(
     stop: Callable[[], bool] = lambda: False,
 ) -> VerifyReport:
     """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
-    proofs = RedactionProofs(opened.paths)
-    key = opened.database.journal_key
-    return audit.verify(opened.database, opened.anchor_file, progress, stop, proofs=proofs, key=key)
+    known, key = secrets_of(opened.paths.root), opened.database.journal_key
+    return audit.verify(opened.database, opened.anchor_file, progress, stop, secrets=known, key=key)
 
 
 def verify_chain(
@@ -112,7 +110,7 @@ def verify_chain(
     """Check only the journal, starting at an entry checked before; return its head, too."""
     report = VerifyReport()
     anchored = anchor.read_state(opened.anchor_file)
-    proofs, key = RedactionProofs(opened.paths), opened.database.journal_key
+    known, key = secrets_of(opened.paths.root), opened.database.journal_key
     with opened.database.read() as snapshot:
         if start is not None and journal_hash(snapshot, start.seq) != start.hash:
             start = None
@@ -121,14 +119,14 @@ def verify_chain(
             report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
         if start is not None and stack is not None and stack.seq <= start.seq:
             stack = None
-        return report, check_chain(snapshot, report, stack, proofs, key, start)
+        return report, check_chain(snapshot, report, stack, known, key, start)
 
 
 def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
     """Accept the journal as it is, although it differs from its anchor, and anchor it again.
 
-    Redactions without a signed report are signed as accepted, and the current digests of the tables
-    are journalled.
+    Redactions that this root did not seal are sealed as accepted, and the current digests of the
+    tables are journalled.
 
     Use it only if you know why they differ, for instance after losing the anchor or after a power
     failure with ``storage.synchronous = NORMAL``. A journal entry records who accepted it.
@@ -138,12 +136,13 @@ def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None
     path = opened.anchor_file
     with opened.transaction(actor, accepting=True) as transaction:
         transaction.record(
-            [NewEntry("accept_journal", None, {"reason": reason, **anchor_report(path)})]
+            [
+                *accepted(transaction, opened.paths.root, reason),
+                NewEntry("accept_journal", None, {"reason": reason, **anchor_report(path)}),
+            ]
         )
     with opened.database.write() as transaction:
-        at = opened.clock.now_ms()
-        accept_redactions(opened.paths, transaction, at=at, reason=reason)
-        health.note(transaction, at, {})
+        health.note(transaction, opened.clock.now_ms(), {})
         anchor.write(path, JournalHead(*journal_head(transaction)))
 
 
@@ -199,9 +198,9 @@ def backup(
 
     def check(snapshot: Snapshot) -> None:
         nonlocal report
-        what, proofs = f"the database of {name}", RedactionProofs(opened.paths)
+        what, known = f"the database of {name}", secrets_of(opened.paths.root)
         key = opened.database.journal_key
-        report = checked_copy(snapshot, anchored, accept_findings, what, proofs, key)
+        report = checked_copy(snapshot, anchored, accept_findings, what, known, key)
 
     store = opened.database.store
     size = store.back_up(target, force=force, stamp=stamp, check=check, progress=progress)
@@ -296,7 +295,6 @@ def restore(
 
     Args:
         origin: accept the backup of this other orchestrator; only when there is no database yet.
-            Its reports prove its erasures, too.
         accept_findings: restore although the audit finds something; never damaged pages.
         anchor_folder: where anchors are kept; empty: beside the database.
         key: of a keyed journal.
@@ -322,8 +320,8 @@ def restore(
         with _refusing(file), draft.inspect() as snapshot:
             stamp = _stamp(snapshot)
             anchored = None if stamp is None else JournalHead(stamp["seq"], stamp["hash"])
-            proofs = _proofs(paths, origin)
-            report = checked_copy(snapshot, anchored, accept_findings, "the backup", proofs, key)
+            known = secrets_of(paths.root)
+            report = checked_copy(snapshot, anchored, accept_findings, "the backup", known, key)
         entry = {
             "reason": reason,
             "backup": {"sha256": digest, "stamp": stamp},
@@ -346,15 +344,6 @@ def restore(
     )
 
 
-def _proofs(paths: OrchestratorPaths, origin: str | None) -> Proofs:
-    """Return what proves the redactions of a backup: the reports here, or those of its origin."""
-    own = RedactionProofs(paths)
-    if origin is None:
-        return own
-    theirs = RedactionProofs(OrchestratorPaths(paths.root, origin))
-    return lambda redaction: own(redaction) and theirs(redaction)
-
-
 @contextmanager
 def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
     """Create the orchestrator's folders; if it is new and the block fails, remove them again."""
@@ -367,6 +356,7 @@ def _made_folders(paths: OrchestratorPaths) -> Iterator[None]:
         if is_new:
             # rmdir removes only empty folders.
             with suppress(OSError):
+                paths.log_file.unlink()
                 for folder in (*reversed(paths.folders), paths.memory.parent):
                     folder.rmdir()
         raise
@@ -383,8 +373,7 @@ def _refusing(file: Path) -> Iterator[None]:
         message = f"{file} is refused as a backup ({reasons})"
         if FindingCode.JOURNAL_REDACTION_UNPROVEN in details.get("findings", ()):
             message += (
-                ": the signed reports of its erasures are not here; copy signing.key and the"
-                " orchestrator's memory/erasures/ from the root that it is from, or give"
+                ": another root sealed its erasures; copy erasure.key from there, or give"
                 " --accept-findings"
             )
         if isinstance(error, DatabaseCorrupt) and _is_export(file):
@@ -430,10 +419,13 @@ def _swap(
     with draft.alone() as transaction:
         metadata.drop(transaction, BACKUP_KEY)
         metadata.adopt(transaction, paths.name)
-        entry = NewEntry("restore", None, {**details, "replaced": anchor_report(anchor_file)})
+        because = f"restored: {details['reason']}"
+        entries = [
+            *accepted(transaction, paths.root, because),
+            NewEntry("restore", None, {**details, "replaced": anchor_report(anchor_file)}),
+        ]
         state = whole_tables.renew(transaction)
-        head = journal.append(transaction, [entry], at=at, actor=actor, state=state, key=key)
-        accept_redactions(paths, transaction, at=at, reason=f"restored: {details['reason']}")
+        head = journal.append(transaction, entries, at=at, actor=actor, state=state, key=key)
     folder = free_name(paths.memory / "replaced", "before-restore", at)
     # If the lock was lost, others may have written to the database that is put aside.
     require_lock()
@@ -466,7 +458,7 @@ def checked_copy(
     anchored: JournalHead | None,
     accept: bool,
     what: str,
-    proofs: Proofs | None = None,
+    known: Iterable[bytes] | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
     """Audit a copy before it is used.
@@ -475,12 +467,12 @@ def checked_copy(
         anchored: the journal head that the copy must contain; None: not checked.
         accept: accept findings, except ``UNUSABLE`` ones.
         what: the copy, for the error message.
-        proofs: the proofs of redactions; None: not checked.
+        known: the secrets that may have sealed redactions; None: not checked.
 
     Raises:
         DatabaseCorrupt, JournalBroken: the audit has findings that are not accepted.
     """
-    report = audit.check_copy(snapshot, anchored, proofs=proofs, key=key)
+    report = audit.check_copy(snapshot, anchored, secrets=known, key=key)
     # Findings that a rebuild repairs do not block a copy.
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
-from memgraph.operations.erasure.erase import LOCK_NAME
-from memgraph.operations.erasure.plan import note_left_on_server
+from memgraph.operations.erasure.files import note_left_on_server
 from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
@@ -87,7 +86,7 @@ def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) ->
             old, new = store_of(paths, source), store_of(paths, target)
             new.require_free()
             with (
-                FileLock(paths.memory / LOCK_NAME).held(),
+                FileLock(paths.erasing).held(),
                 new.draft(paths.memory) as draft,
                 old.locked() as require_lock,
             ):

@@ -397,12 +397,21 @@ class PostgresDatabase:
         from memgraph.model.erasure import ServerTraces
 
         with self.read() as snapshot:
-            [(position, mode, replicas)] = snapshot.driver.execute(
+            [(position, mode, replicas, until)] = snapshot.driver.execute(
                 "SELECT pg_current_wal_lsn()::text, current_setting('archive_mode'),"
                 " (SELECT count(*) FROM (SELECT active_pid FROM pg_replication_slots"
-                " WHERE active_pid IS NULL UNION ALL SELECT pid FROM pg_stat_replication) AS r)"
+                " WHERE active_pid IS NULL UNION ALL SELECT pid FROM pg_stat_replication) AS r),"
+                # Two checkpoints later no recovery reads it.
+                " CASE WHEN current_setting('wal_keep_size') = '0' THEN (1000 * (extract(epoch"
+                " FROM now() + 2 * current_setting('checkpoint_timeout')::interval)))::bigint END"
             )
-        return ServerTraces(wal_until=position, archived=mode != "off", replicas=replicas)
+        archived = mode != "off"
+        return ServerTraces(
+            wal_until=position,
+            wal_expected_until=None if archived or replicas else until,
+            archived=archived,
+            replicas=replicas,
+        )
 
     def sizes(self) -> dict[str, int]:
         statement = (

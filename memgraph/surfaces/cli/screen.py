@@ -369,8 +369,7 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
         "stats": ("memories", "Count what is stored."),
         "anchor": ("maintenance", "Print the head of a journal."),
         "repair": ("maintenance", "Accept the intact part of a broken journal."),
-        "erase": ("audit", "Erase texts permanently, with a signed report."),
-        "erasure": ("audit", "Check erasure reports."),
+        "erase": ("audit", "Erase texts permanently, with a report."),
     },
     "Jobs": {
         "jobs": ("jobs", "Show due times and past runs of jobs."),

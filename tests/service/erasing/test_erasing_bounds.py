@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -17,10 +15,8 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType
-from memgraph.operations.erasure import erase, folder
-from memgraph.operations.erasure.choice import make_plan
-from memgraph.operations.erasure.folder import pieces
-from memgraph.operations.erasure.plan import ErasurePlan
+from memgraph.operations.erasure import erase, files
+from memgraph.operations.erasure.erase import Plan, make_plan
 from memgraph.store import erasure
 from memgraph.store.erasure import ErasedRow
 from memgraph.store.snapshot import Snapshot
@@ -44,10 +40,10 @@ def test_a_short_code_is_looked_for_and_a_short_phrase_is_told(orc: Orchestrator
     code, phrase = orc.remember("PIN is 9437"), orc.remember("so be it")
     orc.ingestion.log_event("said", text="the PIN is 9437, so be it")
     first = orc.erasure.erase(memory_id=code, reason=WHY, dry_run=False)
-    assert (first.residue.strings, first.residue.too_short) == (1, 0)
+    assert (first.searched.strings, first.searched.too_short) == (1, 0)
     assert holding(orc, "9437") == []
     second = orc.erasure.erase(memory_id=phrase, reason=WHY, dry_run=False)
-    assert (second.residue.strings, second.residue.too_short) == (0, 1)
+    assert (second.searched.strings, second.searched.too_short) == (0, 1)
 
 
 def test_a_day_that_was_named_is_not_taken_from_everything_else(orc: Orchestrator) -> None:
@@ -86,7 +82,7 @@ def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
     secret = orc.remember(SECRET)
     late: list[str] = []
 
-    def planned(*args: Any, **fields: Any) -> ErasurePlan:
+    def planned(*args: Any, **fields: Any) -> Plan:
         plan = make_plan(*args, **fields)
         if not late:
             late.append(orc.remember("So he hides it well", derived_from=[secret]))
@@ -96,7 +92,6 @@ def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
         report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert set(report.memory_ids) == {secret, *late}
     assert report.unfinished == ()
-    assert list(orc.paths.erasing.iterdir()) == []
     assert holding(orc, "hides it well") == []
 
 
@@ -106,35 +101,6 @@ def test_nothing_is_derived_from_what_is_erased(orc: Orchestrator) -> None:
     with pytest.raises(NotFound, match="erased"):
         orc.remember("So he hides it well", derived_from=[other, secret])
     assert orc.remember("So it is in the evening", derived_from=[other])
-
-
-def test_another_writes_between_the_steps_and_nothing_is_read_any_more(
-    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ids = [
-        orc.remember(f"The zwieback of Quendolin has the number {each}", session_id="s-1")
-        for each in range(7)
-    ]
-    seen: list[tuple[int, int]] = []
-
-    def between(_seconds: float) -> None:
-        orc.remember(f"Something else happened, {len(seen)}")
-        with pytest.raises(NotFound):
-            orc.remember("So it is counted", derived_from=ids[-1:])
-        found = [each.memory_id for each in orc.recall("zwieback of Quendolin").items]
-        seen.append((len(set(found) & set(ids)), len(orc.memories.list())))
-
-    for name in ("BLANKED", "SWEPT"):
-        monkeypatch.setattr(erase, name, 2)
-    monkeypatch.setattr(erase, "time", SimpleNamespace(sleep=between, monotonic=time.monotonic))
-    report = orc.erasure.erase(session_id="s-1", reason=WHY, dry_run=False)
-    assert set(report.memory_ids) == set(ids)
-    assert report.unfinished == ()
-    assert len(seen) > 5
-    assert {hits for hits, _ in seen} == {0}
-    assert [stored for _, stored in seen] == list(range(1, len(seen) + 1))
-    assert orc.verify().totals == {}
-    assert holding(orc, "zwieback") == []
 
 
 def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrator) -> None:
@@ -216,7 +182,7 @@ def test_who_acted_under_the_name_is_told_and_in_nobodys_way(service: MemoryServ
     orc.remember(f"Mrs. {NAME} likes tea")
     report = orc.erasure.erase(entity=NAME, reason=WHY, dry_run=False)
     assert report.unfinished == ()
-    assert report.residue.shared == 1
+    assert report.searched.shared == 1
 
 
 def test_a_path_is_named_as_elsewhere(orc: Orchestrator) -> None:
@@ -256,15 +222,17 @@ def test_a_file_that_cannot_be_read_is_told(orc: Orchestrator) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text("nothing of it", encoding="utf-8")
 
-    def refused(path: Path, overlap: int, *, aside: bool = False) -> Iterator[bytes]:
+    read = files._whole
+
+    def refused(path: Path) -> bytes:
         if path == kept:
             raise PermissionError(path)
-        return pieces(path, overlap, aside=aside)
+        return read(path)
 
-    with patch.object(folder, "pieces", refused):
+    with patch.object(files, "_whole", refused):
         report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     assert report.unfinished == ("file.refused",)
-    assert report.residue.unread == ("memory/ingest/processed/kept.md",)
+    assert report.files_refused == ("memory/ingest/processed/kept.md",)
     assert orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False).unfinished == ()
 
 

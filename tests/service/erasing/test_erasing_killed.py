@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
@@ -11,50 +10,100 @@ from pathlib import Path
 
 import pysqlite3.dbapi2 as sqlite
 import pytest
-from erasing_workers import PLACES, killed
-from erasing_worlds import filled, left
+from erasing_workers import PLACES, killed, write_on
+from erasing_worlds import CANARIES, SECRET, filled, left
+from processes import Process
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.operations.erasure.signatures import check_signature
+from memgraph.errors import Conflict, NotFound
 
 WHY = "asked for"
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_was_killed_is_finished_by_the_next(tmp_path: Path, place: str) -> None:
+def test_what_was_killed_is_finished_by_the_next_open(tmp_path: Path, place: str) -> None:
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:
         world = filled(service.orchestrator("orc-1", create=True))
-    folder = root / "orc-1"
-    shown = {str(each.relative_to(folder)) for each in folder.rglob("bulletins/*")}
-    assert shown
     assert killed(root, world.secret, place) == -signal.SIGKILL
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
-        assert report.unfinished == ()
+        if place in ("planned", "rows", "noted"):
+            # Nothing was committed.
+            assert orc.get(world.secret).content == SECRET
+            assert orc.erasure.reports() == []
+            assert orc.verify().totals == {}
+            orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        assert orc.get(world.secret).content == ""
+        [report] = orc.erasure.reports()
+        assert report.complete
+        assert report.remains == ()
         assert set(report.memory_ids) == {world.secret, world.alone}
-        assert len(report.tombstones) == 2
-        assert report.residue.strings > 4
-        assert set(report.files_removed) == shown
-        assert check_signature(report)
+        assert report.searched.strings > 4
+        assert "erasure.unfinished" not in service.health("orc-1")["degraded"]
         assert orc.verify().totals == {}
-        assert list((orc.paths.memory / "erasing").iterdir()) == []
         assert left(service, orc.paths.directory) == []
 
 
-def test_the_next_erasure_of_something_else_finishes_it_too(tmp_path: Path) -> None:
+def test_another_writes_while_erasures_are_killed_and_finished(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:
         world = filled(service.orchestrator("orc-1", create=True))
-    assert killed(root, world.secret, "rows") == -signal.SIGKILL
+        writer = Process(write_on, root, 40)
+        for place in ("files", "search"):
+            assert killed(root, world.secret, place) == -signal.SIGKILL
+        assert writer.wait() == 0
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        report = orc.erasure.erase(memory_id=world.other, reason=WHY, dry_run=False)
-        assert report.memory_ids == (world.other, world.shared)
-        assert len(list((orc.paths.memory / "erasures").iterdir())) == 2
+        [report] = orc.erasure.reports()
+        assert report.complete
+        written = [each for each in orc.memories.list(limit=200) if "kettle" in each.content]
+        assert len(written) == 40
+        assert orc.verify().totals == {}
         assert left(service, orc.paths.directory) == []
+
+
+def test_an_export_waits_for_it_and_nothing_is_derived_from_it(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        world = filled(orc)
+        waits = orc.paths.ingest / "waits.md"
+        waits.write_text(SECRET, encoding="utf-8")
+        report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        assert report.unfinished == ("residue.found",)
+        assert orc.erasure.reports() == []
+        with pytest.raises(Conflict, match="unfinished"):
+            orc.exchange.export(tmp_path / "early.jsonl")
+        with pytest.raises(NotFound):
+            orc.remember("So it is", derived_from=[world.secret])
+        with pytest.raises(Conflict, match="erased"):
+            orc.restore(world.secret, reason="was right")
+        with pytest.raises(Conflict, match=report.erasure_id):
+            orc.erasure.erase(memory_id=world.other, reason=WHY, dry_run=False)
+        waits.unlink()
+        again = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
+        assert (again.erasure_id, again.complete) == (report.erasure_id, True)
+        orc.exchange.export(tmp_path / "late.jsonl")
+        assert "zwieback" not in (tmp_path / "late.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_row_of_an_unfinished_erasure_says_nothing(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        world = filled(service.orchestrator("orc-1", create=True))
+    assert killed(root, world.secret, "files") == -signal.SIGKILL
+    with sqlite.connect(str(root / "orc-1/memory/memory.db")) as connection:
+        [(row,)] = connection.execute("SELECT value FROM memory_metadata WHERE key = 'erasing'")
+    connection.close()
+    assert world.secret in row
+    assert [each for each in CANARIES if each in row] == []
+    # Without the key nobody knows the texts any more; that is reported, and it ends.
+    (root / "erasure.key").unlink()
+    with MemoryService(root, environ={}, background=False) as service:
+        [report] = service.orchestrator("orc-1").erasure.reports()
+        assert report.remains == ("unknown: erasure.key is another one",)
 
 
 def test_a_reader_in_the_way_is_told_and_waited_for_next_time(
@@ -75,13 +124,11 @@ def test_a_reader_in_the_way_is_told_and_waited_for_next_time(
         report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert "database.in_use" in report.unfinished
         assert not report.complete
-        assert list((orc.paths.memory / "erasing").iterdir())
         reader.execute("COMMIT")
         reader.close()
         again = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         assert again.unfinished == ()
         assert again.erasure_id == report.erasure_id
-        assert again.tombstones == report.tombstones
         assert left(service, orc.paths.directory) == []
 
 
@@ -112,7 +159,6 @@ def test_others_write_while_it_waits_for_a_reader(orc: Orchestrator) -> None:
         written.result()
     # With the lock held all along neither would end before the other gives up.
     assert report.unfinished == ()
-    assert report.wal_truncated
 
 
 def test_what_another_process_still_had_in_hand_is_not_written_back(tmp_path: Path) -> None:
@@ -127,13 +173,3 @@ def test_what_another_process_still_had_in_hand_is_not_written_back(tmp_path: Pa
             orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
             # Closing writes what it kept in memory: snapshots, receipts, lines.
         assert left(one, root) == []
-
-
-def test_a_plan_is_its_owners_alone(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    with MemoryService(root, environ={}, background=False) as service:
-        world = filled(service.orchestrator("orc-1", create=True))
-    assert killed(root, world.secret, "planned") == -signal.SIGKILL
-    [plan] = (root / "orc-1" / "memory" / "erasing").iterdir()
-    assert plan.stat().st_mode & 0o077 == 0
-    assert json.loads(plan.read_text())["memory_ids"]

@@ -104,7 +104,7 @@ WRITTEN = {
 """What writes free text about a memory or an entity; the test below writes a canary into each."""
 OTHER = {
     "maintenance.accept_journal": "reason",  # about the database
-    "erasure.erase": "reason",  # refused where it repeats what is erased
+    "erasure.erase": "reason text",  # refused where it repeats what is erased
     "erasure.erase_target": "reason",
     "contradictions.list": "text",  # read alone
     "memories.paths": "text",

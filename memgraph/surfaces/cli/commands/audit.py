@@ -1,4 +1,4 @@
-"""Commands for audits and erasures: audit, erase, erasure verify."""
+"""Commands for audits and erasures: audit, erase, list-erasures."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import AuditFailed, ErasureUnproven, InvalidInput, MemgraphError
+from memgraph.clock import iso
+from memgraph.errors import AuditFailed, ErasureUnproven, MemgraphError
 from memgraph.model.erasure import ErasurePreview, erasure_target
-from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group, value
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.commands.sources import FIELDS, named
 from memgraph.surfaces.cli.files import counted, new_file
 from memgraph.surfaces.cli.formats import as_json, short
-from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ def erase(
     orchestrator: OrchestratorName,
     memory: Annotated[str | None, typer.Argument(metavar="MEMORY", help="A memory's id.")] = None,
     entity: Annotated[str | None, value("NAME", "All that names this entity, or its id.")] = None,
+    text: Annotated[
+        str | None, value("TEXT", "A literal text, in any case, wherever it occurs.")
+    ] = None,
     # The name --session is a common option of all commands, with another meaning.
     said_in: Annotated[
         str | None, value("SESSION", "All that was said in a session or derived from it.")
@@ -119,19 +123,19 @@ def erase(
 
     Memories that were derived only from erased ones are erased, too; the report lists what stays
     and why. Ids, times and edges stay, and the journal still verifies. Without --yes nothing is
-    written. The report is signed; `memgraph erasure verify` checks it. If the erasure does not
-    finish, run it again.
+    written. The report is also an entry of the journal; `memgraph list-erasures` shows it. If the
+    erasure does not finish, run it again.
     """
     by_id = {"conversation_id": conversation, "workflow_run_id": run, "content_sha256": content}
-    if [memory, entity, said_in, source, *by_id.values()].count(None) != 6:
+    if [memory, entity, text, said_in, source, *by_id.values()].count(None) != 7:
         raise typer.BadParameter(
-            "name exactly one of MEMORY, --entity, --said-in, --source, --conversation, --run and"
-            " --content"
+            "name exactly one of MEMORY, --entity, --text, --said-in, --source, --conversation,"
+            " --run and --content"
         )
     if source is not None:
         kind, name = named(source)
         by_id[FIELDS[kind]] = name
-    target = erasure_target(memory_id=memory, entity=entity, session_id=said_in, **by_id)
+    target = erasure_target(memory_id=memory, entity=entity, text=text, session_id=said_in, **by_id)
     with nullcontext() if output is None else new_file(output) as file:
         with invocation(context).orchestrator(orchestrator) as handle, stages("erasing") as advance:
             result = handle.erasure.erase_target(
@@ -144,52 +148,6 @@ def erase(
     )
 
 
-def verify(
-    context: typer.Context,
-    report: Annotated[Path, typer.Argument(metavar="REPORT", help="The file with the report.")],
-    public_key: Annotated[
-        str | None, value("HEX", "The public key that must have signed it.")
-    ] = None,
-) -> CommandResult:
-    """Check an erasure report: its signature, its signer, and the journal's record of it.
-
-    Without --public-key the signer must be this root. If the orchestrator is under this root, its
-    journal must have the tombstones that the report names.
-    """
-    from memgraph.operations.erasure.signatures import check_report, read_report
-
-    call = invocation(context)
-    text = report.read_text(encoding="utf-8")
-    try:
-        result = read_report(text)
-    except InvalidInput as error:
-        raise InvalidContent(error.message, **error.details) from None
-    with call.service() as service:
-        check = check_report(service, result, key=public_key)
-    data: dict[str, Any] = {"erasure_id": result.erasure_id, **check.as_dict()}
-
-    def show(screen: Screen) -> None:
-        screen.fields(_checked_rows(data))
-
-    return CommandResult(data, show, None if check.ok else ErasureUnproven(check.problem))
-
-
-def _checked_rows(details: dict[str, Any]) -> list[tuple[str, str]]:
-    """Describe the result of checking a report."""
-    by_id = {True: "yes", False: "no", None: "unknown"}
-    journals = {"agrees": "has the tombstones", "disagrees": "does not match the report"}
-    return [
-        ("erasure", details["erasure_id"]),
-        ("signature valid", by_id[details["signature"]]),
-        ("signed by", details["signed_by"] or "nobody"),
-        ("expected key", by_id[details["known"]]),
-        ("journal", journals.get(details["journal"], "is not under this root")),
-        ("finished", by_id[details["complete"]]),
-        ("residue", str(details["residue"])),
-        ("proves the erasure", by_id[details["ok"]]),
-    ]
-
-
 def _show_erased(screen: Screen, report: ErasureReport) -> None:
     verb = "would be erased" if report.dry_run else "erased"
     many = counted(len(report.memory_ids), "memory", "memories")
@@ -197,35 +155,36 @@ def _show_erased(screen: Screen, report: ErasureReport) -> None:
     if report.dry_run:
         _show_preview(screen, report)
         return
+    searched = report.searched
     rows = [
         ("erasure", report.erasure_id),
         ("entities", str(report.entities)),
-        ("journal entries redacted", str(report.journal_redacted)),
+        ("journal entries redacted", str(len(report.redactions))),
         ("files redacted", " ".join(report.files_redacted) or "none"),
         ("files removed", " ".join(report.files_removed) or "none"),
-        ("strings searched", str(report.residue.strings)),
-        ("residue", f"{report.residue.hits} in {_scanned(report)}"),
+        (
+            "searched",
+            f"{searched.strings} strings in {searched.files} files, {searched.tables} tables",
+        ),
+        ("remains", " ".join(report.remains) or "none"),
     ]
     screen.fields(rows)
     if report.server is not None:
         screen.heading("not proven: what the server stores outside of its tables")
         screen.fields(_traces(report.server))
     _show_rest(screen, report)
-    if report.complete:
-        place = f"memory/erasures/{report.erasure_id}.json"
-        screen.line(f"the report is stored as {place}; to check it: memgraph erasure verify")
-
-
-def _scanned(report: ErasureReport) -> str:
-    tables = report.residue.tables
-    return f"{report.residue.files} files" + (f" and {tables} tables" if tables else "")
 
 
 def _traces(server: ServerTraces) -> list[tuple[str, str]]:
     """Return where the texts may still exist on a server, and until when."""
     archive = "archive_mode is on" if server.archived else "archive_mode is off"
+    until = server.wal_expected_until
+    about = "" if until is None else f", expected about {iso(until)}"
     return [
-        ("write-ahead log", f"segments before {server.wal_until}, until they are recycled"),
+        (
+            "write-ahead log",
+            f"segments before {server.wal_until}, until they are overwritten{about}",
+        ),
         ("archived log", f"{archive}; remove earlier archives yourself"),
         ("replicas", f"{server.replicas} read the log; they also erase, but keep their own logs"),
         ("backups", "earlier ones, until they are removed"),
@@ -250,29 +209,19 @@ def _show_preview(screen: Screen, report: ErasureReport) -> None:
         if len(report.memory_ids) > len(rows):
             screen.line(f"and {len(report.memory_ids) - len(rows)} more")
     fields = [
-        ("entities", str(report.entities)),
-        ("strings to search", str(report.residue.strings)),
-        ("strings that remain elsewhere", "; ".join(map(short, planned.shared))),
-        ("rows to be redacted", ", ".join(f"{n} of {table}" for table, n in planned.rows.items())),
+        ("entities", ", ".join(planned.names)),
+        ("strings to search", str(report.searched.strings)),
+        ("rows to be redacted", ", ".join(f"{n} of {table}" for table, n in report.rows.items())),
         ("files to be redacted", " ".join(report.files_redacted) or "none"),
         ("files to be removed", " ".join(report.files_removed) or "none"),
         ("waiting files, not changed", " ".join(planned.waiting)),
-        ("similar names, not included", ", ".join(planned.similar)),
     ]
     screen.fields([field for field in fields if field[1]])
-    if planned.changed_ids:
-        screen.heading("would stay, with erased strings removed from tags or attributes")
-        changed = [(item, short(planned.begins.get(item, ""))) for item in planned.changed_ids]
-        screen.table(("memory", "text"), changed)
     _show_rest(screen, report)
     screen.line("nothing was written; to erase, repeat the command with --yes")
 
 
 def _show_rest(screen: Screen, report: ErasureReport) -> None:
-    if report.residue.other_case:
-        screen.heading("written in another case, not changed")
-        for item in report.residue.other_case:
-            screen.line(f"{item.file}: {counted(item.count, 'place')}")
     if report.kept:
         screen.heading("would stay" if report.dry_run else "stayed")
         begins = {} if report.preview is None else report.preview.begins
@@ -293,12 +242,11 @@ def _unfinished(report: ErasureReport) -> MemgraphError | None:
     if report.dry_run or report.complete:
         return None
     steps = ", ".join(report.unfinished)
-    where = f" in {', '.join(report.residue.places)}" if report.residue.places else ""
+    where = f" in {', '.join(report.remains)}" if report.remains else ""
     return ErasureUnproven(f"not finished ({steps}){where}; run the same command again")
 
 
 COMMANDS: dict[str, Any] = {
     "audit": make_command(audit, "audit"),
     "erase": make_command(erase, "erase"),
-    "erasure": make_group("erasure", "Check reports of erasures.", {"verify": verify}),
 }
