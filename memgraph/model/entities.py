@@ -51,17 +51,6 @@ class RelatedEntity(EntityInfo):
     together: int
 
 
-class EntityProposal(Value):
-    """A model's proposal to merge ``entity`` into ``into``; a person has to decide."""
-
-    proposal_id: str
-    entity: EntityInfo
-    into: EntityInfo
-    confidence: float
-    provider: str
-    proposed_at: Millis
-
-
 class EntityProfile(EntityInfo):
     """The profile of an entity, from memories that the reader may see.
 

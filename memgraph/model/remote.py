@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memgraph.model.context import ContextItem, ContextTier
 from memgraph.model.conversation import SessionInfo
-from memgraph.model.entities import EntityInfo, EntityProposal
+from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.values import Memory, Millis, Outcome, Value
@@ -119,12 +119,6 @@ class EntityList(Value):
     """Entities, the most mentioned first."""
 
     items: tuple[EntityInfo, ...]
-
-
-class EntityProposals(Value):
-    """Open proposals to merge two entities, oldest first."""
-
-    items: tuple[EntityProposal, ...]
 
 
 class TierItem(ContextItem):

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from memgraph.model.access import Permission
-from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
+from memgraph.model.entities import EntityInfo, EntityProfile
 from memgraph.model.operation import F, WireFormat, operation
-from memgraph.model.remote import EntityList, EntityProposals, Limit
+from memgraph.model.remote import EntityList, Limit
 from memgraph.model.values import MAX_NAME_CHARS, Name, Reason
 from memgraph.operations.handle import Handle
 
@@ -155,41 +155,4 @@ class Entities(Handle[F], group="entities"):
                 protected=protected,
                 reason=because,
                 actor=self.actor,
-            )
-
-    @operation(
-        Permission.READ,
-        "GET",
-        "/entities/proposals",
-        tag="entities",
-        answer=EntityProposals,
-        id="entity_proposals",
-    )
-    def proposals(self) -> Sequence[EntityProposal]:
-        """Return the model's open proposals to merge a name into a known entity."""
-        from memgraph.operations.life.entity_merge import listing
-
-        with self._service.opened(self.name) as opened:
-            return listing(opened, self.viewer)
-
-    @operation(
-        Permission.ADMIN,
-        "POST",
-        "/entities/decide",
-        tag="entities",
-        body="Decide",
-        id="decide_entity_proposal",
-    )
-    def decide(self, proposal_id: Name, *, accept: bool, reason: Reason) -> EntityInfo:
-        """Merge the entities of a proposal, or reject it permanently; return the remaining one.
-
-        Raises:
-            NotFound: there is no such open proposal, or it is not visible.
-        """
-        from memgraph.operations.life.entity_merge import decide
-
-        because = self._because(reason)
-        with self._service.opened(self.name) as opened:
-            return decide(
-                opened, self.viewer, proposal_id, accept=accept, reason=because, actor=self.actor
             )

@@ -239,9 +239,6 @@ def test_entities_are_listed_merged_and_split(way: Any) -> None:
     merged = way.entities.merge("Nora Quill", "Ada Okafor", reason="one person")
     assert way.entities.get("Ada Okafor").entity_id == merged.entity_id
     assert way.entities.protect("Nora Quill", reason="kept").entity_id == merged.entity_id
-    assert list(way.entities.proposals()) == []
-    with pytest.raises(NotFound):
-        way.entities.decide("prop_0", accept=False, reason="none")
     parted = way.entities.split("Nora Quill", names=["Ada Okafor"], reason="two persons")
     assert parted.canonical_name == "Ada Okafor"
     with pytest.raises(NotFound):

@@ -457,8 +457,6 @@ ELSEWHERE = {
     "erasure.erase": OPERATOR + ": see tests/service/erasing",
     "erasure.erase_target": OPERATOR + ": see tests/service/erasing",
     "erasure.reports": OPERATOR + ": see tests/service/erasing",
-    "entities.decide": "asks as entities.get does: tests/service/test_aliases.py",
-    "entities.proposals": "both entities are looked up: tests/service/test_aliases.py",
     "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "exchange.export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "ingestion.store": PIPELINE,

@@ -244,13 +244,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "entities merge": _merge,
     "entities split": _split,
     "entities protect": _protect,
-    "entities proposals": lambda view: iter([["entities", "proposals", ONE]]),
-    "entities decide": lambda view: iter(
-        [
-            ["entities", "decide", ONE, proposal, "--accept", *WHY]
-            for proposal in (view.made["proposal"], "prop_0")
-        ]
-    ),
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
     "verify": lambda view: iter([["verify", ONE]]),

@@ -25,11 +25,9 @@ from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
 from memgraph.operations.ingestion.uploads import DropZoneWorker
-from memgraph.operations.life import entity_merge as merging
 from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.store.snapshot import NewEntry
 from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
 from memgraph.surfaces.serve import application
 from memgraph.surfaces.server_log import server_log
@@ -249,30 +247,9 @@ def build(root: Path) -> Built:
             "far_receipt": far_owner.recall(QUERY).receipt_id,
             "bulletin": _issued(owner),
             "far_bulletin": _issued(far_owner),
-            "proposal": _proposed(service, owner, world),
         }
         owner.maintenance.embed_pending()
     return Built(root, world, other, secrets, made, files)
-
-
-def _proposed(service: MemoryService, owner: Orchestrator, world: World) -> str:
-    """Keep a proposal that two entities are one which are hidden from most viewers."""
-    entity, into = (
-        owner.entities.get(each.word).entity_id for each in world.hidden(VIEWERS["no scope"])[-2:]
-    )
-    proposal = {
-        "proposal_id": "prop_hidden",
-        "entity_id": entity,
-        "into_id": into,
-        "confidence": 0.9,
-        "provider": "fake",
-        "at": service.clock.now_ms(),
-    }
-    with service.opened(owner.name) as opened, opened.transaction("enrichment") as transaction:
-        merging._keep(transaction, [proposal])
-        told = {"entity_id": entity, "into_id": into}
-        transaction.record([NewEntry("propose_aliases", None, {"proposals": [told]})])
-    return str(proposal["proposal_id"])
 
 
 def _issued(owner: Orchestrator) -> str:

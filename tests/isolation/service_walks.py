@@ -119,17 +119,6 @@ def protect(view: View) -> Iterator[Ask]:
         yield _post("/entities/protect", {"name": name, **WHY})
 
 
-@walks("GET", HERE + "/entities/proposals")
-def proposals(view: View) -> Iterator[Ask]:
-    yield _get("/entities/proposals")
-
-
-@walks("POST", HERE + "/entities/decide")
-def decide(view: View) -> Iterator[Ask]:
-    for proposal in (view.made["proposal"], "prop_0"):
-        yield _post("/entities/decide", {"proposal_id": proposal, "accept": True, **WHY})
-
-
 # --- contexts
 
 

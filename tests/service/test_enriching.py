@@ -224,7 +224,6 @@ def test_the_others_count_when_one_provider_is_down(
             "withheld": 0,
             "gone": 0,
             "rejected": 0,
-            "proposed": 0,
         }
         assert orc.verify().ok
 

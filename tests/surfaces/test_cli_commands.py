@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from model_server import KEY, ModelServer
 
 from ingest.claims import claim
 from ingest.pipeline import MAX_ATTEMPTS
-from memgraph import MemoryService
 from memgraph.surfaces.cli.reference import command_paths
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ def documented(command: str) -> set[str]:
 
 def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[str, Sequence[str]]:
     """Arguments with which each command succeeds."""
-    proposal = proposed(cli)
+    cli.remember("Mrs. Vitalia Borges signed the lease.")
     one, other, edge = make()
     third = cli.remember("The shop sells bread.")
     no_case = cli.json("relate", "orc-1", third, "Contradicts", one)["edge_id"]
@@ -115,8 +113,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
             *("--name", "Nora Quill", *WHY),
         ],
         "entities protect": ["entities", "protect", "orc-1", "Vitalia Borges", *WHY],
-        "entities proposals": ["entities", "proposals", "orc-1"],
-        "entities decide": ["entities", "decide", "orc-1", proposal, "--accept", *WHY],
         "entity": ["entity", "orc-1", "Nora Quill"],
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
@@ -166,31 +162,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
             *("--rounds", "1", "--pause-ms", "10"),
         ],
     }
-
-
-def proposed(cli: CommandLine) -> str:
-    """The id of a model's proposal that two entities of orc-1 are one."""
-    server = ModelServer()
-    config = {
-        "memory.llm.provider": "litellm/openai/m",
-        "memory.llm.api_base": server.url,
-        "memory.llm.api_key_env": "KEY",
-        "memory.entities.accurate": ["regex", "llm"],
-    }
-    nobody = server.writes(json.dumps({"entities": []}))
-    server.behave(nobody, nobody, server.writes(json.dumps({"same_as": 0, "confidence": 0.9})))
-    try:
-        with MemoryService(
-            cli.root, environ={"KEY": KEY}, background=False, config=config
-        ) as service:
-            orc = service.orchestrator("orc-1")
-            orc.remember("Mrs. Vitalia Borges signed the lease.")
-            orc.remember("Mrs. Vitka sends her regards about the lease.")
-            orc.jobs.run("enrichment")
-            [proposal] = orc.entities.proposals()
-    finally:
-        server.close()
-    return proposal.proposal_id
 
 
 def ended(cli: CommandLine) -> str:

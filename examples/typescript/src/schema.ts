@@ -442,26 +442,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/entities/decide": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Decide Entity Proposal
-         * @description Merge the entities of a proposal, or reject it permanently; return the remaining one.
-         */
-        post: operations["decide_entity_proposal"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/entities/info": {
         parameters: {
             query?: never;
@@ -498,26 +478,6 @@ export interface paths {
          * @description Merge two entities: ``other`` becomes a name of ``into``. Journalled.
          */
         post: operations["merge_entities"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/orchestrators/{orchestrator}/entities/proposals": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Entity Proposals
-         * @description Return the model's open proposals to merge a name into a known entity.
-         */
-        get: operations["entity_proposals"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1865,11 +1825,6 @@ export interface components {
             type?: components["schemas"]["MemoryType"];
             valid_until?: string | number | null;
         };
-        Decide: {
-            accept: boolean;
-            proposal_id: string;
-            reason: string;
-        };
         /** @description A missing part of an answer. ``code`` is stable, ``text`` is for people. */
         Degraded: {
             code: string;
@@ -2028,20 +1983,6 @@ export interface components {
             protected?: boolean;
             related: components["schemas"]["RelatedEntity"][];
             type: components["schemas"]["EntityType"];
-        };
-        /** @description A model's proposal to merge ``entity`` into ``into``; a person has to decide. */
-        EntityProposal: {
-            confidence: number;
-            entity: components["schemas"]["EntityInfo"];
-            into: components["schemas"]["EntityInfo"];
-            proposal_id: string;
-            /** Format: date-time */
-            proposed_at: string;
-            provider: string;
-        };
-        /** @description Open proposals to merge two entities, oldest first. */
-        EntityProposals: {
-            items: components["schemas"]["EntityProposal"][];
         };
         /** @enum {string} */
         EntityType: "person" | "project" | "organization" | "location" | "email" | "url" | "date" | "hashtag" | "mention" | "other";
@@ -4828,51 +4769,6 @@ export interface operations {
             };
         };
     };
-    decide_entity_proposal: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["Decide"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EntityInfo"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     get_entity_info: {
         parameters: {
             query?: {
@@ -4950,47 +4846,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EntityInfo"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    entity_proposals: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EntityProposals"];
                 };
             };
             /** @description Error */

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
-from memgraph.operations.life import entity_merge as merging
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, memories, metadata
@@ -66,7 +65,7 @@ def enrich(
     Returns:
         Skipped with the reason ``no_accurate_provider`` when there is neither spaCy nor a model.
         Counts: ``enriched``, ``links`` (new ones), ``withheld`` (too sensitive for the model, and
-        there is no other provider), ``gone`` (changed during a call), ``proposed`` (aliases).
+        there is no other provider), ``gone`` (changed during a call).
 
     Raises:
         StorageError: memories enriched so far stay enriched.
@@ -86,11 +85,6 @@ def enrich(
             break
     progress(PART, run.taken, limit)
     run.keep_cursor()
-    if run.error is None and "llm" in opened.naming.accurate.names and not stop():
-        try:
-            run.counts["proposed"] = merging.propose(opened, actor=actor, at_ms=now_ms)
-        except ProviderError as error:
-            run.error = error
     if run.error is not None:
         return JobReport.failed(run.error, run.counts, run.rejected)
     return JobReport.done(run.counts, run.rejected)

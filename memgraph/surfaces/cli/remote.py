@@ -67,8 +67,6 @@ REMOTE: Final = frozenset(
         "entities merge",
         "entities split",
         "entities protect",
-        "entities proposals",
-        "entities decide",
         "entity",
         "stats",
         "verify",

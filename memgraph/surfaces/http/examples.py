@@ -66,10 +66,6 @@ MERGE: Final = _example(
 PROTECT: Final = _example(
     "Facts about a person do not decay", {"name": "Anna Berg", "reason": "our oldest customer"}
 )
-DECIDE: Final = _example(
-    "A proposal to merge two names of one person",
-    {"proposal_id": "prop_01K0", "accept": True, "reason": "she signs so"},
-)
 SPLIT: Final = _example(
     "A name that belongs to another person",
     {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
@@ -124,7 +120,6 @@ _BODIES: Final = {
     "merge_entities": MERGE,
     "split_entity": SPLIT,
     "protect_entity": PROTECT,
-    "decide_entity_proposal": DECIDE,
     "dismiss_contradiction": REASON,
     "reopen_contradiction": REASON,
     "resolve_contradiction": RESOLUTION,

@@ -15,7 +15,6 @@ from working import members_of
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.operations.handle import Handle
-from memgraph.operations.life import entity_merge as merging
 from memgraph.operations.life.models import LanguageModel
 from memgraph.providers.fake import FakeCompletion, FakeToolCalling
 
@@ -94,7 +93,6 @@ WRITTEN = {
     "entities.merge": "reason",
     "entities.split": "reason",
     "entities.protect": "reason",
-    "entities.decide": "reason",
     "sources.retract": "reason",
     "recall": "query",
     "agents.recall_shown": "query",
@@ -176,11 +174,9 @@ class Used:
 
 
 class SameName(FakeCompletion):
-    """Takes a name that it is asked about for the first of the known ones."""
+    """Finds one name in every text."""
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
-        if schema == merging.ANSWER_SCHEMA:
-            return {"same_as": 0, "confidence": 0.9}
         return {"entities": [{"name": "Vitka", "type": "Person"}]}
 
 
@@ -196,8 +192,6 @@ def written_about_entities(orc: Orchestrator, say: Callable[[str], str]) -> None
     orc.entities.merge("Eva Lind", "Ida Falk", reason=say("a merge"))
     orc.entities.split("Eva Lind", names=["Ida Falk"], reason=say("a split"))
     orc.entities.protect("Eva Lind", reason=say("a protection"))
-    [proposal] = orc.entities.proposals()
-    orc.entities.decide(proposal.proposal_id, accept=True, reason=say("an alias"))
 
 
 def written(orc: Orchestrator, say: Callable[[str], str]) -> None:

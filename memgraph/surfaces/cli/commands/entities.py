@@ -14,7 +14,7 @@ from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.model.entities import EntityInfo, EntityProfile, EntityProposal
+    from memgraph.model.entities import EntityInfo, EntityProfile
 
 ENTITY_COLUMNS = ("id", "type", "mentions", "name")
 _NAME = typer.Argument(metavar="NAME", help="A name, a nickname or an id.", show_default=False)
@@ -37,27 +37,6 @@ def _show_split(screen: Screen, info: EntityInfo, _: Mapping[str, Any]) -> None:
 
 def _show_protected(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
     screen.line(f"{info.canonical_name} is {'' if call['protected'] else 'no longer '}protected")
-
-
-def _show_proposals(
-    screen: Screen, proposals: Sequence[EntityProposal], _: Mapping[str, Any]
-) -> None:
-    if not proposals:
-        screen.line("no proposal")
-        return
-    rows = [
-        (
-            *(item.proposal_id, item.entity.canonical_name, item.into.canonical_name),
-            f"{item.confidence:.2f}",
-        )
-        for item in proposals
-    ]
-    screen.table(("id", "name", "means", "confidence"), rows)
-
-
-def _show_decided(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
-    decision = "accepted" if call["accept"] else "rejected"
-    screen.line(f"{decision}: {info.canonical_name}, {_mentions(info)}")
 
 
 def _row(info: EntityInfo) -> tuple[str, str, str, str]:
@@ -133,24 +112,6 @@ COMMANDS: dict[str, Any] = {
                     ),
                 },
                 text="Protect the facts about an entity from decay.",
-            ),
-            "proposals": command_of(
-                Entities.proposals,
-                _show_proposals,
-                key="proposals",
-                text="List the names that a model proposed as names of a known entity.",
-            ),
-            "decide": command_of(
-                Entities.decide,
-                _show_decided,
-                key="entity",
-                options={
-                    "proposal_id": typer.Argument(
-                        metavar="ID", help="The id of a proposal.", show_default=False
-                    ),
-                    "accept": typer.Option("--accept/--reject", help="Merge them, or do not."),
-                },
-                text="Accept or reject a proposal to merge two entities.",
             ),
         },
         default="list",
