@@ -49,15 +49,16 @@ class ContextSettings(SettingsGroup):
     format: Literal["fenced", "list", "sections"] = Field(
         default="fenced", description="How memories are written into a prompt."
     )
-    facts: int = Field(
-        default=5,
-        ge=1,
-        le=1_000,
-        description="Number of memories that `orc.context()` puts before a message.",
+    block_tokens: int = Field(
+        default=1_200,
+        ge=0,
+        le=10_000_000,
+        description="Token budget of the block that `orc.context()` puts before a message.",
     )
     min_relevance: Factor = Field(
         default=0.25,
-        description="Minimum relevance of these memories to the message, 0 to 1; 0: no minimum.",
+        description="Relevance to the message, 0 to 1, that a memory needs for a block to have any;"
+        " 0: none.",
     )
     max_project_items: int = Field(
         default=1_000,

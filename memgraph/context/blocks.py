@@ -1,32 +1,146 @@
-"""Render memories as text for a prompt. No text in a block can end its line or the block.
+"""Render memories as text for a prompt: one line for each, in one form everywhere.
 
-Pure and deterministic: the same lines, format and mark give the same text.
+Pure and deterministic: the same lines, format and mark give the same text. No text can end its line
+or the block, or look like the number of another line.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+from itertools import combinations
+from pathlib import PurePosixPath
 from typing import Any
 
-from memgraph.clock import iso
 from memgraph.errors import InvalidInput
-from memgraph.model.context import BlockFormat, BlockLine
+from memgraph.model.context import BlockFormat
+from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.blocks import (
     FENCE_INTRO,
-    LIST_INSIGHT,
+    FENCE_TAG,
+    LIST_MESSAGE,
     LIST_TITLE,
     MARK_DIGITS,
     SECTION_INSIGHT,
     SECTION_TITLE,
-    cleaned,
+    label,
     one_line,
+    record_text,
 )
+from memgraph.rules.sources import part_of
+from memgraph.text.sentences import split_sentences
 
+UNDATED = "undated"
 _MARK = re.compile(rf"[0-9a-f]{{{MARK_DIGITS}}}")
 _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-_CONFIDENCE_DIGITS = 2
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DROP_ZONE = "ingest"
+_PATH_PARTS = 2
+_QUOTED_CHARS = 40
+# Numbers have three characters at most in all but the largest blocks.
+_WIDEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLine:
+    """A memory as a line of a prompt.
+
+    Attributes:
+        at: when it was said or written, in milliseconds; None: unknown.
+        speaker: the speaker of a turn; "" for other memories, which show their type.
+        place: the file and the line that it comes from, or "".
+        until: when it ceased to be valid, in milliseconds; None: it has not, or it is unknown.
+        in_part: only a part of it was replaced.
+        replaced_by, replaces, contradicts: ids of other memories.
+        handle: the short id at the end of the line, by which tools refer to it; "" for none.
+    """
+
+    memory_id: str
+    kind: MemoryKind
+    type: MemoryType
+    text: str
+    at: int | None
+    speaker: str = ""
+    place: str = ""
+    until: int | None = None
+    in_part: bool = False
+    replaced_by: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    handle: str = ""
+
+    @property
+    def who(self) -> str:
+        """The speaker, or else the type with its place."""
+        if self.speaker:
+            return self.speaker
+        name = "Reflection" if self.kind is MemoryKind.REFLECTION else self.type.value
+        return f"{name} ({self.place})" if self.place else name
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The ids of all memories that its marks name."""
+        return (*self.replaced_by, *self.replaces, *self.contradicts)
+
+
+def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> BlockLine:
+    """Return the line of a memory, without marks.
+
+    Args:
+        text: the text to show instead of the whole content.
+    """
+    undated = memory.event_time is None and source.source_path is not None
+    return BlockLine(
+        memory_id=memory.memory_id,
+        kind=memory.kind,
+        type=memory.type,
+        text=memory.content if text is None else text,
+        at=None if undated else said_at(memory),
+        speaker=_speaker(memory),
+        place="" if memory.kind is MemoryKind.REFLECTION else _place(source),
+        until=memory.valid_until,
+    )
+
+
+def said_at(memory: Memory) -> int:
+    """Return the time of the event, or else that of storing, in milliseconds."""
+    return memory.created_at if memory.event_time is None else memory.event_time
+
+
+def _speaker(memory: Memory) -> str:
+    if memory.source_role is None or memory.kind is MemoryKind.REFLECTION:
+        return ""
+    name = label(memory.source_role)
+    return name.capitalize() if name in ("user", "assistant", "system", "tool") else name
+
+
+def _place(source: StoredSource) -> str:
+    """Return a file and the first line, for instance ``adr/0004.md:9``.
+
+    Of a file in the drop zone the folder is shown too, never where the drop zone itself lies.
+    """
+    if source.source_path is None:
+        return ""
+    parts = PurePosixPath(source.source_path).parts
+    zone = max((at for at, part in enumerate(parts) if part == _DROP_ZONE), default=len(parts) - 2)
+    path = label("/".join(parts[zone + 1 :][-_PATH_PARTS:])) or "file"
+    part = part_of(source.locator)
+    return path if part is None or part.first is None else f"{path}:{part.first}"
+
+
+def in_time(lines: Iterable[BlockLine]) -> list[BlockLine]:
+    """Return lines oldest first, undated ones before all others; ties by id."""
+    return sorted(lines, key=_time_key)
+
+
+def _time_key(line: BlockLine) -> tuple[bool, int, str]:
+    return line.at is not None, line.at or 0, line.memory_id
 
 
 def render(
@@ -34,21 +148,19 @@ def render(
     format: BlockFormat,  # noqa: A002  the word that requests and settings have for it
     *,
     mark: str,
-    insight: BlockLine | None = None,
+    zone: tzinfo = UTC,
 ) -> str:
     """Render memories as a block that ends in a newline, in the given order; "" if there are none.
 
-    - ``fenced``: an introduction, ``<data-mark>``, for each memory a JSON object with ``id``,
-      ``date``, ``source``, ``confidence`` and ``text``, ``</data-mark>``. No text contains ``<``.
-    - ``list``: ``[Relevant Memory]``, then ``- text`` for each.
-    - ``sections``: ``## Relevant memory``, then ``- text [id]`` for each.
-
-    Contradicted memories are marked: by a field ``mark``, or after the line ``[contradicted by
-    …]``.
+    - ``fenced``: an introduction, ``<memory mark>``, for each memory a line such as ``[2] Mon
+      2024-01-08, Decision (adr/0004.md:9), until 2024-05-01, see [3]: text``, ``</memory mark>``.
+    - ``list``: ``[Relevant Memory]``, ``- text`` for each, and ``[User Message]``.
+    - ``sections``: ``## Relevant memory`` with a line such as ``- Mon 2024-01-08, Evan: text`` for
+      each, and ``## Weekly insight`` with a line for each sentence of a reflection.
 
     Args:
-        mark: 16 hexadecimal digits that are new for this block; only ``fenced`` shows it.
-        insight: the week's reflection. It comes last, under its own heading if there are headings.
+        mark: 8 hexadecimal digits; only ``fenced`` shows it.
+        zone: the time zone of the dates.
 
     Raises:
         InvalidInput: the mark or the format is invalid.
@@ -57,45 +169,167 @@ def render(
         raise InvalidInput(f"format must be one of: {', '.join(BlockFormat)}", field="format")
     if not _MARK.fullmatch(mark):
         raise InvalidInput(f"a mark must be {MARK_DIGITS} hexadecimal digits", field="mark")
-    if not lines and insight is None:
+    if not lines:
         return ""
-    last = () if insight is None else (insight,)
-    rendered = "".join(render_line(line, format) for line in lines)
-    closing = "".join(render_line(line, format) for line in last)
     if format == BlockFormat.FENCED:
-        return f"{FENCE_INTRO}\n<data-{mark}>\n{rendered}{closing}</data-{mark}>\n"
-    title, heading = (
-        (LIST_TITLE, LIST_INSIGHT)
+        return fenced(records(lines, zone), mark)
+    if format == BlockFormat.LIST:
+        items = "".join(f"- {_listed(line, lines, zone)}\n" for line in lines)
+        return f"{LIST_TITLE}\n{items}\n{LIST_MESSAGE}\n"
+    insights = [line for line in lines if line.kind is MemoryKind.REFLECTION]
+    others = [line for line in lines if line.kind is not MemoryKind.REFLECTION]
+    items = "".join(
+        f"- {_date(line.at, zone)}, {one_line(line.who)}: {_listed(line, lines, zone)}\n"
+        for line in others
+    )
+    sentences = "".join(
+        f"- {one_line(sentence)}\n"
+        for line in insights
+        for part in line.text.splitlines()
+        for sentence in split_sentences(part.removeprefix("- "))
+    )
+    parts = ((SECTION_TITLE, items), (SECTION_INSIGHT, sentences))
+    return "\n".join(f"{title}\n{body}" for title, body in parts if body)
+
+
+def fenced(body: str, mark: str) -> str:
+    """Return lines between the marks of a block, after the introduction."""
+    return f"{FENCE_INTRO}\n<{FENCE_TAG} {mark}>\n{body}</{FENCE_TAG} {mark}>\n"
+
+
+def records(lines: Sequence[BlockLine], zone: tzinfo = UTC, first: int = 1) -> str:
+    """Return the numbered lines of a fenced block, each with its newline.
+
+    Args:
+        first: the number of the first line.
+    """
+    numbers = {line.memory_id: number for number, line in enumerate(lines, start=first)}
+    timed = _disagreeing_days(lines, zone)
+    return "".join(
+        _record(line, numbers, zone, with_time=bool(line.others) and _date(line.at, zone) in timed)
+        for line in lines
+    )
+
+
+def _record(
+    line: BlockLine, numbers: Mapping[str, int], zone: tzinfo, *, with_time: bool = False
+) -> str:
+    when = f"{_date(line.at, zone)} {_clock(line.at, zone)}" if with_time else _date(line.at, zone)
+    marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
+    end = f" #{line.handle}" if line.handle else ""
+    head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
+    return f"{head}: {record_text(line.text)}{end}\n"
+
+
+def cost_of(
+    line: BlockLine,
+    format: BlockFormat,  # noqa: A002  as in render
+    count: Callable[[str], int],
+    zone: tzinfo = UTC,
+) -> int:
+    """Return the tokens of a line in a block; its number and its marks are the widest possible."""
+    return _cost(line, format, count, zone)
+
+
+@lru_cache(maxsize=4_096)
+def _cost(line: BlockLine, format: BlockFormat, count: Callable[[str], int], zone: tzinfo) -> int:  # noqa: A002
+    if format == BlockFormat.FENCED:
+        numbers = dict.fromkeys((line.memory_id, *line.others), _WIDEST)
+        return count(_record(line, numbers, zone))
+    return count(render([line], format, mark="0" * MARK_DIGITS, zone=zone)) - count(
+        LIST_TITLE + LIST_MESSAGE if format == BlockFormat.LIST else SECTION_TITLE
+    )
+
+
+def frame_cost(format: BlockFormat, count: Callable[[str], int]) -> int:  # noqa: A002
+    """Return the tokens of a block besides its lines."""
+    if format == BlockFormat.FENCED:
+        # A mark is random: the widest has a token for every digit.
+        return count(fenced("", "0a" * (MARK_DIGITS // 2)))
+    titles = (
+        (LIST_TITLE, LIST_MESSAGE)
         if format == BlockFormat.LIST
         else (SECTION_TITLE, SECTION_INSIGHT)
     )
-    parts = [f"{head}\n{body}" for head, body in ((title, rendered), (heading, closing)) if body]
-    return "\n".join(parts)
+    return count("\n".join(titles))
 
 
-def render_line(
-    line: BlockLine,
-    format: BlockFormat,  # noqa: A002  as in render
-) -> str:
-    """Return a memory as one line of a block, with its newline."""
-    if format == BlockFormat.LIST:
-        return f"- {one_line(line.text)}{_marked(line)}\n"
-    if format == BlockFormat.SECTIONS:
-        return f"- {one_line(line.text)} [{one_line(line.memory_id)}]{_marked(line)}\n"
-    record = {
-        "id": cleaned(line.memory_id),
-        "date": iso(line.at)[: len("2026-01-31")],
-        "source": cleaned(line.citation),
-        "confidence": round(line.confidence, _CONFIDENCE_DIGITS),
-        "text": cleaned(line.text),
+def _disagreeing_days(lines: Sequence[BlockLine], zone: tzinfo) -> set[str]:
+    """Return the days on which two lines replace or contradict each other."""
+    days: dict[str, list[BlockLine]] = {}
+    for line in lines:
+        if line.others and line.at is not None:
+            days.setdefault(_date(line.at, zone), []).append(line)
+    return {
+        day
+        for day, of_day in days.items()
+        for one, other in combinations(of_day, 2)
+        if one.memory_id in other.others or other.memory_id in one.others
     }
-    if line.mark:
-        record["mark"] = cleaned(line.mark)
-    return f"{as_json(record)}\n"
 
 
-def _marked(line: BlockLine) -> str:
-    return f" [{one_line(line.mark)}]" if line.mark else ""
+def _marks(line: BlockLine, name: Callable[[str], str], zone: tzinfo) -> list[str]:
+    """Return what the head of a line says about other lines.
+
+    Args:
+        name: returns how the line of a memory is named, or "" if it is not in the block.
+    """
+    marks = []
+    newer = _named(line.replaced_by, name)
+    part = "in part " if line.in_part else ""
+    if line.until is not None:
+        marks.append(f"{part}until {_date(line.until, zone)[len('Mon ') :]}")
+        marks += [f"see {newer}"] if newer else []
+    elif line.replaced_by:
+        marks.append(f"{part}replaced" + (f" by {newer}" if newer else ""))
+    if older := _named(line.replaces, name):
+        marks.append(f"replaces {older}")
+    if line.contradicts:
+        others = _named(line.contradicts, name)
+        marks.append(f"contradicts {others}" if others else "contradicted")
+    return marks
+
+
+def _named(memory_ids: Iterable[str], name: Callable[[str], str]) -> str:
+    return " ".join(dict.fromkeys(filter(None, map(name, memory_ids))))
+
+
+def _number(numbers: Mapping[str, int], memory_id: str) -> str:
+    return f"[{numbers[memory_id]}]" if memory_id in numbers else ""
+
+
+def _listed(line: BlockLine, lines: Sequence[BlockLine], zone: tzinfo) -> str:
+    """Return a text as an item of Markdown; marks quote the beginning of the other texts."""
+    beginnings = {other.memory_id: _beginning(other.text) for other in lines}
+    marks = _marks(line, lambda memory_id: beginnings.get(memory_id, ""), zone)
+    return one_line(line.text) + (f" ({', '.join(marks)})" if marks else "")
+
+
+def _beginning(text: str) -> str:
+    words = one_line(text)
+    return f"“{words}”" if len(words) <= _QUOTED_CHARS else f"“{words[:_QUOTED_CHARS].rstrip()}…”"
+
+
+@lru_cache(maxsize=4_096)
+def _date(at: int | None, zone: tzinfo) -> str:
+    """Return weekday and date, or that they are unknown."""
+    if at is None:
+        return UNDATED
+    moment = _moment(at, zone)
+    return f"{_WEEKDAYS[moment.weekday()]} {moment.date().isoformat()}"
+
+
+def _clock(at: int | None, zone: tzinfo) -> str:
+    return "" if at is None else f"{_moment(at, zone):%H:%M}"
+
+
+def _moment(at: int, zone: tzinfo) -> datetime:
+    moment = _EPOCH + timedelta(milliseconds=at)
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        # On the first and the last day that a date can have.
+        return moment
 
 
 def as_json(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from memgraph.context.blocks import BlockLine, said_at
 from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.values import Memory
 from memgraph.rules.ranking import reciprocal_rank_fusion
@@ -20,30 +21,27 @@ class ContextCandidate:
 
     Attributes:
         citation: the memory's source in one line.
-        shown: the citation as its rendered line shows it.
+        line: its line in a block, with the whole text.
         confidence: 0..1, after decay.
         recalled: the memory's rank in the recall, from 1; None: it was not recalled.
         beside: the id of the memory whose open contradiction added this one; None: it was
             selected on its own.
         against: ids of the memories that it contradicts, unresolved.
-        mark: the text in its line that names these contradictions.
     """
 
     memory: Memory
     tier: Scope
     citation: str
-    shown: str
+    line: BlockLine
     confidence: float
     recalled: int | None = None
     beside: str | None = None
     against: tuple[str, ...] = ()
-    mark: str = ""
 
     @property
     def at(self) -> int:
         """The time of the event if known, else the time of storing."""
-        event_time = self.memory.event_time
-        return self.memory.created_at if event_time is None else event_time
+        return said_at(self.memory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,9 +58,9 @@ ContextTier = Annotated[
 class BlockFormat(StrEnum):
     """The format of memories in a prompt.
 
-    ``fenced``: one JSON object per line, between random marks. ``list``: one line per memory under
-    ``[Relevant Memory]``. ``sections``: Markdown with the headings ``## Relevant memory`` and
-    ``## Weekly insight``.
+    ``fenced``: numbered lines between random marks. ``list``: one line per memory under ``[Relevant
+    Memory]``. ``sections``: Markdown with the headings ``## Relevant memory`` and ``## Weekly
+    insight``.
     """
 
     FENCED = "fenced"
@@ -303,36 +303,59 @@ class ContextPackage(Value):
         return tuple(item.memory_id for item in self.items)
 
 
-class BlockLine(Value):
-    """A memory as a line of a prompt; the citation has only the name of a file, not its path.
+class BlockMemory(Value):
+    """A memory in a block: the parts of its line, and what only the caller needs.
 
-    ``mark``: the memories that contradict or replaced it, see ``RecallItem``.
+    Attributes:
+        text: the text in the line.
+        shortened: parts of the text were replaced by ``…``.
+        at: when it was said or written; None: unknown.
+        speaker: the speaker of a turn; None for other memories, which show their type.
+        citation: its source in one line; for a file the full path.
+        confidence: 0..1, after decay.
+        score: comparable only within one block; 0 for a memory that only accompanies another.
+        until: when it ceased to be valid.
+        replaced_by, replaces, contradicts: the numbers of other lines.
     """
 
     memory_id: str
     kind: MemoryKind
+    type: MemoryType
     text: str
-    at: Millis
+    shortened: bool
+    at: Millis | None
+    speaker: str | None
     citation: str
     confidence: float
-    mark: str = ""
+    score: float
+    until: Millis | None = None
+    replaced_by: tuple[int, ...] = ()
+    replaces: tuple[int, ...] = ()
+    contradicts: tuple[int, ...] = ()
 
 
 class ContextBlock(Value):
     """The result of ``orc.context()``: text for a prompt, and the memories in it.
 
     Attributes:
-        text: the text; empty if nothing is known.
-        memory_ids: every memory in the text, including the reflection.
-        token_cost: the estimated tokens of the text.
+        text: the text; empty if nothing is related.
+        memories: every memory in the text, by the number of its line, from 1.
+        token_cost: the tokens of the text, at most the budget.
+        counter: the token counter: ``litellm:<model>`` or ``estimate``.
     """
 
     text: str
     format: BlockFormat
-    memory_ids: tuple[str, ...]
+    memories: dict[int, BlockMemory]
     receipt_id: str
     token_cost: int
+    counter: str
     degraded: tuple[Degraded, ...] = ()
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The ids of the memories, in the order of the text."""
+        return tuple(memory.memory_id for memory in self.memories.values())
 
 
 Count = Annotated[int, Field(ge=0)]

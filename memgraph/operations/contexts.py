@@ -174,7 +174,7 @@ class Contexts(TierHandle[F], group="contexts"):
             AccessDenied: the handle may not open the target. The denial is logged.
             ConfirmationMissing: the callback returned no answer.
         """
-        from memgraph.operations.context.injection import promote, target_of
+        from memgraph.operations.context.promotion import promote, target_of
 
         because = self._because(reason)
         target = target_of(to, scope_id)

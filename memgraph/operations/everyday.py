@@ -11,7 +11,7 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
-from memgraph.model.context import BlockFormat, BuiltBulletin, ContextBlock
+from memgraph.model.context import BlockFormat, BuiltBulletin, ContextBlock, ContextRequest
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
@@ -25,7 +25,7 @@ from memgraph.model.operation import (
     local,
     operation,
 )
-from memgraph.model.recall import MAX_TOP_N, Bundle, Query, RecallFields, RecallRequest
+from memgraph.model.recall import MAX_TOKEN_BUDGET, Bundle, Query, RecallFields, RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.remote import MAX_BATCH, EdgeId, Outcomes
 from memgraph.model.remote import MemoryId as StoredId
@@ -397,59 +397,76 @@ class Everyday(WritingHandle[F]):
         self,
         prompt: Query,
         *,
-        limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None,
+        budget_tokens: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None,
         format: Annotated[  # noqa: A002  the name in the settings
             BlockFormat | str | None, WireFormat(BlockFormat)
         ] = None,
         exclude_session_id: Name | None = None,
         include_insight: bool = True,
-        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (
-            MemoryKind.FACT,
-        ),
+        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (),
         agent_id: Name | None = None,
+        model: Name | None = None,
     ) -> ContextBlock:
-        """Return the block of memories to put before a message, and its memory ids.
+        """Return the block of memories to put before a message.
 
         ``orc.context(message).text + message`` is a prompt: the text is empty or ends in a
-        newline. Its receipt lists all memories in it, including the reflection.
+        newline. The block is filled with what recall ranks first, and written in order of time; its
+        ``memories`` tell for every line which memory it is. Its receipt lists the same memories.
 
         Args:
             prompt: the message; if empty, the most important memories are returned.
-            limit: the maximum number of memories without the reflection, 1 to 1,000; None:
-                ``memory.context.facts``.
+            budget_tokens: the maximum tokens of the text; None: ``memory.context.block_tokens``.
             format: None: ``memory.context.format``.
             exclude_session_id: the conversation of the message, whose turns the agent has already.
             include_insight: add the latest weekly reflection.
             kinds: the kinds of memories to include; empty: all.
             agent_id: the agent that receives the prompt; private memories of other agents are left
                 out. None: all that the handle may see.
+            model: the litellm name of the model whose tokenizer counts; without one, or if its
+                tokenizer is not available, tokens are estimated.
 
         Raises:
             InvalidInput: an argument is out of range.
             AccessDenied: the handle sees only another agent's memories. The denial is logged.
         """
-        from memgraph.operations.context.injection import context_for
+        from memgraph.operations.context.block import block_for, plan_for
         from memgraph.operations.read.lookup import members
 
         with self._service.opened(self.name) as opened:
             chosen = opened.settings.memory.context
             [form] = members(BlockFormat, [chosen.format if format is None else format])
+            # Without a message the filters ask.
+            filters = tuple(kinds) if kinds or str(prompt).strip() else tuple(MemoryKind)
             request = validated(
                 RecallRequest,
                 {
                     "query": prompt,
-                    "top_n": chosen.facts if limit is None else limit,
-                    "kinds": tuple(kinds),
+                    "kinds": filters,
                     "exclude_session_id": exclude_session_id,
                     "agent_id": agent_id,
                 },
             )
+            budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
             try:
                 viewer = narrow(self.viewer, agent_id=agent_id)
             except AccessDenied as error:
                 raise self._denied(error, field="agent_id", asked=agent_id) from None
-            block, receipt, receipt_context = context_for(
-                opened, viewer, request, format=form, include_insight=include_insight
+            counter, notes = self._service.counters.at_hand(model)
+            plan = plan_for(
+                opened,
+                prompt,
+                format=form,
+                budget_tokens=chosen.block_tokens if budget is None else budget,
+                counter=counter,
+            )
+            block, receipt, receipt_context = block_for(
+                opened,
+                viewer,
+                request,
+                plan,
+                counter,
+                include_insight=include_insight,
+                notes=notes,
             )
             self._keep_receipt(opened, receipt, receipt_context, viewer=viewer)
             return block

@@ -166,10 +166,14 @@ def recalled(
     model_changed: Callable[[StoreState], bool] | None = None,
     held: HeldVectors | None = None,
     timed: Timed = untimed,
+    related: float | None = None,
 ) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], RecallTrace]:
     """Search on the caller's snapshot, and return the items, the degradations and the trace.
 
-    The arguments are those of ``recall``.
+    The other arguments are those of ``recall``.
+
+    Args:
+        related: return no items unless one is at least this relevant, 0..1; None: no condition.
     """
     changed = _model_has_changed(state, model_changed)
     answer = _Recall(
@@ -183,6 +187,7 @@ def recalled(
         changed,
         timed,
         state,
+        related,
     )
     selection = answer.select()
     return tuple(selection.items), selection.degraded, selection.account
@@ -248,6 +253,7 @@ class _Recall:
     model_changed: bool
     timed: Timed
     state: StoreState
+    related: float | None = None
 
     def bundle(self, receipt_id: str) -> Bundle:
         selection = self.select()
@@ -314,8 +320,13 @@ class _Recall:
     def _relevant(
         self, fused: list[FusedCandidate[int]], legs: LegResults
     ) -> list[FusedCandidate[int]]:
+        if not legs.relevance:
+            return fused
+        best = max((legs.relevance.get(each.id, 0.0) for each in fused), default=0.0)
+        if self.related is not None and best < self.related:
+            return []
         floor = self.request.min_relevance
-        if floor is None or not legs.relevance:
+        if floor is None:
             return fused
         return [candidate for candidate in fused if legs.relevance.get(candidate.id, 0.0) >= floor]
 
@@ -325,7 +336,7 @@ class _Recall:
         """Return the best candidates by their modified scores, and their states in the graph."""
         # Replaced memories, if requested, lose half of their score, so any other may pass them.
         limit = self._top_n + MODIFIED_SURPLUS
-        if self.request.include_superseded:
+        if self.request.include_superseded and self.state.has_replaced:
             limit = len(fused)
         agreed = legs.agreed
         considered = [
@@ -473,7 +484,7 @@ class _Recall:
             self.exact,
             self._vectors,
             self.timed,
-            self.request.min_relevance is not None,
+            self.request.min_relevance is not None or self.related is not None,
         )
 
     def _legs(self) -> LegResults:

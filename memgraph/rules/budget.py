@@ -52,7 +52,7 @@ def token_cost(text: str) -> int:
     Compared with cl100k_base over 2,080 chat turns and 556 Markdown paragraphs in English, the sum
     is 10 to 11 % too high; single texts are between 11 % too low and 33 % too high (5th and 95th
     percentile). Other languages are less accurate: blocks of short German notes full of compounds
-    are up to 9 % too low by o200k_base, and up to 29 % too low by cl100k_base. If the limit is
+    are up to 8 % too low by o200k_base, and up to 29 % too low by cl100k_base. If the limit is
     hard, count with the model's tokenizer.
     """
     cost = len(_TOKEN.findall(text))

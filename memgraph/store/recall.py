@@ -399,6 +399,23 @@ def neighbours(
 
 
 @prepared
+def _following(narrowed: FilterShape) -> sa.Select[Any]:
+    f, o, m = listed("ids", "f"), tables.memories.alias("o"), tables.memories.alias("m")
+    is_next = (m.c.session_id == o.c.session_id) & (m.c.sequence == o.c.sequence + 1)
+    turns = ordered(f, (o, o.c.memory_id == f.c.value), (m, is_next))
+    query = sa.select(o.c.memory_id, *narrowed.view.memory_columns(m))
+    return query.select_from(turns).where(narrowed.where(m)).order_by(m.c.pk)
+
+
+def following(
+    snapshot: Snapshot, memory_ids: Collection[str], narrowing: RecallFilter
+) -> dict[str, Memory]:
+    """Return the next turn of each turn in its session, if it passes the filter."""
+    rows = _following(narrowing.shape).rows(snapshot, narrowing.params, ids=memory_ids)
+    return {str(origin): memory_from_row(row) for origin, *row in rows}
+
+
+@prepared
 def _items(narrowed: FilterShape) -> sa.Select[Any]:
     f, m = listed("pks", "f", numbers=True), tables.memories.alias("m")
     s = tables.sources.alias("s")

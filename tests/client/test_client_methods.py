@@ -255,7 +255,7 @@ def test_contexts_blocks_and_tiers(speak: Speak) -> None:
     assert type(package) is ContextPackage
     assert package.memory_ids == (step,)
     assert way.contexts.build("t1", ContextRequest(query="login"), budget_tokens=0).items == ()
-    block = way.context("What colour has the login page?", format="list", limit=2)
+    block = way.context("What colour has the login page?", format="list", budget_tokens=60)
     assert type(block) is ContextBlock
     assert "The login page is blue." not in block.text or step in block.memory_ids
     page = way.contexts.tier("task", "t1")

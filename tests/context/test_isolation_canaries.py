@@ -214,8 +214,8 @@ def entity_infos(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 def contexts(orc: Orchestrator, world: World) -> Iterator[Any]:
     for form in BlockFormat:
-        yield orc.context(QUERY, limit=200, format=form, kinds=())
-    yield orc.context("", limit=200)
+        yield orc.context(QUERY, budget_tokens=50_000, format=form)
+    yield orc.context("", budget_tokens=50_000)
 
 
 def receipts(orc: Orchestrator, world: World) -> Iterator[Any]:

@@ -9,10 +9,10 @@ from functools import cache
 import pytest
 from hostile_texts import MARK, NUMBER, hostile_texts
 
-from memgraph.context.blocks import render
-from memgraph.model.context import BlockFormat, BlockLine, ContextPackage
-from memgraph.model.enums import MemoryKind
-from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE
+from memgraph.context.blocks import BlockLine, render
+from memgraph.model.context import BlockFormat, ContextPackage
+from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
 from memgraph.rules.bulletin import INTRO, BulletinSection, LayoutEntry, compose
 from memgraph.service.turns.prompts import PromptMemories
 
@@ -44,17 +44,10 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
         offered[sections[place % len(sections)]].append(LayoutEntry(text, (f"{text[:6]}id",)))
     bulletin = compose(offered, EVERYTHING).markdown
     lines = [
-        BlockLine.model_construct(
-            memory_id=f"id{each[:30]}",
-            kind=MemoryKind.FACT,
-            text=each,
-            at=0,
-            citation=each[:60],
-            confidence=0.5,
-        )
-        for each in texts
+        BlockLine(f"id{place}", MemoryKind.FACT, MemoryType.FACT, each, 0, label(each[:60]))
+        for place, each in enumerate(texts)
     ]
-    block = render(lines[1:], form, mark=MARK, insight=lines[0])
+    block = render(lines, form, mark=MARK)
     context = ContextPackage.model_construct(text=block)
     shown = PromptMemories(bulletin, None, context, None, ())
     return bulletin, block, shown.prompt
@@ -77,7 +70,10 @@ def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
         assert "\n".join(lines[first:]) == block
         fences = 1 if form is BlockFormat.FENCED else 0
         plain = re.sub(r"\\.", "", prompt)
-        assert (plain.count("<data-"), plain.count("</data-")) == (fences, fences)
+        assert (plain.count(f"<memory {MARK}>"), plain.count(f"</memory {MARK}>")) == (
+            fences,
+            fences,
+        )
         items = [each for each in lines[:first] if not FRAME.fullmatch(each)]
         for each in items:
             found = ITEM.fullmatch(each)

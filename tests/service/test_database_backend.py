@@ -25,7 +25,7 @@ from memgraph.model.remote import TierPage
 from memgraph.model.values import Memory
 from memgraph.operations.context import database_backend
 from memgraph.operations.context.database_backend import DatabaseBackend
-from memgraph.operations.context.injection import retract_all
+from memgraph.operations.context.promotion import retract_all
 from memgraph.rules.filters import MAX_DEPTH, matches, parse
 from memgraph.service.open_orchestrator import Transaction
 

@@ -256,10 +256,11 @@ export interface paths {
         put?: never;
         /**
          * Get Context
-         * @description Return the block of memories to put before a message, and its memory ids.
+         * @description Return the block of memories to put before a message.
          *
          *     ``orc.context(message).text + message`` is a prompt: the text is empty or ends in a
-         *     newline. Its receipt lists all memories in it, including the reflection.
+         *     newline. The block is filled with what recall ranks first, and written in order of time; its
+         *     ``memories`` tell for every line which memory it is. Its receipt lists the same memories.
          */
         post: operations["get_context"];
         delete?: never;
@@ -1454,25 +1455,55 @@ export interface components {
         /**
          * @description The format of memories in a prompt.
          *
-         *     ``fenced``: one JSON object per line, between random marks. ``list``: one line per memory under
-         *     ``[Relevant Memory]``. ``sections``: Markdown with the headings ``## Relevant memory`` and
-         *     ``## Weekly insight``.
+         *     ``fenced``: numbered lines between random marks. ``list``: one line per memory under ``[Relevant
+         *     Memory]``. ``sections``: Markdown with the headings ``## Relevant memory`` and ``## Weekly
+         *     insight``.
          * @enum {string}
          */
         BlockFormat: "fenced" | "list" | "sections";
+        /**
+         * @description A memory in a block: the parts of its line, and what only the caller needs.
+         *
+         *     Attributes:
+         *         text: the text in the line.
+         *         shortened: parts of the text were replaced by ``…``.
+         *         at: when it was said or written; None: unknown.
+         *         speaker: the speaker of a turn; None for other memories, which show their type.
+         *         citation: its source in one line; for a file the full path.
+         *         confidence: 0..1, after decay.
+         *         score: comparable only within one block; 0 for a memory that only accompanies another.
+         *         until: when it ceased to be valid.
+         *         replaced_by, replaces, contradicts: the numbers of other lines.
+         */
+        BlockMemory: {
+            at: string | null;
+            citation: string;
+            confidence: number;
+            /** @default [] */
+            contradicts?: number[];
+            kind: components["schemas"]["MemoryKind"];
+            memory_id: string;
+            /** @default [] */
+            replaced_by?: number[];
+            /** @default [] */
+            replaces?: number[];
+            score: number;
+            shortened: boolean;
+            speaker: string | null;
+            text: string;
+            type: components["schemas"]["MemoryType"];
+            until?: string | null;
+        };
         BlockWanted: {
             agent_id?: string | null;
+            budget_tokens?: number | null;
             exclude_session_id?: string | null;
             format?: components["schemas"]["BlockFormat"] | null;
             /** @default true */
             include_insight?: boolean;
-            /**
-             * @default [
-             *       "fact"
-             *     ]
-             */
+            /** @default [] */
             kinds?: components["schemas"]["MemoryKind"][];
-            limit?: number | null;
+            model?: string | null;
             prompt: string;
         };
         /**
@@ -1631,15 +1662,19 @@ export interface components {
          * @description The result of ``orc.context()``: text for a prompt, and the memories in it.
          *
          *     Attributes:
-         *         text: the text; empty if nothing is known.
-         *         memory_ids: every memory in the text, including the reflection.
-         *         token_cost: the estimated tokens of the text.
+         *         text: the text; empty if nothing is related.
+         *         memories: every memory in the text, by the number of its line, from 1.
+         *         token_cost: the tokens of the text, at most the budget.
+         *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
          */
         ContextBlock: {
+            counter: string;
             /** @default [] */
             degraded?: components["schemas"]["Degraded"][];
             format: components["schemas"]["BlockFormat"];
-            memory_ids: string[];
+            memories: {
+                [key: string]: components["schemas"]["BlockMemory"];
+            };
             receipt_id: string;
             text: string;
             token_cost: number;

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Unpack
+from zoneinfo import ZoneInfo
 
 from memgraph.config.schema import ContextSettings
 from memgraph.context.assembly import (
@@ -16,9 +18,11 @@ from memgraph.context.assembly import (
     ContextPlan,
     assembled,
 )
+from memgraph.context.blocks import line_of
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.graph.marks import marks_of
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -33,14 +37,14 @@ from memgraph.model.enums import EdgeType, Scope
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
-from memgraph.operations.context.injection import new_mark
+from memgraph.operations.context.block import marked, new_mark
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.scope import Viewer
-from memgraph.rules.sources import citation, short_citation
+from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, recall, tiers
 from memgraph.store.recall import RecallFilter
@@ -102,17 +106,18 @@ def gathered(
     brought_by = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
     source_of = _sources(snapshot, recalled, memories.values())
+    ties = recall.read(snapshot).ties
+    marks = marks_of(snapshot, list(memories.values()), narrowing.view, ties)
     return [
         ContextCandidate(
             memory,
             memory.scope,
             citation(memory, source_of(memory)),
-            short_citation(memory, source_of(memory)),
+            marked(line_of(memory, source_of(memory)), marks, memories),
             confidence.get(memory_id) or confidence_at(memory, narrowing.at, request.exponent),
             None if brought_by.get(memory_id) else ranks.get(memory_id),
             brought_by.get(memory_id) or sides.get(memory_id),
             conflicts.opponents(memory_id),
-            conflicts.mark(memory_id),
         )
         for memory_id, memory in memories.items()
     ]
@@ -158,12 +163,16 @@ def _sources(
 PURPOSE = "build_context"
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
 # Few lines of a block cost fewer tokens, so the budget limits the number of useful candidates.
-_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 65, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
+_LEAST_LINE_TOKENS = {BlockFormat.FENCED: 25, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 
 def plan_of(
-    request: ContextRequest, profile: AgentProfile, settings: ContextSettings, mark: str
+    request: ContextRequest,
+    profile: AgentProfile,
+    settings: ContextSettings,
+    mark: str,
+    zone: tzinfo = UTC,
 ) -> ContextPlan:
     """Return the plan; each value comes from the request, else the profile, else the settings."""
     shares = TierShares.model_construct(
@@ -178,6 +187,7 @@ def plan_of(
         format=_first(request.format, profile.format, BlockFormat(settings.format)),
         max_items=request.max_items,
         mark=mark,
+        zone=zone,
         query=request.query,
         min_relevance=settings.min_relevance,
     )
@@ -389,7 +399,9 @@ class ContextBuilder(Handle):
         with self._service.opened(self.name) as opened:
             self._require_granted(working)
             settings = opened.settings.memory.context
-            plan = plan_of(checked_request, self.profile, settings, new_mark(opened.ids))
+            zone = ZoneInfo(opened.settings.memory.schedule.timezone)
+            mark = new_mark(opened.ids)
+            plan = plan_of(checked_request, self.profile, settings, mark, zone)
             counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
             viewer = self._viewer_of(working, plan.shares)
             package, receipt, source_data = built(

@@ -13,7 +13,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
 from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
-from memgraph.operations.context.injection import evict, retract_all
+from memgraph.operations.context.promotion import evict, retract_all
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted

@@ -39,7 +39,7 @@ from memgraph.model.enums import (
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
-from memgraph.operations.context.injection import retract_all
+from memgraph.operations.context.promotion import retract_all
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.recall import answer
 from memgraph.operations.read.receipts import behind as behind_of

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.config import Settings
+from memgraph.config.schema import MemorySettings
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.enums import MemoryKind, Sensitivity
@@ -25,7 +26,7 @@ from memgraph.providers.options import options_of
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
-from memgraph.store.recall import RecallFilter, StoreState
+from memgraph.store.recall import GraphContents, RecallFilter, StoreState
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.tiers import by_ids
 
@@ -54,8 +55,12 @@ def _is_no_answer(memory: Memory, question: str) -> bool:
     """Return True for a turn that only repeats the question, or is the label of a tool call."""
     if memory.kind is not MemoryKind.EPISODE:
         return False
-    is_label = memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
-    return is_label or _flat(memory.content) == question
+    return is_label(memory) or _flat(memory.content) == question
+
+
+def is_label(memory: Memory) -> bool:
+    """Return True for the turn that only names a tool call."""
+    return memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
 
 
 def _flat(text: str) -> str:
@@ -117,6 +122,7 @@ class RecallInSnapshot:
 
     Attributes:
         narrowing: the filter for the memories that the request may return.
+        ties: the kinds of links in the store.
         items: the recalled memories; empty if the request has no query.
         degraded: the parts of recall that were not available.
         account: how the answer was computed, for its receipt.
@@ -124,6 +130,7 @@ class RecallInSnapshot:
 
     snapshot: Snapshot
     narrowing: RecallFilter
+    ties: GraphContents
     items: tuple[RecallItem, ...]
     degraded: tuple[Degraded, ...]
     account: RecallTrace
@@ -131,12 +138,23 @@ class RecallInSnapshot:
 
 @contextmanager
 def reading(
-    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest
+    opened: OpenOrchestrator,
+    viewer: Viewer,
+    request: RecallRequest,
+    *,
+    candidates: int = 0,
+    related: float | None = None,
+    by_filters: bool = False,
 ) -> Iterator[RecallInSnapshot]:
     """Answer a request and keep the snapshot open for further reads.
 
     The answer is dated after the snapshot was opened, so nothing in the snapshot is later. A
     reranker is called before the snapshot is opened; memories retracted since are left out.
+
+    Args:
+        candidates: the least number of candidates by text and by vectors.
+        related: see ``retrieval.recall.recalled``.
+        by_filters: answer a request without a query by its filters, not with nothing.
 
     Raises:
         AccessDenied, StorageError: as in ``answer``.
@@ -151,18 +169,21 @@ def reading(
         at = opened.clock.now_ms() if request.as_of is None else narrowing.at
         return state, replace(narrowing, at=at)
 
-    if not request.query.strip():
+    if not request.query.strip() and not by_filters:
         with opened.database.read() as snapshot:
             state, narrowing = dated(snapshot)
-            yield RecallInSnapshot(snapshot, narrowing, (), (), RecallTrace(state.change_seq, {}))
+            trace = RecallTrace(state.change_seq, {})
+            yield RecallInSnapshot(snapshot, narrowing, state.ties, (), (), trace)
         return
-    if opened.reranker is not None:
+    if opened.reranker is not None and request.query.strip():
         bundle = answer(opened, viewer, request)
         with opened.database.read() as snapshot:
-            _, narrowing = dated(snapshot)
+            state, narrowing = dated(snapshot)
             remaining = {item.memory_id for item in by_ids(snapshot, narrowing, bundle.ids)}
             items = tuple(item for item in bundle.items if item.memory.memory_id in remaining)
-            yield RecallInSnapshot(snapshot, narrowing, items, bundle.degraded, bundle.account)
+            yield RecallInSnapshot(
+                snapshot, narrowing, state.ties, items, bundle.degraded, bundle.account
+            )
         return
     timed = partial(opened.timed, "recall")
     with ExitStack() as stack:
@@ -182,14 +203,26 @@ def reading(
                     prepared_request,
                     narrowing,
                     state,
-                    settings=opened.settings.memory,
+                    settings=_reaching(opened.settings.memory, candidates),
                     now_ms=narrowing.at,
                     model_changed=partial(_model_changed, opened),
                     held=opened.held_vectors,
                     timed=timed,
+                    related=related,
                 )
         _count_degraded(opened, degraded)
-        yield RecallInSnapshot(snapshot, narrowing, items, degraded, account)
+        yield RecallInSnapshot(snapshot, narrowing, state.ties, items, degraded, account)
+
+
+def _reaching(settings: MemorySettings, candidates: int) -> MemorySettings:
+    """Return the settings with at least so many candidates by text and by vectors."""
+    if not candidates:
+        return settings
+    retrieval = settings.retrieval
+    wide = {
+        name: max(getattr(retrieval, name), candidates) for name in ("top_k_text", "top_k_vector")
+    }
+    return settings.model_copy(update={"retrieval": retrieval.model_copy(update=wide)})
 
 
 def _count_degraded(opened: OpenOrchestrator, degraded: Sequence[Degraded]) -> None:

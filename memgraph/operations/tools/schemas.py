@@ -130,9 +130,9 @@ def stats(handle: Orchestrator) -> dict[str, Any]:
     return answer
 
 
-def context(handle: Orchestrator, message: str, limit: int | None = None) -> dict[str, Any]:
+def context(handle: Orchestrator, message: str, budget_tokens: int | None = None) -> dict[str, Any]:
     """Return the block of memories to put before a message, always fenced."""
-    block = handle.context(message, limit=limit, format=BlockFormat.FENCED)
+    block = handle.context(message, budget_tokens=budget_tokens, format=BlockFormat.FENCED)
     return {
         "text": block.text,
         "memory_ids": list(block.memory_ids),
@@ -445,8 +445,8 @@ class ContextArguments(ToolArguments):
         str,
         Field(max_length=MAX_QUERY_CHARS, description="What is about to be answered."),
     ]
-    limit: Annotated[int, Field(ge=1, le=50)] | None = Field(
-        default=None, description="Memories at most; else the setting."
+    budget_tokens: Annotated[int, Field(ge=0, le=20_000)] | None = Field(
+        default=None, description="Tokens at most; else the setting."
     )
 
 

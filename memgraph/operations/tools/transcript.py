@@ -27,7 +27,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.values import EpisodeInput, Memory, Source, validated
-from memgraph.operations.context.injection import retract_all
+from memgraph.operations.context.promotion import retract_all
 from memgraph.operations.handle import Handle
 from memgraph.operations.write import changes
 from memgraph.rules.conversations import entry_of, part_place, parts_of

@@ -29,9 +29,7 @@ class _Block(Protocol):
 class TurnMemory(Protocol):
     """The methods of a local or a remote orchestrator that are used here."""
 
-    def context(
-        self, prompt: str, *, exclude_session_id: str | None, kinds: Sequence[Any]
-    ) -> _Block: ...
+    def context(self, prompt: str, *, exclude_session_id: str | None) -> _Block: ...
 
     def save_episode(self, content: str, *, session_id: str, source_role: str) -> str: ...
 
@@ -183,7 +181,7 @@ class _Turns:
 
     def _known(self, message: str) -> str:
         try:
-            return self.orc.context(message, exclude_session_id=self.session_id, kinds=()).text
+            return self.orc.context(message, exclude_session_id=self.session_id).text
         except MemgraphError as error:
             _log.warning("no memories for this message: %s", error.code)
             return ""

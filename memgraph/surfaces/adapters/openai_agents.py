@@ -169,7 +169,7 @@ def memory_instructions(
     instructions: str = "",
     *,
     session_id: str | None = None,
-    limit: int | None = None,
+    budget_tokens: int | None = None,
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Awaitable[str]]:
     """Return instructions followed by memories that are relevant to the user's last message.
 
@@ -178,14 +178,16 @@ def memory_instructions(
 
     Args:
         session_id: the current conversation, whose own turns are left out.
-        limit: the maximum number of memories, 1..1,000; None: ``memory.context.facts``.
+        budget_tokens: the maximum tokens of the memories; None: ``memory.context.block_tokens``.
     """
 
     async def instruct(context: RunContextWrapper[Any], _agent: Agent[Any]) -> str:
         question = _last_user_text(context.turn_input)
         try:
             block = await asyncio.to_thread(
-                lambda: orchestrator.context(question, limit=limit, exclude_session_id=session_id)
+                lambda: orchestrator.context(
+                    question, budget_tokens=budget_tokens, exclude_session_id=session_id
+                )
             )
         except MemgraphError as error:
             _log.warning("instructions without memories: %s (%s)", error.message, error.code)

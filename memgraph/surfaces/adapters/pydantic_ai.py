@@ -141,7 +141,7 @@ def memory_instructions(
     orchestrator: Orchestrator,
     *,
     session_id: str | None = None,
-    limit: int | None = None,
+    budget_tokens: int | None = None,
     format: BlockFormat | str | None = None,  # noqa: A002  the name of the setting
     include_insight: bool = True,
 ) -> Callable[[RunContext[Any]], str]:
@@ -153,7 +153,7 @@ def memory_instructions(
     Args:
         session_id: the conversation, whose own turns are left out; None: the ``conversation_id``
             of the run.
-        limit, format, include_insight: see ``Orchestrator.context``.
+        budget_tokens, format, include_insight: see ``Orchestrator.context``.
     """
     blocks: dict[_BlockKey, str] = {}
 
@@ -176,7 +176,7 @@ def memory_instructions(
         try:
             result = orchestrator.context(
                 prompt,
-                limit=limit,
+                budget_tokens=budget_tokens,
                 format=format,
                 exclude_session_id=conversation,
                 include_insight=include_insight,

@@ -84,7 +84,9 @@ CONTEXT: Final = _example(
     "What any reader may know about a question",
     {"request": {"query": "opening hours", "budget_tokens": 800}},
 )
-BLOCK: Final = _example("A message", {"prompt": "Can I come by on Friday at six?", "limit": 8})
+BLOCK: Final = _example(
+    "A message", {"prompt": "Can I come by on Friday at six?", "budget_tokens": 800}
+)
 FORGETTING: Final = _example(
     "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
 )

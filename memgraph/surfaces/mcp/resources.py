@@ -240,6 +240,6 @@ def prompt(
 
 def _context_arguments(arguments: Mapping[str, str] | None) -> ContextArguments:
     values: dict[str, Any] = dict(arguments or {})
-    if "limit" in values:
+    if "budget_tokens" in values:
         raise InvalidInput("this prompt takes only a message", field="limit")
     return parsed(ContextArguments, values)

@@ -1,8 +1,9 @@
-"""Where a memory comes from, as a prompt is told it: a file's name, never where it lies."""
+"""The origin of a memory in a prompt: a file of the drop zone, never where the zone lies."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from memgraph.rules.conversations import WEEKLY
 
 TEXT = "The harbour closes at nine."
 ASKED = "When does the harbour close?"
-SHOWN = "tide table.md#L3-L4"
+SHOWN = "quay/tide table.md:3"
 
 
 @pytest.fixture
@@ -27,15 +28,16 @@ def path(service: MemoryService, orc: Orchestrator) -> str:
 
 
 def sources(block: str) -> list[str]:
-    lines = [each for each in block.splitlines() if each.startswith('{"id"')]
-    return [json.loads(each)["source"] for each in lines]
+    """The files and lines in the heads of a block."""
+    return re.findall(r"^(?:\[\d+\]|-) [^:(]*\((.+?)\):? ", block, re.MULTILINE)
 
 
 @pytest.mark.parametrize("form", BlockFormat)
 def test_a_block_before_a_message(orc: Orchestrator, path: str, form: BlockFormat) -> None:
     block = orc.context(ASKED, format=form)
     assert len(block.memory_ids) == 2
-    assert sources(block.text) == ([SHOWN] * 2 if form is BlockFormat.FENCED else [])
+    # A reflection shows no file.
+    assert sources(block.text) == ([] if form is BlockFormat.LIST else [SHOWN])
     assert_tells_no_place(block.text, path)
 
 
@@ -47,7 +49,7 @@ def test_a_context_for_a_task(
     found = ContextAssembler(service, orc.name, profile=profile).build_context("t", query=ASKED)
     number = len(found.items)
     assert number > 0
-    assert sources(found.text) == ([SHOWN] * number if form is BlockFormat.FENCED else [])
+    assert set(sources(found.text)) == (set() if form is BlockFormat.LIST else {SHOWN})
     assert_tells_no_place(found.text, path)
     # The host has all of it beside the text.
     assert [each.citation for each in found.items] == [f"{path}#L3-L4"] * number
@@ -64,7 +66,7 @@ def test_evidence(service: MemoryService, orc: Orchestrator, path: str) -> None:
 
 def test_what_a_tool_tells_a_model(orc: Orchestrator, path: str) -> None:
     told = call_tool(orc, "recall", {"query": ASKED})
-    assert {each["source"] for each in told["memories"]} == {SHOWN}
+    assert {each["source"] for each in told["memories"]} == {"tide table.md#L3-L4"}
     assert_tells_no_place(json.dumps(told), path)
 
 
@@ -75,4 +77,4 @@ def test_people_are_told_the_whole_path(orc: Orchestrator, path: str) -> None:
 def assert_tells_no_place(text: str, path: str) -> None:
     assert text
     assert str(Path(path).parent) not in text
-    assert "quay" not in text
+    assert str(Path(path).parent.parent) not in text

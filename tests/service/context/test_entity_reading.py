@@ -138,7 +138,7 @@ def test_nothing_of_one_agent_reaches_another(
     granted = service.orchestrator(
         NAME, viewer=Viewer(agent_id="ben", session_ids=frozenset("s"), project_ids=frozenset("p"))
     )
-    assert "Ana" not in granted.context("canary", limit=100, kinds=()).text
+    assert "Ana" not in granted.context("canary", budget_tokens=50_000).text
     assert "Ana" not in granted.bulletin().bulletin.text
     assert "Ben's canary sings." in granted.bulletin().bulletin.text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -370,7 +371,7 @@ def test_evidence_is_bounded_and_has_its_sources(tmp_path: Path) -> None:
         assert f"contradicts:{fact}" in reasons[other]
         assert [each.edge.edge_type for each in evidence.contradictions] == [EdgeType.CONTRADICTS]
         assert all(each.citation and each.source.source_id for each in evidence.items)
-        assert f"{fact} Contradicts {other} (open)" in evidence.text
+        assert re.search(r"^- \[\d+\] Contradicts \[\d+\] \(open\)$", evidence.text, re.MULTILINE)
         hooks.close()
         kept = {each["id"]: each["items"] for each in receipts(service)}
         assert kept[evidence.receipt_id or ""] == list(evidence.memory_ids)

@@ -193,7 +193,7 @@ def test_instructions_stay_the_same_within_a_run(orc: Orchestrator) -> None:
 def test_another_prompt_has_instructions_of_its_own(orc: Orchestrator, run_id: str | None) -> None:
     orc.remember(TOLD)
     orc.remember("The lemon tree is in bloom.")
-    instructions = memory_instructions(orc, limit=1)
+    instructions = memory_instructions(orc, budget_tokens=70)
 
     def told(prompt: str) -> str:
         context = RunContext(deps=None, model=TestModel(), usage=RunUsage(), prompt=prompt)

@@ -1,164 +1,23 @@
-"""Build the block of memories for a message; promote and evict context items."""
+"""Promote items to a wider scope, and evict items."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from memgraph.context.assembly import ConfirmationCallback, confirmed
-from memgraph.context.blocks import render
 from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
-from memgraph.ids import IdSource
-from memgraph.model.context import BlockFormat, BlockLine, ContextBlock
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
-from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
-from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.values import Memory, MemoryInput, Source, StoredSource
-from memgraph.operations.read.recall import answer
-from memgraph.operations.read.receipts import ReceiptContext, behind
+from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.rules.access import question_about
-from memgraph.rules.blocks import MARK_DIGITS
-from memgraph.rules.budget import select_within, token_cost
-from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
-from memgraph.rules.scope import Viewer
-from memgraph.rules.similarity import content_hash
-from memgraph.rules.sources import short_citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay, graph, items, memories
-from memgraph.store.graph import sources_of
 from memgraph.store.items import ItemPlace
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
-
-PURPOSE = "get_context"
-# The number of extra memories to recall, to replace those that repeat the query or each other.
-SURPLUS = 25
-
-
-def new_mark(ids: IdSource) -> str:
-    """Return 16 unpredictable hexadecimal digits for the fence of a block."""
-    return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
-
-
-def context_for(
-    opened: OpenOrchestrator,
-    viewer: Viewer,
-    request: RecallRequest,
-    *,
-    format: BlockFormat,  # noqa: A002  the name in requests and settings
-    include_insight: bool,
-) -> tuple[ContextBlock, Receipt, ReceiptContext]:
-    """Build the block of memories for a request; return it with its receipt and their data.
-
-    Raises:
-        AccessDenied: the request exceeds the viewer's permissions.
-        StorageError: the database cannot be read.
-    """
-    settings = opened.settings.memory.context
-    if request.min_relevance is None:
-        request = request.model_copy(update={"min_relevance": settings.min_relevance})
-    limit = request.top_n or settings.facts
-    candidates = min(limit + SURPLUS, MAX_TOP_N)
-    wide_request = request.model_copy(update={"top_n": candidates})
-    bundle = answer(opened, viewer, wide_request)
-    reflection = opened.reflections.latest(viewer) if include_insight else None
-    items = _new_items(bundle, reflection, limit)
-    mark = new_mark(opened.ids)
-    text = render(
-        [_item_line(item) for item in items],
-        format,
-        mark=mark,
-        insight=None if reflection is None else _insight(opened, reflection, bundle.at),
-    )
-    format_fields = {"format": format.value, "mark": mark, "insight": include_insight}
-    receipt = _receipt(request, bundle, items, reflection, format_fields, text)
-    block = ContextBlock(
-        text=text,
-        format=format,
-        memory_ids=tuple(memory.memory_id for memory in receipt.items),
-        receipt_id=receipt.receipt_id,
-        token_cost=token_cost(text),
-        degraded=bundle.degraded,
-    )
-    return block, receipt, replace(behind(viewer, wide_request, bundle), bundle=None)
-
-
-def _new_items(bundle: Bundle, reflection: Memory | None, limit: int) -> list[RecallItem]:
-    """Return the first items of the bundle that repeat neither the query nor each other.
-
-    Of a turn and a fact with the same text, the fact is kept.
-    """
-    seen_hashes = {content_hash(bundle.query)}
-    if reflection is not None:
-        seen_hashes.add(reflection.content_hash)
-    by_text: dict[str, RecallItem] = {}
-    for item in bundle.items:
-        text = item.memory.content_hash
-        first = by_text.get(text)
-        better = first is not None and first.memory.kind is MemoryKind.EPISODE
-        if text not in seen_hashes and (
-            first is None or (better and item.memory.kind is MemoryKind.FACT)
-        ):
-            by_text[text] = item
-    items = {item.memory.memory_id: item for item in by_text.values()}
-    sides = {memory_id: item.contradicted_by for memory_id, item in items.items()}
-    chosen = select_within(((memory_id, 1) for memory_id in items), limit, sides).chosen
-    return [items[memory_id] for memory_id in chosen]
-
-
-def _item_line(item: RecallItem) -> BlockLine:
-    return _block_line(item.memory, item.source, item.effective_confidence, item.mark)
-
-
-def _insight(opened: OpenOrchestrator, memory: Memory, at: int) -> BlockLine:
-    with opened.database.read() as snapshot:
-        [source] = sources_of(snapshot, [memory])
-    exponent = opened.settings.memory.decay.exponent
-    return _block_line(memory, source, confidence_at(memory, at, exponent))
-
-
-def _block_line(
-    memory: Memory, source: StoredSource, confidence: float, mark: str = ""
-) -> BlockLine:
-    return BlockLine(
-        memory_id=memory.memory_id,
-        kind=memory.kind,
-        text=memory.content,
-        at=memory.created_at if memory.event_time is None else memory.event_time,
-        citation=short_citation(memory, source),
-        confidence=confidence,
-        mark=mark,
-    )
-
-
-def _receipt(
-    request: RecallRequest,
-    bundle: Bundle,
-    items: list[RecallItem],
-    reflection: Memory | None,
-    format_fields: Mapping[str, Any],
-    text: str,
-) -> Receipt:
-    """Return the receipt of the bundle, with the reflection as its last item (score 0)."""
-    last = () if reflection is None else (ReceiptItem(reflection.memory_id, 0.0),)
-    recalled = Receipt.of(request, bundle.model_copy(update={"items": tuple(items)}))
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return Receipt(
-        receipt_id=recalled.receipt_id,
-        at=recalled.at,
-        query=recalled.query,
-        asked={**recalled.asked, "purpose": PURPOSE, **format_fields, "sha256": digest},
-        items=(*recalled.items, *last),
-        counts=recalled.counts,
-        change_seq=recalled.change_seq,
-        left_out=recalled.left_out,
-    )
-
 
 HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
 """Memory types whose promotion to global requires a person's consent."""

@@ -1,0 +1,210 @@
+"""Fill a block with ranked memories until its budget of tokens is spent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from itertools import accumulate
+from typing import Final
+
+from memgraph.context.blocks import BlockLine, cost_of, frame_cost, in_time, render
+from memgraph.context.excerpts import excerpt
+from memgraph.model.context import BlockFormat
+
+ROOMS: Final = ((5, 120), (10, 60))
+"""(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""
+LEAST_ROOM: Final = 40
+"""The tokens of every further text."""
+_LEAST_LINE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A line that may go into a block.
+
+    Attributes:
+        beside: ids of the candidates without which it must not be shown.
+    """
+
+    line: BlockLine
+    beside: tuple[str, ...] = ()
+
+    @property
+    def memory_id(self) -> str:
+        return self.line.memory_id
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """How a block is filled and written.
+
+    Attributes:
+        budget_tokens: the most tokens of the whole text.
+        mark: the mark of the fence, 8 hexadecimal digits.
+        count: returns the tokens of a text.
+        stems: the stems of the question's words, around which long texts are cut.
+    """
+
+    budget_tokens: int
+    format: BlockFormat
+    mark: str
+    zone: tzinfo
+    count: Callable[[str], int]
+    stems: Collection[str] = ()
+
+    def text_of(self, lines: Sequence[BlockLine]) -> str:
+        """Return the block of some lines, in order of time."""
+        return render(in_time(lines), self.format, mark=self.mark, zone=self.zone)
+
+    def cost_of(self, line: BlockLine) -> int:
+        """Return the tokens of one line."""
+        return cost_of(line, self.format, self.count, self.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class FilledBlock:
+    """The lines of a block in the order of the text, and the text.
+
+    Attributes:
+        shortened: ids of the memories of which only a part is shown.
+        left_out: ids of the candidates that did not fit, in rank order.
+    """
+
+    lines: tuple[BlockLine, ...] = ()
+    text: str = ""
+    token_cost: int = 0
+    shortened: frozenset[str] = frozenset()
+    left_out: tuple[str, ...] = ()
+
+
+def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
+    """Choose the best candidates that fit the budget, and write them in order of time.
+
+    If not all fit, long texts are cut to the sentences that match the question. What is left of the
+    budget in the end goes to cut texts, best first.
+
+    Args:
+        candidates: best first, each memory once.
+    """
+    by_id = {candidate.memory_id: candidate for candidate in candidates}
+    room = plan.budget_tokens - frame_cost(plan.format, plan.count)
+    lines = {candidate.memory_id: candidate.line for candidate in candidates}
+    fits_whole = all(used <= room for used in accumulate(map(plan.cost_of, lines.values())))
+    groups: list[list[BlockLine]] = []
+    placed: set[str] = set()
+    for candidate in candidates:
+        if candidate.memory_id in placed:
+            continue
+        group = _group(candidate, by_id, placed)
+        if group is None:
+            continue
+        limit = None if fits_whole else _room_at(len(placed))
+        cut = [_cut(line, limit, plan) for line in group]
+        cost = sum(map(plan.cost_of, cut))
+        if cost > room and not placed and len(cut) == 1:
+            # Not even the best fits: show as much of it as makes sense.
+            cut = [_cut(cut[0], max(room - cost + plan.count(cut[0].text), _LEAST_LINE), plan)]
+            cost = sum(map(plan.cost_of, cut))
+        if cost > room:
+            if room < _LEAST_LINE:
+                break
+            continue
+        room -= cost
+        groups.append(cut)
+        placed.update(line.memory_id for line in cut)
+    groups = _grown(groups, lines, room, plan)
+    return _written(groups, by_id, plan)
+
+
+def _group(
+    candidate: Candidate, by_id: Mapping[str, Candidate], placed: Collection[str]
+) -> list[BlockLine] | None:
+    """Return a line with all that it must stand beside and that is not placed yet.
+
+    None if something that it needs is no candidate.
+    """
+    group: dict[str, BlockLine] = {}
+    pending = [candidate]
+    while pending:
+        one = pending.pop(0)
+        if one.memory_id in group or one.memory_id in placed:
+            continue
+        group[one.memory_id] = one.line
+        if any(other not in by_id for other in one.beside):
+            return None
+        pending += [by_id[other] for other in one.beside]
+    return list(group.values())
+
+
+def _room_at(rank: int) -> int:
+    return next((tokens for last, tokens in ROOMS if rank < last), LEAST_ROOM)
+
+
+def _cut(line: BlockLine, limit: int | None, plan: BlockPlan) -> BlockLine:
+    if limit is None:
+        return line
+    text = excerpt(line.text, limit, plan.count, plan.stems)
+    return line if text == line.text else replace(line, text=text)
+
+
+def _grown(
+    groups: Sequence[list[BlockLine]], whole: Mapping[str, BlockLine], room: int, plan: BlockPlan
+) -> list[list[BlockLine]]:
+    """Give the remaining tokens to cut texts, best first."""
+    result = []
+    for group in groups:
+        grown = []
+        for line in group:
+            uncut = whole[line.memory_id]
+            longer = line
+            if line.text != uncut.text and room >= _LEAST_LINE:
+                longer = _cut(uncut, plan.count(line.text) + room, plan)
+                more = plan.cost_of(longer) - plan.cost_of(line)
+                longer, room = (longer, room - more) if 0 < more <= room else (line, room)
+            grown.append(longer)
+        result.append(grown)
+    return result
+
+
+def _written(
+    groups: list[list[BlockLine]], by_id: Mapping[str, Candidate], plan: BlockPlan
+) -> FilledBlock:
+    """Write the groups; as long as the text exceeds the budget, drop the last group."""
+    while groups:
+        lines = named([line for group in groups for line in group])
+        text = plan.text_of(lines)
+        cost = plan.count(text)
+        if cost <= plan.budget_tokens:
+            inside = {line.memory_id for line in lines}
+            return FilledBlock(
+                tuple(in_time(lines)),
+                text,
+                cost,
+                frozenset(
+                    line.memory_id for line in lines if line.text != by_id[line.memory_id].line.text
+                ),
+                tuple(one for one in by_id if one not in inside),
+            )
+        groups.pop()
+    return FilledBlock(left_out=tuple(by_id))
+
+
+def named(lines: Sequence[BlockLine]) -> list[BlockLine]:
+    """Let both lines of a replacement name each other, and only lines that are in the block."""
+    inside = {line.memory_id for line in lines}
+    replaces: dict[str, list[str]] = {}
+    newer: dict[str, tuple[str, ...]] = {}
+    for line in lines:
+        successor = next((one for one in line.replaced_by if one in inside), None)
+        newer[line.memory_id] = () if successor is None else (successor,)
+        if successor is not None:
+            replaces.setdefault(successor, []).append(line.memory_id)
+    return [
+        replace(
+            line,
+            replaced_by=newer[line.memory_id] or line.replaced_by[:1],
+            replaces=tuple(replaces.get(line.memory_id, ())),
+        )
+        for line in lines
+    ]

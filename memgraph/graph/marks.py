@@ -1,0 +1,194 @@
+"""What replaced or contradicts memories, for the lines of a prompt.
+
+A turn is marked like the facts that were derived from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.values import Memory
+from memgraph.store import graph
+from memgraph.store.graph import Direction
+from memgraph.store.recall import GraphContents
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import STANDING, View
+
+MAX_STEPS: Final = 2_000
+MAX_CHAIN: Final = 5
+"""The maximum number of replacements that are followed, one after another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What became of a memory.
+
+    Attributes:
+        replaced_by: the ids of its successors: the direct ones, then those at the end of the chain.
+        until: when its direct successor was said, in milliseconds; None: it was not replaced.
+        in_part: other parts of it still hold.
+        contradicts: the ids of active memories that contradict it, unresolved.
+    """
+
+    replaced_by: tuple[str, ...] = ()
+    until: int | None = None
+    in_part: bool = False
+    contradicts: tuple[str, ...] = ()
+
+
+NO_MARK: Final = Mark()
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The marks of some memories.
+
+    Attributes:
+        by_id: the marks; memories without one are absent.
+        evidence: the turns behind facts that are named or were asked for, by the fact's id.
+    """
+
+    by_id: Mapping[str, Mark] = field(default_factory=dict)
+    evidence: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, memory_id: str) -> Mark:
+        """Return the mark of a memory."""
+        return self.by_id.get(memory_id, NO_MARK)
+
+    def shown_as(self, memory_id: str, shown: Collection[str]) -> str | None:
+        """Return the shown memory that states the same: itself, or a turn behind it; or None."""
+        if memory_id in shown:
+            return memory_id
+        return next((turn for turn in self.evidence.get(memory_id, ()) if turn in shown), None)
+
+
+def marks_of(
+    snapshot: Snapshot, memories: Sequence[Memory], view: View, ties: GraphContents
+) -> Marks:
+    """Return the marks of memories, as far as the view shows the other sides.
+
+    Args:
+        ties: the kinds of links in the store; other kinds are not queried.
+    """
+    if not ties or not memories:
+        return Marks()
+    standing = replace(view, statuses=STANDING)
+    shown = [memory.memory_id for memory in memories]
+    turns = [item.memory_id for item in memories if item.kind is MemoryKind.EPISODE]
+    facts_of = _derived(snapshot, turns, standing, Direction.IN) if ties.derivations else {}
+    statements = list(dict.fromkeys([*shown, *_all(facts_of)]))
+    chains, partial = _chains(snapshot, statements, standing, ties)
+    sides = _contradictions(snapshot, statements, view, ties)
+    named = [*_all(chains), *_all(sides)]
+    evidence: dict[str, tuple[str, ...]] = {}
+    if ties.derivations:
+        facts = [*(item for item in shown if item not in turns), *named]
+        evidence = _derived(snapshot, list(dict.fromkeys(facts)), standing, Direction.OUT)
+    said = graph.visible_memories(
+        snapshot, sorted({chain[0] for chain in chains.values()}), standing
+    )
+    by_id = {}
+    for memory_id in shown:
+        mark = _mark(memory_id, facts_of.get(memory_id, ()), chains, partial, sides, evidence, said)
+        if mark != NO_MARK:
+            by_id[memory_id] = mark
+    return Marks(by_id, evidence)
+
+
+def _mark(
+    memory_id: str,
+    facts: Sequence[str],
+    chains: Mapping[str, tuple[str, ...]],
+    partial: Collection[str],
+    sides: Mapping[str, tuple[str, ...]],
+    evidence: Mapping[str, tuple[str, ...]],
+    said: Mapping[str, Memory],
+) -> Mark:
+    """Return the mark of a memory from its own links and those of its facts."""
+    own = [memory_id, *facts]
+
+    def elsewhere(ids: Iterable[str]) -> list[str]:
+        # A turn that says both the old and the new is not replaced by itself.
+        return [one for one in ids if memory_id not in evidence.get(one, ()) and one not in own]
+
+    replaced = {one: chain for one in own if (chain := elsewhere(chains.get(one, ())))}
+    firsts = [said[chain[0]] for chain in replaced.values() if chain[0] in said]
+    in_part = not replaced.keys().isdisjoint(partial) or (
+        memory_id not in replaced and 0 < len(replaced) < len(facts)
+    )
+    against = elsewhere(other for one in own for other in sides.get(one, ()))
+    return Mark(
+        replaced_by=tuple(dict.fromkeys(_all(replaced))),
+        until=min((_said_at(memory) for memory in firsts), default=None),
+        in_part=in_part,
+        contradicts=tuple(dict.fromkeys(against)),
+    )
+
+
+def _said_at(memory: Memory) -> int:
+    return memory.created_at if memory.event_time is None else memory.event_time
+
+
+def _all(lists: Mapping[str, Iterable[str]]) -> list[str]:
+    return [one for each in lists.values() for one in each]
+
+
+def _derived(
+    snapshot: Snapshot, ids: Sequence[str], view: View, direction: Direction
+) -> dict[str, tuple[str, ...]]:
+    """Return the memories derived from ``ids`` (IN), or those that they were derived from (OUT)."""
+    if not ids:
+        return {}
+    result: dict[str, list[str]] = {}
+    for step in graph.linked(snapshot, ids, view, (), direction, MAX_STEPS, derivations=True):
+        result.setdefault(step.origin_id, []).append(step.memory_id)
+    return {memory_id: tuple(others) for memory_id, others in result.items()}
+
+
+def _chains(
+    snapshot: Snapshot, ids: Sequence[str], view: View, ties: GraphContents
+) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+    """Return the successors of replaced memories, direct ones first, and which are only partial."""
+    if ties.edge_types.isdisjoint((EdgeType.UPDATES, EdgeType.CONTRADICTS)):
+        return {}, set()
+    following: dict[str, list[str]] = {}
+    frontier = list(ids)
+    for _ in range(MAX_CHAIN):
+        pairs = graph.replacements(snapshot, frontier, view, MAX_STEPS)
+        frontier = [new for _, new in pairs if new not in following]
+        for old, new in pairs:
+            following.setdefault(old, []).append(new)
+        if not frontier:
+            break
+    chains = {one: _followed(one, following) for one in ids if one in following}
+    steps = graph.linked(snapshot, ids, view, [EdgeType.UPDATES], Direction.IN, MAX_STEPS)
+    partial = {step.origin_id for step in steps if step.partial} - chains.keys()
+    for step in steps:
+        if step.origin_id in partial:
+            chains.setdefault(step.origin_id, (step.memory_id,))
+    return chains, partial
+
+
+def _followed(memory_id: str, following: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return all successors of a memory, nearest first."""
+    found: dict[str, None] = {}
+    frontier = [memory_id]
+    while frontier:
+        frontier = [new for old in frontier for new in following.get(old, ()) if new not in found]
+        found.update(dict.fromkeys(frontier))
+    found.pop(memory_id, None)
+    return tuple(found)
+
+
+def _contradictions(
+    snapshot: Snapshot, ids: Sequence[str], view: View, ties: GraphContents
+) -> dict[str, tuple[str, ...]]:
+    if EdgeType.CONTRADICTS not in ties.edge_types:
+        return {}
+    sides: dict[str, list[str]] = {}
+    for side, other in graph.open_contradictions(snapshot, ids, view, MAX_STEPS):
+        sides.setdefault(side.memory_id, []).append(other.memory_id)
+    return {memory_id: tuple(others) for memory_id, others in sides.items()}

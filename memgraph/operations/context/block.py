@@ -1,0 +1,387 @@
+"""Build the block of memories that belongs before a message."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo
+
+from memgraph.context.blocks import BlockLine, line_of
+from memgraph.context.excerpts import content_stems
+from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
+from memgraph.context.token_counters import TokenCounter
+from memgraph.graph.marks import NO_MARK, Marks, marks_of
+from memgraph.ids import IdSource
+from memgraph.model.context import BlockFormat, BlockMemory, ContextBlock
+from memgraph.model.enums import MemoryKind
+from memgraph.model.recall import Degraded, RecallItem, RecallRequest
+from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
+from memgraph.model.values import Memory, StoredSource
+from memgraph.operations.read.recall import RecallInSnapshot, is_label, reading
+from memgraph.operations.read.receipts import ReceiptContext
+from memgraph.rules.blocks import MARK_DIGITS, is_question, is_unfinished, says_nothing
+from memgraph.rules.contradictions import MOST_NAMED
+from memgraph.rules.decay import confidence_at
+from memgraph.rules.scope import Viewer
+from memgraph.rules.sources import citation
+from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.store import graph
+from memgraph.store import recall as recall_rows
+from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import ACTIVE
+from memgraph.text.sentences import split_sentences
+
+PURPOSE = "get_context"
+RECEIPT_PREFIX = "rcl_"
+CANDIDATES = 200
+"""Candidates by text and by vectors: more than for a recall, because a block shows more."""
+FEWEST_CONSIDERED, MOST_CONSIDERED = 20, 100
+"""The number of ranked memories from which a block is filled, by its budget."""
+TOKENS_PER_LINE = 30
+"""Few lines cost less: a dozen are for the head."""
+INSIGHT_RANK = 3
+"""The rank, from 0, at which the latest reflection is considered."""
+
+
+def new_mark(ids: IdSource) -> str:
+    """Return 8 unpredictable hexadecimal digits for the fence of a block."""
+    return hashlib.sha256(ids.new("mark_").encode()).hexdigest()[:MARK_DIGITS]
+
+
+def plan_for(
+    opened: OpenOrchestrator,
+    query: str,
+    *,
+    format: BlockFormat,  # noqa: A002  the name in requests and settings
+    budget_tokens: int,
+    counter: TokenCounter,
+) -> BlockPlan:
+    """Return the plan of a block, with a new mark."""
+    return BlockPlan(
+        budget_tokens=budget_tokens,
+        format=format,
+        mark=new_mark(opened.ids),
+        zone=ZoneInfo(opened.settings.memory.schedule.timezone),
+        count=counter.count,
+        stems=content_stems(query),
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    """The memories that a block may show, by id, in rank order."""
+
+    memories: dict[str, Memory] = field(default_factory=dict)
+    sources: dict[str, StoredSource] = field(default_factory=dict)
+    items: dict[str, RecallItem] = field(default_factory=dict)
+    beside: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def add(self, memory: Memory) -> None:
+        self.memories.setdefault(memory.memory_id, memory)
+
+    def insert(self, memory: Memory, rank: int) -> None:
+        """Add a memory at a rank, or move it there."""
+        others = [one for one in self.memories.values() if one.memory_id != memory.memory_id]
+        others.insert(rank, memory)
+        self.memories = {one.memory_id: one for one in others}
+
+    def read_sources(self, snapshot: Snapshot) -> None:
+        missing = [
+            memory for memory in self.memories.values() if memory.source_id not in self.sources
+        ]
+        if missing:
+            rows = graph.sources_of(snapshot, missing)
+            self.sources |= {source.source_id: source for source in rows}
+
+
+def block_for(
+    opened: OpenOrchestrator,
+    viewer: Viewer,
+    request: RecallRequest,
+    plan: BlockPlan,
+    counter: TokenCounter,
+    *,
+    include_insight: bool,
+    notes: Sequence[Degraded] = (),
+) -> tuple[ContextBlock, Receipt, ReceiptContext]:
+    """Build the block of memories for a request; return it with its receipt and their data.
+
+    Turns and facts go in as recall ranks them until the budget is spent, and are written in order
+    of time. A fact and the turn that it was derived from are one line. A question goes in with its
+    answer, a replaced statement with the one that replaced it.
+
+    Args:
+        notes: notes on how the tokens were counted.
+
+    Raises:
+        AccessDenied: the request exceeds the viewer's permissions.
+        StorageError: the database cannot be read.
+    """
+    settings = opened.settings.memory
+    considered = plan.budget_tokens // TOKENS_PER_LINE
+    top_n = min(max(considered, FEWEST_CONSIDERED), MOST_CONSIDERED)
+    wide = request.model_copy(update={"top_n": top_n, "include_superseded": True})
+    related = settings.context.min_relevance if request.query.strip() else None
+    with reading(
+        opened, viewer, wide, candidates=CANDIDATES, related=related, by_filters=True
+    ) as answered:
+        found, marks = _found(answered, request)
+        if include_insight:
+            reflection = opened.reflections.latest(viewer)
+            if reflection is not None:
+                found.insert(reflection, INSIGHT_RANK)
+        found.read_sources(answered.snapshot)
+        at = answered.narrowing.at
+    block = filled(_candidates(found, marks), plan)
+    receipt_id = opened.ids.new(RECEIPT_PREFIX)
+    context = ContextBlock(
+        text=block.text,
+        format=plan.format,
+        memories=_memories(block, found, at, settings.decay.exponent),
+        receipt_id=receipt_id,
+        token_cost=block.token_cost,
+        counter=counter.name,
+        degraded=(*notes, *answered.degraded),
+    )
+    receipt = _receipt(context, request, plan, answered, found, block, at, include_insight)
+    data = ReceiptContext(match=answered.account.match, narrowing=answered.narrowing)
+    return context, receipt, data
+
+
+def _found(answered: RecallInSnapshot, request: RecallRequest) -> tuple[_Found, Marks]:
+    """Return what recall ranked, without what says nothing, with answers and successors."""
+    snapshot, narrowing = answered.snapshot, answered.narrowing
+    found = _Found()
+    asked = _folded(request.query)
+    for item in answered.items:
+        memory = item.memory
+        found.items[memory.memory_id] = item
+        found.sources[item.source.source_id] = item.source
+        if _folded(memory.content) != asked and not _is_silent(memory):
+            found.add(memory)
+    _add_answers(found, snapshot, narrowing)
+    marks = marks_of(snapshot, list(found.memories.values()), narrowing.view, answered.ties)
+    _add_successors(found, marks, answered, request)
+    _merge(found, marks)
+    return found, marks
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _is_silent(memory: Memory) -> bool:
+    """Return True for a turn without any statement, and for the label of a tool call."""
+    return memory.kind is MemoryKind.EPISODE and (is_label(memory) or says_nothing(memory.content))
+
+
+def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.RecallFilter) -> None:
+    """Add the answer to each bare question, and the turn that goes on after an unfinished one."""
+    open_turns = [
+        memory
+        for memory in found.memories.values()
+        if memory.kind is MemoryKind.EPISODE
+        and memory.sequence is not None
+        and (is_question(memory.content) or is_unfinished(memory.content))
+    ]
+    if not open_turns:
+        return
+    ids = [memory.memory_id for memory in open_turns]
+    following = recall_rows.following(snapshot, ids, narrowing)
+    for memory in open_turns:
+        answer = following.get(memory.memory_id)
+        if answer is not None and not is_question(answer.content):
+            found.add(answer)
+            found.beside[memory.memory_id] = (answer.memory_id,)
+        elif is_question(memory.content):
+            del found.memories[memory.memory_id]
+
+
+def _add_successors(
+    found: _Found, marks: Marks, answered: RecallInSnapshot, request: RecallRequest
+) -> None:
+    """Put each replaced memory beside its current successor; leave it out where there is none."""
+    view = replace(answered.narrowing.view, statuses=ACTIVE)
+    ends = {
+        memory_id: marks.of(memory_id).replaced_by[-1]
+        for memory_id in found.memories
+        if marks.of(memory_id).replaced_by
+    }
+    shown = {
+        memory_id: marks.shown_as(end, found.memories.keys()) for memory_id, end in ends.items()
+    }
+    missing = sorted({ends[memory_id] for memory_id, end in shown.items() if end is None})
+    successors = graph.visible_memories(answered.snapshot, missing, view) if missing else {}
+    for memory_id, end in ends.items():
+        successor = successors.get(end)
+        beside = shown[memory_id]
+        if successor is not None and (
+            request.exclude_session_id is None or successor.session_id != request.exclude_session_id
+        ):
+            found.add(successor)
+            beside = end
+        if beside is None:
+            if not marks.of(memory_id).in_part:
+                del found.memories[memory_id]
+        elif beside != memory_id:
+            found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
+
+
+def _merge(found: _Found, marks: Marks) -> None:
+    """Let a fact and the turn that it was derived from be one line.
+
+    The turn is shown, at the better of both ranks, unless it is one sentence and the fact adds
+    words to it, as a model's does. Of memories with the same text the first is kept, a fact before
+    a turn.
+    """
+    memories = found.memories
+    order = {memory_id: rank for rank, memory_id in enumerate(memories)}
+    instead: dict[str, str] = {}
+    for memory_id, memory in memories.items():
+        turns = [turn for turn in marks.evidence.get(memory_id, ()) if turn in memories]
+        if memory.kind is not MemoryKind.FACT or not turns:
+            continue
+        turn = memories[turns[0]]
+        adds = not content_stems(memory.content) <= content_stems(turn.content)
+        if adds and len(split_sentences(turn.content)) == 1:
+            instead[turn.memory_id] = memory_id
+        else:
+            instead[memory_id] = turn.memory_id
+    first: dict[str, str] = {}
+    for memory in sorted(
+        memories.values(), key=lambda one: (one.kind is MemoryKind.EPISODE, order[one.memory_id])
+    ):
+        same = first.setdefault(memory.content_hash, memory.memory_id)
+        if same != memory.memory_id and memory.memory_id not in instead:
+            instead[memory.memory_id] = same
+    for memory_id, other in list(instead.items()):
+        other = _end_of(instead, other)
+        order[other] = min(order[other], order[memory_id])
+        found.beside[other] = (*found.beside.get(other, ()), *found.beside.get(memory_id, ()))
+    found.beside = {
+        memory_id: tuple(
+            dict.fromkeys(end for one in others if (end := _end_of(instead, one)) != memory_id)
+        )
+        for memory_id, others in found.beside.items()
+        if memory_id not in instead
+    }
+    found.memories = {
+        memory_id: memories[memory_id]
+        for memory_id in sorted(memories, key=order.__getitem__)
+        if memory_id not in instead
+    }
+
+
+def _end_of(instead: Mapping[str, str], memory_id: str) -> str:
+    seen = {memory_id}
+    while (after := instead.get(memory_id)) is not None and after not in seen:
+        seen.add(after)
+        memory_id = after
+    return memory_id
+
+
+def _candidates(found: _Found, marks: Marks) -> list[Candidate]:
+    """Return the lines with their marks; sides of a contradiction stand beside each other."""
+    candidates = []
+    for memory_id, memory in found.memories.items():
+        line = line_of(memory, found.sources[memory.source_id])
+        line = marked(line, marks, found.memories.keys())
+        sides = [other for other in line.contradicts if other in found.memories][:MOST_NAMED]
+        beside = (*found.beside.get(memory_id, ()), *sides)
+        candidates.append(Candidate(line, tuple(dict.fromkeys(beside))))
+    return candidates
+
+
+def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
+    """Return a line with its marks, which name only shown memories."""
+    mark = marks.of(line.memory_id)
+    if mark is NO_MARK:
+        return line
+    shown_ids = set(shown)
+
+    def names(ids: Iterable[str]) -> tuple[str, ...]:
+        named = (marks.shown_as(one, shown_ids) for one in ids)
+        return tuple(dict.fromkeys(one for one in named if one not in (None, line.memory_id)))
+
+    return replace(
+        line,
+        until=line.until if mark.until is None else mark.until,
+        in_part=mark.in_part,
+        replaced_by=names(mark.replaced_by) or mark.replaced_by,
+        contradicts=names(mark.contradicts) or mark.contradicts,
+    )
+
+
+def _memories(
+    block: FilledBlock, found: _Found, at: int, exponent: float
+) -> dict[int, BlockMemory]:
+    numbers = {line.memory_id: number for number, line in enumerate(block.lines, start=1)}
+
+    def numbered(ids: Iterable[str]) -> tuple[int, ...]:
+        return tuple(numbers[one] for one in ids if one in numbers)
+
+    result = {}
+    for line in block.lines:
+        memory = found.memories[line.memory_id]
+        item = found.items.get(line.memory_id)
+        result[numbers[line.memory_id]] = BlockMemory(
+            memory_id=line.memory_id,
+            kind=line.kind,
+            type=line.type,
+            text=line.text,
+            shortened=line.memory_id in block.shortened,
+            at=line.at,
+            speaker=line.speaker or None,
+            citation=citation(memory, found.sources[memory.source_id]),
+            confidence=confidence_at(memory, at, exponent),
+            score=0.0 if item is None else item.score,
+            until=line.until,
+            replaced_by=numbered(line.replaced_by),
+            replaces=numbered(line.replaces),
+            contradicts=numbered(line.contradicts),
+        )
+    return result
+
+
+def _receipt(
+    context: ContextBlock,
+    request: RecallRequest,
+    plan: BlockPlan,
+    answered: RecallInSnapshot,
+    found: _Found,
+    block: FilledBlock,
+    at: int,
+    include_insight: bool,
+) -> Receipt:
+    """Return a receipt with exactly the memories of the block, in the order of its text."""
+    asked = request.model_dump(mode="json", exclude_defaults=True, exclude={"query", "top_n"})
+    left_out = dict(answered.account.left_out or {})
+    return Receipt(
+        receipt_id=context.receipt_id,
+        at=at,
+        query=request.query,
+        asked={
+            **asked,
+            "purpose": PURPOSE,
+            "format": plan.format.value,
+            "budget_tokens": plan.budget_tokens,
+            "counter": context.counter,
+            "insight": include_insight,
+            "sha256": hashlib.sha256(context.text.encode()).hexdigest(),
+        }
+        | degraded_field(context.degraded),
+        items=tuple(_receipt_item(line, found, block) for line in block.lines),
+        change_seq=answered.account.change_seq,
+        left_out={**left_out, "budget": len(block.left_out)},
+    )
+
+
+def _receipt_item(line: BlockLine, found: _Found, block: FilledBlock) -> ReceiptItem:
+    reasons = ("shortened",) if line.memory_id in block.shortened else ()
+    item = found.items.get(line.memory_id)
+    if item is not None:
+        return replace(ReceiptItem.of(item), reasons=reasons)
+    beside = next((one for one, others in found.beside.items() if line.memory_id in others), None)
+    because = () if beside is None else (f"beside:{beside}",)
+    return ReceiptItem(line.memory_id, 0.0, reasons=(*because, *reasons))
