@@ -809,11 +809,12 @@ def _entries_changed(
 ) -> tuple[list[ErasedRow], set[str]]:
     """Return the entries with an erased text or about what is erased, and the comments in them."""
     rows, notes = list[ErasedRow](), set[str]()
+    of_sources = set(_notes_on_sources().column(snapshot, ids=sorted(gone.memories)))
     cursor = _entries().cursor(snapshot)
     while page := cursor.fetchmany(_PAGE):
         saying = {place for place, _ in terms.among([details for *_, details in page])}
         for place, (seq, action, subject, details) in enumerate(page):
-            fields = _fields_about(gone, action, subject, details)
+            fields = _fields_about(gone, of_sources, action, subject, details)
             if fields or place in saying:
                 redacted = redacted_details(details, terms.scrub, fields)
                 rows.append(_changed(JOURNAL, "seq", seq, "details", details, redacted))
@@ -821,14 +822,27 @@ def _entries_changed(
     return rows, notes
 
 
-def _fields_about(gone: Gone, action: str, subject: str | None, details: str) -> frozenset[str]:
+@prepared
+def _notes_on_sources() -> sa.Select[Any]:
+    """Select the reasons of changes of sources that changed no other memory."""
+    h, other = tables.statuses, tables.statuses.alias("other")
+    note = sa.func.substr(h.c.reason, sa.func.instr(h.c.reason, ": ") + 2)
+    elsewhere = sa.exists().where(other.c.reason == h.c.reason, ~among(other.c.memory_id, "ids"))
+    its = among(h.c.memory_id, "ids") & h.c.reason.startswith("its source was ")
+    return sa.select(note).where(its, ~elsewhere)
+
+
+def _fields_about(
+    gone: Gone, of_sources: Collection[str], action: str, subject: str | None, details: str
+) -> frozenset[str]:
     """Return the fields of a journal entry whose text is about something erased."""
     if action in (ACTION, REPORT):
         return frozenset()
     if subject in gone.memories or subject in gone.entities:
         return FREE_TEXT | DIGESTS
     named = {value for value in json.loads(details).values() if isinstance(value, str)}
-    return NOTES if any(named & ids for ids in gone) else frozenset()
+    about = any(named & ids for ids in gone) or (subject is None and named & {*of_sources})
+    return NOTES if about else frozenset()
 
 
 @prepared

@@ -39,32 +39,26 @@ COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "bulletins": frozenset(),
     "entities": frozenset({"mention_count"}),
     "entity_aliases": frozenset(),
-    "ingest_document_keys": frozenset(),
     "ingest_files": frozenset(),
-    "ingest_parts": frozenset(),
-    "ingest_pending_links": frozenset(),
-    "job_runs": frozenset(),
     "memory_entities": frozenset(),
     "recall_items": frozenset(),
     "recalls": frozenset(),
-    "sessions": frozenset(),
 }
 """The tables that may change without a journal entry, with the columns to ignore. Their digests
 are stored only in ``table_digests``."""
-USES: Final = (
-    "memory_uses",
-    "memories",
-    ("pk", "memory_id", "orchestrator_id", "access_count", "last_accessed_at"),
-)
-"""The columns of memories that change on reads or that an import reassigns."""
 UNCOUNTED: Final[Mapping[str, str]] = {
     "alembic_version": "the schema itself is compared",
     "audit_log": "a hash chain with an anchor protects it",
+    "ingest_document_keys": "names by which files link to one another, read from the files",
+    "ingest_parts": "the progress of a file that is being ingested",
+    "ingest_pending_links": "links that wait for their target; a link made is journalled",
+    "job_runs": "the history of jobs: at worst a job runs again, or later",
     "leases": "locks on work in progress, which expire",
     "memory_comparisons": "an outbox: at worst a memory is not compared, or compared again",
     "memory_embeddings": "computed from the texts; vectors are checked with their index",
     "memory_metadata": "facts about the file, checked when it is opened",
     "memory_vector_changes": "the changes of vectors, for the caches of processes",
+    "sessions": "the progress of consolidation: at worst a conversation is read again",
     "table_digests": "it contains the digests",
 }
 """The tables without a digest, and the reason. The values of ``status_id`` and ``revision_id`` are
@@ -74,9 +68,8 @@ _MODULUS: Final = 1 << 256
 
 
 class DigestedColumns(NamedTuple):
-    """The columns of a table that make up a digest, and the name of the digest."""
+    """The columns of a table that make up its digest."""
 
-    name: str
     table: str
     columns: tuple[str, ...]
 
@@ -157,14 +150,10 @@ def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[Digested
     Args:
         columns: takes a table name; returns the names of its columns in the order of creation.
     """
-    tables = {**SEALED, **COUNTED}
-    digested = [
-        DigestedColumns(
-            name, name, tuple(column for column in columns(name) if column not in ignored)
-        )
-        for name, ignored in tables.items()
+    return [
+        DigestedColumns(table, tuple(column for column in columns(table) if column not in ignored))
+        for table, ignored in {**SEALED, **COUNTED}.items()
     ]
-    return [*digested, DigestedColumns(*USES)]
 
 
 @prepared
@@ -175,11 +164,9 @@ def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
 
 
 def _current_digests(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
-    for name, table, columns in digested_columns(
-        lambda table: snapshot.engine.columns(snapshot, table)
-    ):
+    for table, columns in digested_columns(lambda name: snapshot.engine.columns(snapshot, name)):
         rows = _rows_of(table, columns).cursor(snapshot)
-        yield name, _sum(row_digest(name, *row) for row in rows)
+        yield table, _sum(row_digest(table, *row) for row in rows)
 
 
 def _sum(digests: Iterable[bytes]) -> TableDigest:

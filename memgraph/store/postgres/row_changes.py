@@ -54,7 +54,7 @@ def watched() -> tuple[DigestedColumns, ...]:
 def triggers() -> dict[str, str]:
     """Return the bodies of the trigger functions, by trigger name."""
     return {
-        f"watch_{item.name}_{event}": _body(item, event) for item in watched() for event in _EVENTS
+        f"watch_{item.table}_{event}": _body(item, event) for item in watched() for event in _EVENTS
     }
 
 
@@ -63,7 +63,7 @@ def statements() -> list[str]:
     ddl = []
     for item in watched():
         for event in _EVENTS:
-            name = f"watch_{item.name}_{event}"
+            name = f"watch_{item.table}_{event}"
             transitions = {"went": "OLD TABLE AS went", "came": "NEW TABLE AS came"}
             referencing = " ".join(transitions[rows] for rows, _ in _EVENTS[event])
             ddl += [
@@ -83,7 +83,7 @@ def _body(digested: DigestedColumns, event: str) -> str:
         # Rows that are unchanged in these columns are not recorded.
         without = f" EXCEPT ALL SELECT {columns} FROM {other}" if event == "update" else ""
         of_rows[rows] = (
-            f"INSERT INTO {TABLE} SELECT '{digested.name}', {sign}, json_build_array({columns})"
+            f"INSERT INTO {TABLE} SELECT '{digested.table}', {sign}, json_build_array({columns})"
             f" FROM (SELECT {columns} FROM {rows}{without}) AS changed;"
         )
     noted = " ".join(of_rows.values())
@@ -94,8 +94,8 @@ def _body(digested: DigestedColumns, event: str) -> str:
 def _floats(name: str) -> frozenset[int]:
     from memgraph.model.tables import metadata
 
-    [digested] = [item for item in watched() if item.name == name]
-    columns = metadata.tables[digested.table].c
+    [digested] = [item for item in watched() if item.table == name]
+    columns = metadata.tables[name].c
     return frozenset(
         at
         for at, column in enumerate(digested.columns)

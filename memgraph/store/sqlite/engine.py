@@ -179,15 +179,15 @@ def watch(connection: Any) -> None:
         ):
             kind = event.partition(" ")[0].lower()
             execute(
-                f"CREATE TEMP TRIGGER IF NOT EXISTS watch_{digested.name}_{kind}"
+                f"CREATE TEMP TRIGGER IF NOT EXISTS watch_{digested.table}_{kind}"
                 f" AFTER {event} ON main.{digested.table} BEGIN {body}; END"
             )
 
 
 def _record_change(digested: DigestedColumns, sign: int, row: str) -> str:
     values = ", ".join(f"{row}.{column}" for column in digested.columns)
-    digest = f"{_FUNCTION}('{digested.name}', {values})"
-    return f"INSERT INTO {_TABLE} VALUES ('{digested.name}', {sign}, {digest})"
+    digest = f"{_FUNCTION}('{digested.table}', {values})"
+    return f"INSERT INTO {_TABLE} VALUES ('{digested.table}', {sign}, {digest})"
 
 
 def take(connection: Any) -> list[RowChange]:

@@ -233,7 +233,8 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.contexts.promote(of_project, "global", reason=say("a promotion"))
     orc.recall(say("a query"))
     orc.recall(f"{say('a query that finds')} in a memory stands")
-    orc.context(f"{say('a prompt that finds')} in a memory stands")
+    # The receipt of a prompt that no memory answered stays, see the guide.
+    orc.context("What stands in a memory?")
     orc.contexts.relevant(f"{say('another prompt')} in a memory stands")
     orc.agents.recall_shown(lambda bundle: bundle.items, say("a question of an agent"))
     orc.bulletin()
