@@ -40,11 +40,6 @@ def encode_ulid(value: int) -> str:
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in _SHIFTS])
 
 
-def first_ulid(ms: int) -> str:
-    """Return the 26 characters that sort before every id created at or after a time."""
-    return encode_ulid(max(ms, 0) << _RANDOM_BITS)
-
-
 class UlidSource:
     """Creates ids that sort by creation, even within a millisecond. Monotonic per process."""
 

@@ -150,11 +150,6 @@ def fill_the_rest(database: Database) -> None:
         ("INSERT INTO recall_items VALUES ('rcl_1', 1, ?, 0.25, '{}')", (memory_id,)),
         ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'k', '{}', '{}', 'ef', '[]', 'body')", ()),
         (
-            "INSERT INTO memory_revisions (memory_id, until, importance, confidence, decay_rate,"
-            " valid_until, tags, attributes) VALUES (?, 9, 50, 0.5, 0.1, NULL, '[]', '{}')",
-            (memory_id,),
-        ),
-        (
             "INSERT INTO memory_supports SELECT memory_id, source_id, 5, 7 FROM memories"
             " WHERE memory_id = ?",
             (memory_id,),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -10,14 +9,11 @@ from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import read_details, status_periods, without_hidden
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.graph import (
-    ConfidenceChange,
     Diff,
     History,
     MemoryEvent,
     PairEvent,
-    ValuePeriod,
 )
-from memgraph.model.values import Memory
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store import history as history_rows
@@ -61,54 +57,18 @@ def history(
     memory_id: str,
     *,
     now_ms: int,
-    exponent: float,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> History:
-    """Return all statuses and values that a memory had. Raises NotFound.
-
-    Args:
-        exponent: the decay exponent of this store.
-    """
+    """Return all statuses that a memory had. Raises NotFound."""
     with database.read() as snapshot:
         view = View(viewer)
         memory = graph.visible_memory(snapshot, memory_id, view)
         return History(
             memory=memory,
             periods=status_periods(snapshot, view, memory_id),
-            values=_values(memory, history_rows.revisions(snapshot, memory_id)),
             # Clocks may differ: the time of reading is never before the time of storing.
             at=max(now_ms, memory.created_at),
-            decay_exponent=exponent,
         )
-
-
-def _values(memory: Memory, revisions: Sequence[tuple[Any, ...]]) -> tuple[ValuePeriod, ...]:
-    periods, since = [], memory.created_at
-    for until, importance, confidence, decay_rate, valid_until, tags in revisions:
-        # Skip values that were changed twice at the same time.
-        if until > since:
-            periods.append(
-                ValuePeriod(
-                    since=since,
-                    until=until,
-                    importance=importance,
-                    confidence=confidence,
-                    decay_rate=decay_rate,
-                    valid_until=valid_until,
-                    tags=tuple(json.loads(tags)),
-                )
-            )
-            since = until
-    last = ValuePeriod(
-        since=since,
-        until=None,
-        importance=memory.importance,
-        confidence=memory.confidence,
-        decay_rate=memory.decay_rate,
-        valid_until=memory.valid_until,
-        tags=memory.tags,
-    )
-    return (*periods, last)
 
 
 class _DiffBuilder:
@@ -125,9 +85,8 @@ class _DiffBuilder:
         began = _by_change(history_rows.statuses_begun(snapshot, view, during))
         contradicted = history_rows.contradictions_found(snapshot, view, during)
         decided = self._decided()
-        moved = history_rows.confidence_moves(snapshot, view, during)
         counts = {name: len(events) for name, events in (began | decided).items()}
-        counts |= {"contradicted": len(contradicted), "confidence": len(moved)}
+        counts["contradicted"] = len(contradicted)
         cut = any(count > self._limit for count in counts.values())
         learnt, replaced, retracted, restored = (
             self._memory_events(began[name]) for name in _STATUSES
@@ -146,9 +105,6 @@ class _DiffBuilder:
             resolved=resolved,
             dismissed=dismissed,
             reopened=reopened,
-            confidence=tuple(
-                ConfidenceChange(**change._asdict()) for change in moved[: self._limit]
-            ),
             counts=dict(sorted(counts.items()))
             | {"said": history_rows.turns_stored(snapshot, view, during)},
             cut=cut,

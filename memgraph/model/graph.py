@@ -386,16 +386,6 @@ class PairEvent(Value):
     winner_id: str | None = None
 
 
-class ConfidenceChange(Value):
-    """The stored confidence of a memory at two times, 0..1. ``at``: its last change in between."""
-
-    memory_id: str
-    text: str
-    at: Millis
-    before: float
-    after: float
-
-
 class Diff(Value):
     """The changes after ``since`` until ``until``, as far as the reader may see; newest first.
 
@@ -405,7 +395,6 @@ class Diff(Value):
         restored: memories that are active again.
         contradicted: new contradictions.
         resolved, dismissed, reopened: decided and reopened contradictions.
-        confidence: memories with a changed confidence.
         counts: the full length of each list by its name, and the number of turns as ``said``.
         cut: a list is shorter than its full length.
     """
@@ -420,33 +409,17 @@ class Diff(Value):
     resolved: tuple[PairEvent, ...]
     dismissed: tuple[PairEvent, ...]
     reopened: tuple[PairEvent, ...]
-    confidence: tuple[ConfidenceChange, ...]
     counts: dict[str, int]
     cut: bool
 
 
-class ValuePeriod(Value):
-    """The values of a memory from ``since`` to ``until``; None: they are current."""
-
-    since: Millis
-    until: Millis | None
-    importance: int
-    confidence: float
-    decay_rate: float
-    valid_until: Millis | None
-    tags: tuple[str, ...]
-
-
 class History(Value):
-    """The history of one memory: its statuses and its values, oldest first.
+    """The history of one memory: its statuses, oldest first.
 
     Attributes:
         at: the time of reading, at which open periods end.
-        decay_exponent: the exponent with which confidence decays; see ``rules.decay``.
     """
 
     memory: Memory
     periods: tuple[StatusPeriod, ...]
-    values: tuple[ValuePeriod, ...]
     at: Millis
-    decay_exponent: float

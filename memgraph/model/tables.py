@@ -117,60 +117,12 @@ class MemoryEntityRow(SQLModel, table=True):
     memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
 
 
-# Tables of former values of memories and edges.
-
-
-class RevisionRow(SQLModel, table=True):
-    """Former values of a memory, until ``until``; written by a trigger.
-
-    At a time T they are those of the first row with ``until`` > T, else those of ``memories``.
-    """
-
-    __tablename__ = "memory_revisions"
-    __table_args__ = (
-        sa.Index("ix_memory_revisions_memory_id", "memory_id", "until", "revision_id"),
-        # What changed since a time.
-        sa.Index("ix_memory_revisions_until", "until", "memory_id"),
-    )
-
-    revision_id: int = column(sa.Integer, primary_key=True)
-    memory_id: str = memory_ref(nullable=False)
-    until: int = column(sa.Integer, nullable=False)
-    importance: int = column(sa.Integer, nullable=False)
-    confidence: float = column(sa.Float, nullable=False)
-    decay_rate: float = column(sa.Float, nullable=False)
-    valid_until: int | None = column(sa.Integer)
-    tags_json: str = json_column("tags", nullable=False)
-    tags: ClassVar[hybrid_property[list[str]]] = json_value("tags_json")
-    attributes_json: str = json_column("attributes", nullable=False)
-    attributes: ClassVar[hybrid_property[dict[str, Any]]] = json_value("attributes_json")
-
-
-class EdgeRevisionRow(SQLModel, table=True):
-    """A former state of an edge, until ``until``."""
-
-    __tablename__ = "memory_edge_revisions"
-    __table_args__ = (
-        sa.Index("ix_memory_edge_revisions_edge_id", "edge_id", "until", "revision_id"),
-        sa.Index("ix_memory_edge_revisions_until", "until", "edge_id"),
-    )
-
-    revision_id: int = column(sa.Integer, primary_key=True)
-    edge_id: str = column(sa.Text, sa.ForeignKey("memory_edges.edge_id"), nullable=False)
-    until: int = column(sa.Integer, nullable=False)
-    partial: bool = column(sa.Boolean, nullable=False)
-    resolved_at: int | None = column(sa.Integer)
-    resolution_json: str | None = json_column("resolution")
-    resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
-
-
 __all__ = [
     "AuditRow",
     "BulletinRow",
     "ComparisonRow",
     "DerivationRow",
     "DocumentKeyRow",
-    "EdgeRevisionRow",
     "EdgeRow",
     "EmbeddingRow",
     "EntityAliasRow",
@@ -184,7 +136,6 @@ __all__ = [
     "PendingLinkRow",
     "RecallItemRow",
     "RecallRow",
-    "RevisionRow",
     "SessionRow",
     "SourceRow",
     "StatusRow",

@@ -218,7 +218,7 @@ class Everyday(WritingHandle[F]):
         tagged=True,
     )
     def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
-        """Return a memory; with ``as_of``, with its status and values at that time.
+        """Return a memory; with ``as_of``, with its status at that time.
 
         All methods that take a memory id also accept the short id that bulletins show, its last
         eight characters, except ``erasure.erase`` and ``derived_from``.

@@ -94,8 +94,8 @@ class HistoryOperations(Handle[F], group="history"):
     ) -> Diff:
         """Return the changes between two times, newest first.
 
-        The changes are new, replaced, retracted and restored memories, new and decided
-        contradictions, and changes of confidence.
+        The changes are new, replaced, retracted and restored memories, and new and decided
+        contradictions.
 
         Args:
             since: the start, exclusive.
@@ -116,7 +116,7 @@ class HistoryOperations(Handle[F], group="history"):
         Permission.READ, "GET", "/memories/{memory_id}/history", tag="auditing", id="history"
     )
     def get(self, memory_id: MemoryId) -> History:
-        """Return all statuses and values that a memory had, with their times. Raises NotFound."""
+        """Return all statuses that a memory had, with their times. Raises NotFound."""
         from memgraph.graph.history import history
 
         memory_id = self._whole_id(memory_id)
@@ -125,7 +125,6 @@ class HistoryOperations(Handle[F], group="history"):
                 opened.database,
                 memory_id,
                 now_ms=opened.clock.now_ms(),
-                exponent=opened.settings.memory.decay.exponent,
                 viewer=self.viewer,
             )
 

@@ -95,7 +95,7 @@ class Memories(WritingHandle[F], group="memories"):
             tags: a memory must have all of them.
             before: the last id of the previous page.
             limit: 1..1,000 memories.
-            as_of: return the memories stored by then, with their statuses and values at that time.
+            as_of: return the memories stored by then, with their statuses at that time.
         """
         from memgraph.operations.read import lookup as reading
 

@@ -41,12 +41,11 @@ from memgraph.store.visibility import (
 # Queries as of an earlier time.
 
 
-# The columns that bulletins read: those that never change, and those that may.
-_KEPT: Final = (
-    *("pk", "memory_id", "type", "kind", "source_id"),
-    *("item_id", "content", "summary", "event_time", "created_at"),
+# The columns that bulletins read, besides the status.
+_READ: Final = (
+    *("pk", "memory_id", "type", "kind", "source_id", "item_id", "content", "summary"),
+    *("event_time", "created_at", "importance", "confidence", "valid_until", "tags", "attributes"),
 )
-_CHANGING: Final = ("importance", "confidence", "valid_until", "tags", "attributes")
 _CHANGED: Final = sa.Table(
     "bulletin_changed",
     sa.MetaData(schema="temp"),
@@ -67,19 +66,18 @@ def _empty_changed() -> sa.Delete:
 
 @prepared
 def _fill_changed() -> sa.Insert:
-    h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
-    m = tables.memories.alias("m")
-    queries = (
+    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
+    query = (
         sa.select(m.c.memory_id)
-        .select_from(ordered(row, (m, m.c.memory_id == row.c.memory_id)))
-        .where(time > AS_OF, m.c.created_at <= AS_OF)
-        for row, time in ((h, h.c.since), (r, r.c.until))
+        .distinct()
+        .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
+        .where(h.c.since > AS_OF, m.c.created_at <= AS_OF)
     )
-    return sa.insert(_CHANGED).from_select(["memory_id"], sa.union(*queries))
+    return sa.insert(_CHANGED).from_select(["memory_id"], query)
 
 
 def prepare(snapshot: Snapshot, as_of: int) -> None:
-    """Collect the memories that changed since ``as_of``; call it before reading as of that time."""
+    """Collect the memories whose status changed since ``as_of``, before reading as of that time."""
     if not snapshot.engine.keeps_temporary_tables:
         return
     for statement in (_make_changed(), _empty_changed(), _fill_changed()):
@@ -97,16 +95,13 @@ def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[A
     changed = ChangedSince(AS_OF).table_valued("memory_id", name="changed")
     visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
     has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
-    now = [m.c[name] for name in (*_KEPT, "status", *_CHANGING)]
+    now = [*(m.c[name] for name in _READ), m.c.status]
     same = _first_of(section, m, shows, now).where(
         *visible, (m.c.updated_at <= AS_OF) | ~has_changed
     )
     same = same.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
-    columns: list[Column] = [m.c[name] for name in _KEPT]
-    columns.append(view.status(m).label("status"))
-    columns.extend(view.value(name, m).label(name) for name in _CHANGING)
     earlier = (
-        sa.select(*columns)
+        sa.select(*(m.c[name] for name in _READ), view.status(m).label("status"))
         .select_from(ordered(changed, (m, m.c.memory_id == changed.c.memory_id)))
         .where(*visible, view.unerased(m))
         .subquery("were")
@@ -306,7 +301,7 @@ def decisions(snapshot: Snapshot, view: View, at: int, floor: float) -> list[Bul
 @prepared
 def _excerpts(view: View) -> sa.Select[Any]:
     m, joined = memories_listed()
-    lasts = view.value("valid_until", m) > value("at")
+    lasts = m.c.valid_until > value("at")
     return (
         sa.select(*_excerpt(m))
         .select_from(joined)

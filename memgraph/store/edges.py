@@ -18,7 +18,6 @@ from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
-    greatest,
     listed,
     member,
     ordered,
@@ -267,8 +266,7 @@ def _make_whole() -> sa.Update:
 
 
 def make_whole(transaction: JournalledTransaction, edge_id: str) -> None:
-    """Make a partial Updates edge replace the older memory completely; keep a revision."""
-    _keep(transaction, edge_id)
+    """Make a partial Updates edge replace the older memory completely."""
     _make_whole().write(transaction, edge=edge_id)
 
 
@@ -298,36 +296,13 @@ def _set_resolution() -> sa.Update:
 def set_resolution(
     transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
-    """Set the resolution of a contradiction, or reopen it with None; keep a revision."""
-    _keep(transaction, edge_id)
+    """Set the resolution of a contradiction, or reopen it with None."""
     _set_resolution().write(
         transaction,
         edge=edge_id,
         decided_at=None if resolution is None else transaction.at,
         how=None if resolution is None else json_text(resolution),
     )
-
-
-@prepared
-def _keep_revision() -> sa.Insert:
-    e, r, at = tables.edges.alias("e"), tables.edge_revisions.alias("r"), value("at")
-    last = sa.select(sa.func.max(r.c.until)).where(r.c.edge_id == e.c.edge_id).correlate(e)
-    # If the clock was set back, a revision must still not end before it began.
-    until = greatest(
-        at,
-        e.c.created_at,
-        sa.func.coalesce(e.c.resolved_at, at),
-        sa.func.coalesce(last.scalar_subquery(), at),
-    )
-    state = sa.select(e.c.edge_id, until, e.c.partial, e.c.resolved_at, e.c.resolution)
-    return sa.insert(tables.edge_revisions).from_select(
-        ["edge_id", "until", "partial", "resolved_at", "resolution"],
-        state.where(e.c.edge_id == value("edge_id")),
-    )
-
-
-def _keep(transaction: JournalledTransaction, edge_id: str) -> None:
-    _keep_revision().write(transaction, edge_id=edge_id, at=transaction.at)
 
 
 @prepared

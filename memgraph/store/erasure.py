@@ -498,14 +498,13 @@ def _blank() -> sa.Update:
 @cache
 def _blanked() -> dict[str, CompiledStatement]:
     """Return the statements that blank or delete the rows of erased memories, by table."""
-    e, h, r, n = tables.edges, tables.statuses, tables.revisions, tables.entities
+    e, h, n = tables.edges, tables.statuses, tables.entities
     c, k, w = tables.comparisons, tables.document_keys, tables.pending_links
     link = tables.links
     mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
     changes: list[sa.Update | sa.Delete] = [
         sa.update(e).where(e.c.reason.is_not(None), joins_given()).values(reason=MARK),
         sa.update(h).where(h.c.memory_id.in_(given_ids())).values(reason="erased"),
-        sa.update(r).where(r.c.memory_id.in_(given_ids())).values(tags="[]", attributes="{}"),
         sa.delete(c).where(among(c.c.memory_pk, "pks")),
         sa.delete(w).where(w.c.memory_id.in_(given_ids())),
         sa.delete(k).where(k.c.memory_id.in_(given_ids())),
@@ -540,37 +539,24 @@ def _unlink(transaction: Transaction, pks: Sequence[int]) -> int:
 
 
 @prepared
-def _decided(*, before: bool) -> sa.Select[Any]:
-    """Select the keys and resolutions of contradictions with the memories.
-
-    Args:
-        before: the resolutions in earlier revisions instead of the current ones.
-    """
-    e, r = tables.edges, tables.edge_revisions
-    if not before:
-        query = sa.select(e.c.edge_id, e.c.resolution)
-        return query.where(e.c.resolution.is_not(None), joins_given())
-    query = sa.select(r.c.revision_id, r.c.resolution).where(r.c.resolution.is_not(None))
-    return query.where(r.c.edge_id.in_(sa.select(e.c.edge_id).where(joins_given())))
+def _decided() -> sa.Select[Any]:
+    """Select the keys and resolutions of contradictions with the memories."""
+    e = tables.edges
+    query = sa.select(e.c.edge_id, e.c.resolution)
+    return query.where(e.c.resolution.is_not(None), joins_given())
 
 
 @prepared
-def _redecide(*, before: bool) -> sa.Update:
-    e, r = tables.edges, tables.edge_revisions
-    changed = sa.update(r) if before else sa.update(e)
-    key = r.c.revision_id if before else e.c.edge_id
-    return changed.where(key == value("key")).values(resolution=value("how"))
+def _redecide() -> sa.Update:
+    e = tables.edges
+    return sa.update(e).where(e.c.edge_id == value("key")).values(resolution=value("how"))
 
 
 def _resolutions(transaction: Transaction, pks: Sequence[int]) -> int:
-    changed = 0
-    for before in (False, True):
-        rows = _decided(before=before).rows(transaction, pks=pks)
-        for key, resolution in rows:
-            how = redacted_words(resolution)
-            _redecide(before=before).write(transaction, key=key, how=how)
-        changed += len(rows)
-    return changed
+    rows = _decided().rows(transaction, pks=pks)
+    for key, resolution in rows:
+        _redecide().write(transaction, key=key, how=redacted_words(resolution))
+    return len(rows)
 
 
 @cache
@@ -666,9 +652,7 @@ _PLACE: Final = "place of the row"
 # The columns that may repeat an erased text: (table, key columns, text columns).
 _SWEPT: Final = (
     (MEMORIES, ("pk",), ("tags", "attributes")),
-    ("memory_revisions", ("revision_id",), ("tags", "attributes")),
     ("memory_edges", (_PLACE,), ("reason", "resolution")),
-    ("memory_edge_revisions", ("revision_id",), ("resolution",)),
     ("memory_status", ("status_id",), ("reason",)),
     ("entities", ("pk",), ("summary",)),
     ("recalls", (_PLACE,), ("query", "request", "viewer", "left_out", "purpose", "actor")),

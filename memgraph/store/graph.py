@@ -101,7 +101,7 @@ def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
         f, e, strongest = _strongest(direction, view, types)
         far = direction.value[1]
         step = (f.c.value, e.c[far], e.c.edge_type, e.c.weight, e.c.created_at, e.c.edge_id)
-        query = sa.select(*step, view.partial(e)).select_from(ordered(f, (e, strongest)))
+        query = sa.select(*step, e.c.partial).select_from(ordered(f, (e, strongest)))
         legs.append(query)
     return sa.union_all(*legs)
 
@@ -226,7 +226,7 @@ def _linked(direction: Direction, view: View, types: Types, derivations: bool) -
     near, far = direction.value
     f, m = listed("ids", "f"), tables.memories.alias("m")
     o, d = tables.edges.alias("o"), tables.derivations.alias("d")
-    of_edge = (o.c.edge_type, o.c.weight, o.c.created_at, o.c.edge_id, view.partial(o))
+    of_edge = (o.c.edge_type, o.c.weight, o.c.created_at, o.c.edge_id, o.c.partial)
     steps = sa.select(o.c[near].label("origin"), o.c[far].label("memory_id"), *of_edge)
     is_step = sa.and_(o.c[near] == f.c.value, _is_of(o, types), view.edge_where(o))
     edges = ordered(f, (o, is_step), (m, m.c.memory_id == o.c[far]))
@@ -382,7 +382,7 @@ def open_contradictions(
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(view.partial(e))
+    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(e.c.partial)
     is_loser = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []

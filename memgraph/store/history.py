@@ -1,4 +1,4 @@
-"""Read changes between two times, and the former values of a memory.
+"""Read changes between two times.
 
 An interval excludes its start and includes its end.
 """
@@ -69,16 +69,6 @@ class EdgeDecision(NamedTuple):
     actor: str
     action: str
     details: str
-
-
-class ConfidenceMove(NamedTuple):
-    """The confidence of a memory before its first change in an interval and after the last."""
-
-    memory_id: str
-    text: str
-    at: int
-    before: float
-    after: float
 
 
 def _within(time: Column) -> Column:
@@ -199,56 +189,3 @@ def finders(
         snapshot, pairs=[(pair.edge_id, pair.first_id) for pair in contradictions]
     )
     return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
-
-
-@prepared
-def _confidence_moves(then: View, view: View) -> sa.Select[Any]:
-    r, f, m = (
-        tables.revisions.alias("r"),
-        tables.revisions.alias("f"),
-        tables.memories.alias("m"),
-    )
-    last, first = sa.func.max(r.c.until), sa.func.min(r.c.revision_id)
-    changed = (
-        sa.select(r.c.memory_id, last.label("at"), first.label("first_id"))
-        .where(_within(r.c.until))
-        .group_by(r.c.memory_id)
-        .cte("changed")
-        .prefix_with("MATERIALIZED")
-    )
-    after = then.confidence(m)
-    return (
-        sa.select(m.c.memory_id, _text(m), changed.c.at, f.c.confidence, after)
-        .select_from(
-            ordered(
-                changed,
-                (f, f.c.revision_id == changed.c.first_id),
-                (m, m.c.memory_id == changed.c.memory_id),
-            )
-        )
-        .where(m.c.created_at <= value("since"), view.where(m), after != f.c.confidence)
-        .order_by(changed.c.at.desc(), m.c.memory_id.desc())
-    )
-
-
-def confidence_moves(snapshot: Snapshot, view: View, during: Interval) -> list[ConfidenceMove]:
-    """Return memories from before an interval whose confidence changed during it, latest first."""
-    then = View(view.viewer, during.until)
-    values = view.params | then.params | during._asdict()
-    return _confidence_moves(then.shape, view.shape).mapped(ConfidenceMove._make, snapshot, values)
-
-
-@prepared
-def _revisions() -> sa.Select[Any]:
-    r = tables.revisions
-    columns = (r.c.until, r.c.importance, r.c.confidence, r.c.decay_rate, r.c.valid_until, r.c.tags)
-    query = sa.select(*columns).where(r.c.memory_id == value("memory_id"))
-    return query.order_by(r.c.until, r.c.revision_id)
-
-
-def revisions(snapshot: Snapshot, memory_id: str) -> list[tuple[Any, ...]]:
-    """Return the former values of a memory, oldest first.
-
-    Each row is (until, importance, confidence, decay_rate, valid_until, tags as JSON).
-    """
-    return _revisions().rows(snapshot, memory_id=memory_id)

@@ -377,7 +377,7 @@ def _terms(view: View, m: sa.FromClause, names: frozenset[str]) -> list[Column]:
         "memory_ids": among(m.c.memory_id, "memory_ids"),
         "types": among(m.c.type, "types"),
         "kinds": among(m.c.kind, "kinds"),
-        "tags": holds_all(view.value("tags", m), "tags"),
+        "tags": holds_all(m.c.tags, "tags"),
         "session_id": m.c.session_id == value("session_id"),
         "before": m.c.pk < before.scalar_subquery(),
         "since": m.c.created_at >= value("since"),

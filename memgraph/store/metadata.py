@@ -63,7 +63,7 @@ def adopt(transaction: Transaction, orchestrator_id: str) -> None:
 
 # The schema of the store.
 
-SCHEMA_HEAD = "0017"
+SCHEMA_HEAD = "0018"
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
 
 

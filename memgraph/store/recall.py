@@ -78,7 +78,7 @@ class FilterShape(NamedTuple):
         return self._lasts(m, "at") | ended
 
     def _lasts(self, m: Table, at: str) -> Column:
-        end = self.view.value("valid_until", m)
+        end = m.c.valid_until
         return end.is_(None) | (end > value(at))
 
     def _held(self, m: Table) -> Column:
@@ -95,11 +95,10 @@ class FilterShape(NamedTuple):
         return sa.and_(happened_at(m) <= value("valid_at"), self._lasts(m, "valid_at"), was_valid)
 
     def _filters(self, m: Table) -> Iterator[Column]:
-        tags = self.view.value("tags", m)
         terms = {
             "types": among(m.c.type, "types"),
             "kinds": among(m.c.kind, "kinds"),
-            "tags": holds_all(tags, "tags"),
+            "tags": holds_all(m.c.tags, "tags"),
             "session_id": m.c.session_id == value("session_id"),
             "exclude_session_id": m.c.session_id.is_distinct_from(value("exclude_session_id")),
             "event_after": happened_at(m) >= value("event_after"),
@@ -109,7 +108,9 @@ class FilterShape(NamedTuple):
         yield from (term for name, term in terms.items() if name in self.given)
         if self.given.isdisjoint(("kinds", "tags")):
             # A weekly reflection repeats the words of a whole week; its sources match themselves.
-            yield (m.c.kind != MemoryKind.REFLECTION) | (sa.func.instr(tags, f'"{WEEKLY}"') == 0)
+            yield (m.c.kind != MemoryKind.REFLECTION) | (
+                sa.func.instr(m.c.tags, f'"{WEEKLY}"') == 0
+            )
         s = tables.sources.alias("s")
         source = list(self._source_filters(s))
         if source:
@@ -337,11 +338,10 @@ def _by_entities(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
 @prepared
 def _by_filters(narrowed: FilterShape, limit: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    importance = narrowed.view.value("importance", m)
     return (
         sa.select(*_candidate_columns(narrowed.view, m))
         .where(narrowed.where(m))
-        .order_by(importance.desc(), happened_at(m).desc(), m.c.pk.desc())
+        .order_by(m.c.importance.desc(), happened_at(m).desc(), m.c.pk.desc())
         .limit(limit)
     )
 
@@ -483,9 +483,7 @@ def _candidate_columns(view: View, m: Table) -> list[Column]:
     as_it_was = {
         "status": view.status(m),
         "content": sa.func.substr(m.c.content, 1, MAX_COMPARED_CHARS),
-        "confidence": view.confidence(m),
         "last_accessed_at": view.last_accessed(m),
-        **{name: view.value(name, m) for name in ("importance", "decay_rate")},
     }
     return [as_it_was.get(name, m.c[name]) for name in RecallCandidate._fields]
 

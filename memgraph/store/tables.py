@@ -13,7 +13,6 @@ bulletins: sa.Table
 comparisons: sa.Table
 derivations: sa.Table
 document_keys: sa.Table
-edge_revisions: sa.Table
 edges: sa.Table
 embeddings: sa.Table
 entities: sa.Table
@@ -27,7 +26,6 @@ metadata: sa.Table
 pending_links: sa.Table
 recall_items: sa.Table
 recalls: sa.Table
-revisions: sa.Table
 sessions: sa.Table
 sources: sa.Table
 statuses: sa.Table
@@ -41,7 +39,6 @@ _NAMES = {
     "comparisons": "memory_comparisons",
     "derivations": "memory_derivations",
     "document_keys": "ingest_document_keys",
-    "edge_revisions": "memory_edge_revisions",
     "edges": "memory_edges",
     "embeddings": "memory_embeddings",
     "file_parts": "ingest_parts",
@@ -49,7 +46,6 @@ _NAMES = {
     "links": "memory_entities",
     "metadata": "memory_metadata",
     "pending_links": "ingest_pending_links",
-    "revisions": "memory_revisions",
     "sources": "memory_sources",
     "statuses": "memory_status",
     "supports": "memory_supports",

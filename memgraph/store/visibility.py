@@ -13,22 +13,16 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from memgraph.ids import first_ulid
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.rules.namespaces import ITEM_TAG, ROOT
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, MEMORY_FIELDS
-from memgraph.store.statements import Column, among, greatest, listed, member, ordered, value
+from memgraph.store.statements import Column, among, greatest, listed, ordered, value
 
 Table = sa.FromClause
 AS_OF = value("view_as_of")
 
-REVISED = ("importance", "confidence", "decay_rate", "valid_until", "tags", "attributes")
-"""Columns of ``memories`` whose earlier values are kept in ``memory_revisions``."""
-_RECEIPTS = "rcl_"
-# The number of a memory's newest receipts that are searched for its last use before a time.
-_MOST_RECEIPTS = 20
 _RETRACTED = MemoryStatus.RETRACTED
 ACTIVE = frozenset({MemoryStatus.ACTIVE})
 STANDING = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
@@ -41,8 +35,9 @@ class View:
     """The view of a reader: who reads, as of which time, and memories of which statuses.
 
     Attributes:
-        as_of: the time in milliseconds; None: now. Memories stored later are hidden. Memories and
-            edges that changed later have the status and values of the end of that millisecond.
+        as_of: the time in milliseconds; None: now. Memories and edges stored later are hidden.
+            Memories have the status that they had at the end of that millisecond, and
+            contradictions decided later are open; other values are those of today.
         statuses: the statuses to show, as of ``as_of`` if it is set; None: all three.
     """
 
@@ -106,107 +101,29 @@ class View:
         # Read the history only of memories that have changed since; most have not.
         return sa.case((m.c.updated_at <= AS_OF, m.c.status), else_=earlier)
 
-    def value(self, column: str, m: Table) -> Column:
-        """Return the value of one of the ``REVISED`` columns as of the view's time."""
-        current = m.c[column]
-        if self.as_of is None:
-            return current
-        r = tables.revisions.alias("r")
-        is_later = (r.c.memory_id == m.c.memory_id, r.c.until > AS_OF)
-        earlier = (
-            sa.select(r.c[column])
-            .where(*is_later)
-            .order_by(r.c.until, r.c.revision_id)
-            .limit(1)
-            .correlate(m)
-            .scalar_subquery()
-        )
-        unchanged = m.c.updated_at <= AS_OF
-        if column == "decay_rate":
-            # A migration changed the rates without updating ``updated_at``.
-            return sa.func.coalesce(earlier, current)
-        if column == "valid_until":
-            # NULL is a valid value, so check whether a revision exists.
-            changed = sa.exists().where(*is_later).correlate(m)
-            return sa.case((sa.or_(unchanged, ~changed), current), else_=earlier)
-        return sa.case((unchanged, current), else_=sa.func.coalesce(earlier, current))
-
-    def confidence(self, m: Table) -> Column:
-        """Return the stored confidence of a memory as of the view's time."""
-        return self.value("confidence", m)
-
     def last_accessed(self, m: Table) -> Column:
-        """Return the time of a memory's last use as of the view's time, in milliseconds, or NULL.
-
-        If the stored last use is later than the view, an earlier one is searched for in the newest
-        receipts before the view's time. Restoring and restating a memory also count as uses.
-        """
+        """Return the time of a memory's last use, in milliseconds; NULL if it was used later."""
         current = m.c.last_accessed_at
-        if self.as_of is None:
-            return current
-        i, r, a = (
-            tables.recall_items.alias("i"),
-            tables.recalls.alias("r0"),
-            tables.recalls.alias("a"),
-        )
-        newest = (
-            sa.select(r.c.recall_id, r.c.created_at)
-            .select_from(ordered(i, (r, r.c.recall_id == i.c.recall_id)))
-            .where(i.c.memory_id == m.c.memory_id, i.c.recall_id < value("view_receipt"))
-            .where(*_is_use(r))
-            .order_by(i.c.recall_id.desc())
-            .limit(_MOST_RECEIPTS)
-            .correlate(m)
-            .subquery("r")
-        )
-        repeated = (
-            sa.select(sa.func.max(a.c.created_at))
-            .where(a.c.same_as == newest.c.recall_id, *_is_use(a))
-            .scalar_subquery()
-        )
-        h, log = tables.statuses.alias("h"), tables.audit_log.alias("l")
-        uses = sa.union_all(
-            sa.select(
-                sa.func.max(greatest(newest.c.created_at, sa.func.coalesce(repeated, 0))).label(
-                    "at"
-                )
-            ),
-            sa.select(h.c.since)
-            .where(h.c.memory_id == m.c.memory_id, h.c.status == MemoryStatus.ACTIVE)
-            .where(h.c.since > m.c.created_at, h.c.since < AS_OF)
-            .correlate(m),
-            sa.select(log.c.at)
-            .where(log.c.subject == m.c.memory_id, log.c.action == "strengthen", log.c.at < AS_OF)
-            .correlate(m),
-        ).subquery("x")
-        earlier = sa.select(sa.func.max(uses.c.at)).scalar_subquery()
-        return sa.case((current < AS_OF, current), else_=earlier)
+        return current if self.as_of is None else sa.case((current < AS_OF, current))
 
     def updated(self, m: Table) -> Column:
-        """Return the time of a memory's last change as of the view's time.
-
-        Earlier confirmations are missing, because they leave no revision.
-        """
+        """Return the time of a memory's last change; if it changed later, of its last status."""
         current = m.c.updated_at
         if self.as_of is None:
             return current
-
-        def last(column: Column, rows: Table) -> Column:
-            query = (
-                sa.select(sa.func.max(column))
-                .where(rows.c.memory_id == m.c.memory_id, column <= AS_OF)
-                .correlate(m)
-                .scalar_subquery()
-            )
-            return sa.func.coalesce(query, 0)
-
-        h, r = tables.statuses.alias("h"), tables.revisions.alias("r")
-        changes = (last(h.c.since, h), last(r.c.until, r))
-        return sa.case((current <= AS_OF, current), else_=greatest(m.c.created_at, *changes))
+        h = tables.statuses.alias("h")
+        began = (
+            sa.select(sa.func.max(h.c.since))
+            .where(h.c.memory_id == m.c.memory_id, h.c.since <= AS_OF)
+            .correlate(m)
+            .scalar_subquery()
+        )
+        earlier = greatest(m.c.created_at, sa.func.coalesce(began, 0))
+        return sa.case((current <= AS_OF, current), else_=earlier)
 
     def attributes(self, m: Table) -> Column:
         """Return the attributes of a memory, with only visible memories in ``supersedes``."""
-        stored = self._attributes_then(m)
+        stored = m.c.attributes
         w = tables.memories.alias("w")
         s = sa.func.json_each(stored, sa.literal_column("'$.supersedes'")).table_valued(
             "value", name="s"
@@ -226,16 +143,6 @@ class View:
             else_=sa.func.json_patch(stored, supersedes),
         )
 
-    def _attributes_then(self, m: Table) -> Column:
-        stored = self.value("attributes", m)
-        if self.as_of is None:
-            return stored
-        # Enrichment is not a change of the memory and leaves no revision: remove later stamps.
-        stamps = sa.func.json_remove(stored, "$.enriched_at", "$.enriched_names")
-        return sa.case(
-            (member(m.c.attributes, "enriched_at", sa.Integer()) > AS_OF, stamps), else_=stored
-        )
-
     def memory_columns(self, m: Table) -> list[Column]:
         """Return ``MEMORY_FIELDS`` as of the view's time; bind them to ``params``."""
         as_it_was = {
@@ -244,59 +151,33 @@ class View:
             "last_accessed_at": self.last_accessed(m),
             "updated_at": self.updated(m),
             **({} if self.viewer.sees_use else dict.fromkeys(_USE, sa.null())),
-            **{name: self.value(name, m) for name in REVISED if name != "attributes"},
         }
         return [as_it_was.get(name, m.c[name]).label(name) for name in MEMORY_FIELDS]
 
     def edge_columns(self, e: Table) -> list[Column]:
         """Return ``EDGE_FIELDS`` as of the view's time."""
         as_it_was = {
-            "partial": self.partial(e),
             "resolved_at": self.resolved_at(e),
             "resolution": self.resolution(e),
         }
         return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
 
-    def partial(self, e: Table) -> Column:
-        """Return whether an Updates edge is partial, as of the view's time."""
-        return self._edge_value("partial", e)
-
     def resolved_at(self, e: Table) -> Column:
-        """Return the time at which a contradiction was resolved; NULL if it was still open."""
+        """Return the time of the last decision of a contradiction; NULL if it came later."""
         if self.as_of is None:
             return e.c.resolved_at
-        # For edges resolved before revisions were kept, only the last resolution is known.
-        stored = self._edge_value("resolved_at", e)
-        return sa.case((stored <= AS_OF, stored))
+        return sa.case((e.c.resolved_at <= AS_OF, e.c.resolved_at))
 
     def resolution(self, e: Table) -> Column:
-        """Return the resolution of a contradiction; NULL if it was still open."""
+        """Return the last decision of a contradiction; NULL if it came later."""
         if self.as_of is None:
             return e.c.resolution
-        return sa.case((self.resolved_at(e).is_not(None), self._edge_value("resolution", e)))
-
-    def _edge_value(self, column: str, e: Table) -> Column:
-        if self.as_of is None:
-            return e.c[column]
-        r = tables.edge_revisions.alias("r")
-        is_later = (r.c.edge_id == e.c.edge_id, r.c.until > AS_OF)
-        earlier = (
-            sa.select(r.c[column])
-            .where(*is_later)
-            .order_by(r.c.until, r.c.revision_id)
-            .limit(1)
-            .correlate(e)
-            .scalar_subquery()
-        )
-        return sa.case((sa.exists().where(*is_later).correlate(e), earlier), else_=e.c[column])
+        return sa.case((e.c.resolved_at <= AS_OF, e.c.resolution))
 
     @property
     def params(self) -> dict[str, Any]:
         """The named values for ``where``; several clauses of a statement may share them."""
-        values = _scope_values(self.viewer) | {"view_as_of": self.as_of}
-        if self.as_of is not None:
-            values["view_receipt"] = _RECEIPTS + first_ulid(self.as_of)
-        return values
+        return _scope_values(self.viewer) | {"view_as_of": self.as_of}
 
 
 def shape_of(view: View | None) -> View | None:
@@ -328,14 +209,6 @@ def _shape(
     if normalised != viewer:
         return _shape(kind, normalised, now, statuses)  # type: ignore[arg-type]
     return kind(viewer, None if now else 0, statuses)
-
-
-def _is_use(r: Table) -> tuple[Column, ...]:
-    """Return the conditions that a receipt records a use before the view's time.
-
-    Requests with ``as_of`` are not uses.
-    """
-    return r.c.created_at < AS_OF, member(r.c.request, "as_of").is_(None)
 
 
 @lru_cache(maxsize=256)

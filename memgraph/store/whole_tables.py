@@ -30,8 +30,6 @@ SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memory_derivations": frozenset(),
     "memory_supports": frozenset(),
     "memory_edges": frozenset(),
-    "memory_edge_revisions": frozenset({"revision_id"}),
-    "memory_revisions": frozenset({"revision_id"}),
 }
 """The tables whose every change is journalled, with the columns to ignore: keys that an import
 reassigns, columns that are compared elsewhere, and counts of uses."""
@@ -61,8 +59,8 @@ UNCOUNTED: Final[Mapping[str, str]] = {
     "sessions": "the progress of consolidation: at worst a conversation is read again",
     "table_digests": "it contains the digests",
 }
-"""The tables without a digest, and the reason. The values of ``status_id`` and ``revision_id`` are
-ignored in all digests, because only their order matters. Indexes (full text, vectors) have their
+"""The tables without a digest, and the reason. The values of ``status_id`` are ignored
+in all digests, because only their order matters. Indexes (full text, vectors) have their
 own checks."""
 _MODULUS: Final = 1 << 256
 

@@ -93,8 +93,6 @@ def test_every_column_of_every_table_is_exported_or_made_anew() -> None:
     made_anew = {
         "memories": {"pk", "orchestrator_id", "search_terms"},
         "memory_status": {"status_id"},
-        "memory_revisions": {"revision_id"},
-        "memory_edge_revisions": {"revision_id"},
         "entities": {"pk"},
         "ingest_pending_links": {"link_id"},
         "memory_embeddings": {"state", "attempts", "next_attempt_at", "error_code", "visibility"},

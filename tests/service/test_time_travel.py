@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -23,10 +22,6 @@ from memgraph.operations.orchestrator import Orchestrator
 
 NAMES = ("Ada", "Bea")
 TALKS = ("monday", "tuesday")
-# How often something was asked for is counted, not kept.
-UNKEPT = {"access_count", "last_accessed_at", "updated_at"}
-# What a line of the bulletin says of the other sides, behind its own citation.
-MARK = re.compile(r" \[contradicted by [^]]*\]$")
 TYPES = (
     MemoryType.FACT,
     MemoryType.PREFERENCE,
@@ -39,38 +34,20 @@ pytestmark = pytest.mark.engines
 
 
 class Seen(NamedTuple):
-    """What was handed out at one moment."""
+    """What is known of one moment at any later one."""
 
     at: int
-    bulletin: str
-    memories: dict[str, dict[str, Any]]
-    edges: list[dict[str, Any]]
-    contradictions: list[list[dict[str, Any]]]
-    grounds: dict[str, list[str]]
+    statuses: dict[str, str]
+    edges: set[tuple[str, str, str]]
+    grounds: dict[str, set[str]]
 
     def without(self, erased: set[str]) -> Self:
         """What is to be seen of it once some memories were erased."""
-        # The headings number what was there before something was erased.
-        lines = [line for line in self.bulletin.splitlines() if line.startswith("- ")]
-        if erased:
-            # A mark names three other sides and counts the rest: without one it reads otherwise.
-            lines = [MARK.sub("", line) for line in lines]
-        kept = [line for line in lines if not any(short_id(one) in line for one in erased)]
         return self._replace(
-            bulletin="\n".join(kept),
-            memories={one: each for one, each in self.memories.items() if one not in erased},
-            edges=_between(self.edges, erased),
-            contradictions=[_between(each, erased) for each in self.contradictions],
-            grounds={
-                one: [each for each in found if each not in erased]
-                for one, found in self.grounds.items()
-                if one not in erased
-            },
+            statuses={one: each for one, each in self.statuses.items() if one not in erased},
+            edges={each for each in self.edges if erased.isdisjoint(each)},
+            grounds={one: g - erased for one, g in self.grounds.items() if one not in erased},
         )
-
-
-def _between(edges: list[dict[str, Any]], erased: set[str]) -> list[dict[str, Any]]:
-    return [each for each in edges if not erased & {each["from_id"], each["to_id"]}]
 
 
 def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
@@ -78,14 +55,11 @@ def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
     memories = orc.memories.list(statuses=(), limit=1_000, as_of=as_of)
     ids = [each.memory_id for each in memories]
     graph = orc.graph.subgraph(ids, max_nodes=1_000, as_of=as_of) if ids else None
-    pages = [orc.contradictions.list(resolved=one, limit=500, as_of=as_of) for one in (False, True)]
     return Seen(
         at,
-        orc.bulletin(as_of=as_of).bulletin.text,
-        {each.memory_id: each.model_dump(exclude=UNKEPT) for each in memories},
-        [each.model_dump() for each in (graph.edges if graph else ())],
-        [[each.edge.model_dump() for each in page.items] for page in pages],
-        {one: [link.memory_id for link in orc.trace(one, as_of=as_of).grounds] for one in ids},
+        {each.memory_id: each.status.value for each in memories},
+        {(each.from_id, each.edge_type, each.to_id) for each in (graph.edges if graph else ())},
+        {one: {link.memory_id for link in orc.trace(one, as_of=as_of).grounds} for one in ids},
     )
 
 
@@ -185,7 +159,7 @@ EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30
 @example([*CONTRADICTING, ("erase", 0, 0)], 1)
 @example([*CONTRADICTING, ("confirm", 0, 0), ("erase", 0, 0)], MS_PER_DAY)
 @settings(max_examples=6, deadline=None)
-def test_an_earlier_time_answers_as_it_did_then(
+def test_an_earlier_time_has_its_memories_statuses_and_edges(
     events: list[tuple[str, int, int]], pause: int
 ) -> None:
     clock = FixedClock()
@@ -198,12 +172,41 @@ def test_an_earlier_time_answers_as_it_did_then(
             living.happen(*each)
             moments.append(seen(orc, clock.now_ms()))
         clock.advance(days=30)
-        gone = living.erased
         for moment in moments:
             again = seen(orc, moment.at, as_of=moment.at)
-            assert again.without(gone) == moment.without(gone)
-            # Headings count what has no line, too: expired, or too uncertain to be shown.
-            assert again.bulletin == moment.bulletin or gone & moment.memories.keys()
+            assert again.without(living.erased) == moment.without(living.erased)
+
+
+def test_an_earlier_time_shows_the_status_of_then_and_the_values_of_today(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    kept = orc.remember("The lighthouse keeper sleeps at noon.", type="Preference", confidence=0.5)
+    before = clock.now_ms()
+    clock.advance(days=1)
+    orc.confirm(kept)
+    orc.recall("lighthouse keeper")
+    orc.receipts.list()
+    clock.advance(days=1)
+    orc.retract(kept, reason="a mistake")
+    then = orc.get(kept, as_of=before)
+    assert (then.status.value, then.confidence, then.last_accessed_at) == ("active", 1.0, None)
+    assert then.updated_at == then.created_at
+    assert orc.recall("lighthouse keeper", as_of=before).ids == (kept,)
+    assert orc.bulletin(as_of=before).bulletin.memory_ids == (kept,)
+    assert orc.recall("lighthouse keeper").ids == ()
+
+
+def test_a_contradiction_that_was_decided_later_was_open(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    one, other = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
+    edge = orc.relate(one, "Contradicts", other)
+    before = clock.now_ms()
+    clock.advance(days=1)
+    orc.contradictions.resolve(edge, winner=other, reason="the timetable")
+    assert orc.contradictions.list().items == ()
+    [then] = orc.contradictions.list(as_of=before).items
+    assert (then.edge.resolved_at, then.edge.resolution) == (None, None)
 
 
 def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(
@@ -237,53 +240,6 @@ def test_what_lost_a_contradiction_was_not_true(orc: Orchestrator, clock: FixedC
     orc.contradictions.resolve(open_one.edge.edge_id, winner=right, reason="the timetable")
     assert orc.recall("ferry pier", valid_at=told).ids == (right,)
     assert set(orc.recall("ferry pier", valid_at=told, as_of=told).ids) == {wrong, right}
-
-
-def test_an_access_after_a_time_does_not_count_at_that_time(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    kept = orc.remember("The lighthouse keeper sleeps at noon.")
-    clock.advance(days=5)
-    first = clock.now_ms()
-    orc.recall("lighthouse keeper")
-    orc.receipts.list()
-    clock.advance(days=5)
-    orc.recall("lighthouse keeper")
-    orc.receipts.list()
-    assert orc.get(kept).last_accessed_at == clock.now_ms()
-    assert orc.get(kept, as_of=first + 1).last_accessed_at == first
-    assert orc.get(kept, as_of=first).last_accessed_at is None
-
-
-def test_a_bulletin_is_a_use_at_any_time(orc: Orchestrator, clock: FixedClock) -> None:
-    kept = orc.remember("The lighthouse keeper sleeps at noon.", type="Preference")
-    clock.advance(days=5)
-    orc.bulletin()
-    orc.receipts.list()
-    shown = clock.now_ms()
-    clock.advance(days=5)
-    between = clock.now_ms()
-    clock.advance(days=5)
-    orc.recall("lighthouse keeper")
-    orc.receipts.list()
-    assert orc.get(kept).last_accessed_at == clock.now_ms()
-    assert orc.get(kept, as_of=between).last_accessed_at == shown
-    assert orc.get(kept, as_of=shown).last_accessed_at is None
-
-
-def test_a_memory_that_was_restored_counts_as_asked_for_then(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    kept = orc.remember("The lighthouse keeper sleeps at noon.")
-    clock.advance(days=5)
-    orc.retract(kept, reason="a mistake")
-    orc.restore(kept, reason="none after all")
-    restored = clock.now_ms()
-    clock.advance(days=5)
-    orc.recall("lighthouse keeper")
-    orc.receipts.list()
-    assert orc.get(kept).last_accessed_at == clock.now_ms()
-    assert orc.get(kept, as_of=restored + 1).last_accessed_at == restored
 
 
 @pytest.mark.sqlite

@@ -387,8 +387,8 @@ export interface paths {
          * Diff
          * @description Return the changes between two times, newest first.
          *
-         *     The changes are new, replaced, retracted and restored memories, new and decided
-         *     contradictions, and changes of confidence.
+         *     The changes are new, replaced, retracted and restored memories, and new and decided
+         *     contradictions.
          */
         get: operations["diff"];
         put?: never;
@@ -868,7 +868,7 @@ export interface paths {
         };
         /**
          * Get Memory
-         * @description Return a memory; with ``as_of``, with its status and values at that time.
+         * @description Return a memory; with ``as_of``, with its status at that time.
          *
          *     All methods that take a memory id also accept the short id that bulletins show, its last
          *     eight characters, except ``erasure.erase`` and ``derived_from``.
@@ -936,7 +936,7 @@ export interface paths {
         };
         /**
          * History
-         * @description Return all statuses and values that a memory had, with their times.
+         * @description Return all statuses that a memory had, with their times.
          */
         get: operations["history"];
         put?: never;
@@ -1649,15 +1649,6 @@ export interface components {
             source: components["schemas"]["StoredSource"];
             supports: components["schemas"]["MemorySupport"][];
         };
-        /** @description The stored confidence of a memory at two times, 0..1. ``at``: its last change in between. */
-        ConfidenceChange: {
-            after: number;
-            /** Format: date-time */
-            at: string;
-            before: number;
-            memory_id: string;
-            text: string;
-        };
         /**
          * @description The result of ``orc.context()``: text for a prompt, and the memories in it.
          *
@@ -1885,12 +1876,10 @@ export interface components {
          *         restored: memories that are active again.
          *         contradicted: new contradictions.
          *         resolved, dismissed, reopened: decided and reopened contradictions.
-         *         confidence: memories with a changed confidence.
          *         counts: the full length of each list by its name, and the number of turns as ``said``.
          *         cut: a list is shorter than its full length.
          */
         Diff: {
-            confidence: components["schemas"]["ConfidenceChange"][];
             contradicted: components["schemas"]["PairEvent"][];
             counts: {
                 [key: string]: number;
@@ -2414,19 +2403,16 @@ export interface components {
          */
         HealthMetric: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded";
         /**
-         * @description The history of one memory: its statuses and its values, oldest first.
+         * @description The history of one memory: its statuses, oldest first.
          *
          *     Attributes:
          *         at: the time of reading, at which open periods end.
-         *         decay_exponent: the exponent with which confidence decays; see ``rules.decay``.
          */
         History: {
             /** Format: date-time */
             at: string;
-            decay_exponent: number;
             memory: components["schemas"]["Memory"];
             periods: components["schemas"]["StatusPeriod"][];
-            values: components["schemas"]["ValuePeriod"][];
         };
         /**
          * @description Everything that a memory reached, as far as the reader may see it.
@@ -3907,17 +3893,6 @@ export interface components {
             known?: ("waiting" | "processed") | null;
             name: string;
             sha256: string;
-        };
-        /** @description The values of a memory from ``since`` to ``until``; None: they are current. */
-        ValuePeriod: {
-            confidence: number;
-            decay_rate: number;
-            importance: number;
-            /** Format: date-time */
-            since: string;
-            tags: string[];
-            until: string | null;
-            valid_until: string | null;
         };
         /**
          * @description A memory that is kept but loses the support of the source.

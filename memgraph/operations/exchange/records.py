@@ -339,8 +339,6 @@ RECORDS: Final[tuple[RecordMapping, ...]] = (
     _record("derivation", "memory_derivations", "memory_id", "derived_from_id"),
     _record("support", "memory_supports", "memory_id", "source_id"),
     _record("status", "memory_status", "status_id", without=("status_id",)),
-    _record("revision", "memory_revisions", "revision_id", without=("revision_id",)),
-    _record("edge_revision", "memory_edge_revisions", "revision_id", without=("revision_id",)),
     _record("entity", "entities", "pk", without=("pk",)),
     _record(
         "alias",

@@ -429,12 +429,11 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
 @compiles(ChangedSince, "postgresql")
 def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:
     [time] = arguments(construct, compiler, options)
-    changes = (
-        f"SELECT m.memory_id FROM {table} AS h JOIN memories AS m ON m.memory_id = h.memory_id"
-        f" WHERE h.{column} > {time} AND m.created_at <= {time}"
-        for table, column in (("memory_status", "since"), ("memory_revisions", "until"))
+    return (
+        "(SELECT DISTINCT m.memory_id FROM memory_status AS h"
+        " JOIN memories AS m ON m.memory_id = h.memory_id"
+        f" WHERE h.since > {time} AND m.created_at <= {time})"
     )
-    return f"({' UNION '.join(changes)})"
 
 
 @compiles(RowPlace, "postgresql")

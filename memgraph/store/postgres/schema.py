@@ -31,25 +31,7 @@ def _differs(names: str) -> str:
     return " OR ".join(f"OLD.{item} IS DISTINCT FROM NEW.{item}" for item in names.split())
 
 
-_STAMPS: Final = "'enriched_at' - 'enriched_names'"
 _BODIES: Final[dict[str, tuple[str, str]]] = {
-    "memory_revisions_keep": (
-        "AFTER UPDATE OF importance, confidence, decay_rate, valid_until, tags, attributes",
-        "BEGIN IF OLD.importance IS DISTINCT FROM NEW.importance"
-        " OR OLD.confidence IS DISTINCT FROM NEW.confidence"
-        " OR OLD.decay_rate IS DISTINCT FROM NEW.decay_rate"
-        " OR OLD.tags IS DISTINCT FROM NEW.tags"
-        " OR (OLD.valid_until IS DISTINCT FROM NEW.valid_until"
-        " AND NOT (OLD.updated_at = NEW.updated_at"
-        " AND coalesce(OLD.valid_until < NEW.valid_until, false)))"
-        " OR (OLD.attributes IS DISTINCT FROM NEW.attributes"
-        f" AND OLD.attributes::jsonb - {_STAMPS} IS DISTINCT FROM NEW.attributes::jsonb"
-        f" - {_STAMPS}) THEN"
-        " INSERT INTO memory_revisions (memory_id, until, importance, confidence, decay_rate,"
-        " valid_until, tags, attributes) VALUES (OLD.memory_id, NEW.updated_at, OLD.importance,"
-        " OLD.confidence, OLD.decay_rate, OLD.valid_until, OLD.tags, OLD.attributes);"
-        " END IF; RETURN NULL; END",
-    ),
     "text_changes_update": (
         f"AFTER UPDATE OF {', '.join(_TEXT_INDEX[1].split())}",
         f"BEGIN IF {_differs(_TEXT_INDEX[1])} THEN"

@@ -356,7 +356,7 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
     "Sources and evidence": {
         "source": ("sources", "List sources."),
         "trace": ("graph", "Show a memory's sources and its later changes."),
-        "history": ("cases", "Show every status and value that a memory had."),
+        "history": ("cases", "Show every status that a memory had."),
         "diff": ("cases", "Show what changed between two times."),
         "impact": ("influence", "Show where a memory was used and what depends on it."),
         "grounds": ("influence", "Show the evidence behind a memory or a run."),

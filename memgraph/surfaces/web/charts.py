@@ -1,4 +1,4 @@
-"""Compute charts for the templates: statuses and values over time, and bars of scores."""
+"""Compute charts for the templates: statuses over time, and bars of scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from memgraph.model.recall import RecallItem
 from memgraph.model.values import StatusPeriod
 
 WIDTH: Final = 1_000.0
-HEIGHT: Final = 100.0
 LEAST: Final = 12.0
 """The minimum width of a period, so that short ones are visible."""
 
@@ -35,22 +34,6 @@ class Ribbon:
     bands: tuple[Band, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StepChart:
-    """A step chart of a value between 0 and 1.
-
-    Attributes:
-        path: the data of an SVG path.
-        points: (time in milliseconds, value) pairs in order.
-        since, until: the ends of the chart in milliseconds.
-    """
-
-    path: str
-    points: tuple[tuple[int, float], ...]
-    since: int
-    until: int
-
-
 def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
     """Return the statuses of a memory until now; a period may have no length.
 
@@ -69,27 +52,8 @@ def ribbon(periods: Sequence[StatusPeriod], now: int) -> Ribbon:
     return Ribbon(since, until, tuple(bands))
 
 
-def step_chart(points: Sequence[tuple[int, float]], now: int) -> StepChart:
-    """Return the step chart of a value until now.
-
-    Args:
-        points: at least one (time in milliseconds, new value 0..1) pair, in order.
-    """
-    since = points[0][0]
-    until = max(now, points[-1][0], since + 1)
-    steps = [f"M0 {_y(points[0][1])}"]
-    for at, value in points[1:]:
-        steps.append(f"H{round(_x(at, since, until), 2)}V{_y(value)}")
-    steps.append(f"H{WIDTH:g}")
-    return StepChart("".join(steps), tuple(points), since, until)
-
-
 def _x(at: int, since: int, until: int) -> float:
     return WIDTH * min(max(at - since, 0) / (until - since), 1.0)
-
-
-def _y(value: float) -> float:
-    return round(HEIGHT * (1.0 - min(max(value, 0.0), 1.0)), 2)
 
 
 LEAST_CHANGE: Final = 0.0005

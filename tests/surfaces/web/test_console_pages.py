@@ -288,14 +288,10 @@ def test_changes_between_two_times(browser: Browser, shop: Shop) -> None:
     assert browser.open(f"{HOME}diff?since=2030-01-01&until={before}").status_code == 422
 
 
-def test_confidence_and_status_over_time_are_drawn(browser: Browser, shop: Shop) -> None:
-    held = shop.orc.get(shop.read).confidence
+def test_the_status_over_time_is_drawn(browser: Browser, shop: Shop) -> None:
     shop.clock.advance(ms=1_000)
     shop.orc.contradictions.resolve(shop.edge, winner=shop.said, reason="asked there")
     seen = harmless(browser.page(f"{HOME}memories/{shop.read}"))
-    paths = [value for tag, name, value in seen.attributes if (tag, name) == ("path", "d")]
-    assert any(each.startswith("M0 ") and "V70.0" in each for each in paths), paths
-    assert held != 0.3
     bands = [value for tag, name, value in seen.attributes if (tag, name) == ("rect", "class")]
     assert bands == ["status-active", "status-superseded"]
 

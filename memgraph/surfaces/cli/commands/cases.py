@@ -234,11 +234,6 @@ def _show_diff(screen: Screen, diff: Diff, _: Mapping[str, Any]) -> None:
         _add(root, diff, name, map(_memory_line, getattr(diff, name)))
     for name in _PAIR_EVENTS:
         _add(root, diff, name, map(_pair_line, getattr(diff, name)))
-    changed = (
-        f"{memory.memory_id}  {memory.before:.2f} to {memory.after:.2f}: {short(memory.text)}"
-        for memory in diff.confidence
-    )
-    _add(root, diff, "confidence", changed)
     root.add(f"turns ({diff.counts['said']})", style="dim")
     screen.tree(root)
     if diff.cut:
@@ -279,21 +274,6 @@ def _show_history(screen: Screen, history: History, _: Mapping[str, Any]) -> Non
             for period in history.periods
         ],
     )
-    screen.line()
-    screen.table(
-        ("since", "until", "confidence", "importance", "decay", "valid until"),
-        [
-            (
-                moment(value.since),
-                moment(value.until),
-                f"{value.confidence:.2f}",
-                str(value.importance),
-                f"{value.decay_rate:g}",
-                moment(value.valid_until),
-            )
-            for value in history.values
-        ],
-    )
 
 
 COMMANDS: dict[str, Any] = {
@@ -332,7 +312,7 @@ COMMANDS: dict[str, Any] = {
         command_of(
             HistoryOperations.get,
             _show_history,
-            text="Show every status and every value that a memory had, with their times.",
+            text="Show every status that a memory had, with their times.",
         ),
         "history",
     ),

@@ -16,7 +16,7 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.web.charts import ribbon, step_chart
+from memgraph.surfaces.web.charts import ribbon
 from memgraph.surfaces.web.render import words
 from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
@@ -192,7 +192,6 @@ def memory(visit: Visit) -> Response:
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
     now = visit.console.now_ms() if visit.as_of is None else visit.as_of
-    confidences = [(value.since, value.confidence) for value in orc.history.get(memory_id).values]
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
@@ -203,9 +202,6 @@ def memory(visit: Visit) -> Response:
         memory=trace.memory,
         lines=visit.lines(memory_id),
         periods=ribbon(trace.status_history, now),
-        confidence=step_chart(
-            [item for item in confidences if item[0] <= now] or confidences[:1], now
-        ),
         impact=impact,
     )
 
