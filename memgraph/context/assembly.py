@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 
-from memgraph.context.blocks import frame_cost, in_time
 from memgraph.context.candidates import ContextCandidate, distinct, ranked
 from memgraph.context.excerpts import content_stems, excerpt
 from memgraph.context.items import item_of
@@ -24,6 +23,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope
 from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
+from memgraph.rules.lines import frame_cost, in_time
 from memgraph.store.rows import built
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memgraph.context.blocks import BlockLine, said_at
 from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.values import Memory
+from memgraph.rules.lines import BlockLine, said_at
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.rules.similarity import folded
 

@@ -8,9 +8,9 @@ from datetime import tzinfo
 from itertools import accumulate
 from typing import Final
 
-from memgraph.context.blocks import BlockLine, cost_of, frame_cost, in_time, render
 from memgraph.context.excerpts import excerpt
 from memgraph.model.context import BlockFormat
+from memgraph.rules.lines import BlockLine, cost_of, frame_cost, in_time, render
 
 ROOMS: Final = ((5, 120), (10, 60))
 """(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""

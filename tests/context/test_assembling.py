@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.context.assembly import AssembledContext, ContextPlan, assembled
-from memgraph.context.blocks import line_of
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import EstimatedCounter
 from memgraph.model.context import BlockFormat, TierShares
@@ -20,6 +19,7 @@ from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Se
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.blocks import LIST_MESSAGE, LIST_TITLE
 from memgraph.rules.budget import token_cost
+from memgraph.rules.lines import line_of
 from memgraph.rules.similarity import content_hash
 
 MARK = "01234567"

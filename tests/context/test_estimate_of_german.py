@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memgraph.context.blocks import BlockLine, render
 from memgraph.context.token_counters import EstimatedCounter, TokenCounters
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.rules.lines import BlockLine, render
 
 # Short notes with the compounds of an office, where English would have several words.
 NOTES = (

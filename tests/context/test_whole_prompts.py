@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 from hostile_texts import MARK, NUMBER, hostile_texts
 
-from memgraph.context.blocks import BlockLine, render
 from memgraph.model.context import BlockFormat, ContextPackage
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
 from memgraph.rules.bulletin import INTRO, BulletinSection, LayoutEntry, compose
+from memgraph.rules.lines import BlockLine, render
 from memgraph.service.turns.prompts import PromptMemories
 
 BATCH = 20

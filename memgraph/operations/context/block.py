@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
-from memgraph.context.blocks import BlockLine, line_of
 from memgraph.context.excerpts import content_stems
 from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
 from memgraph.context.token_counters import TokenCounter
@@ -23,6 +22,7 @@ from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import MARK_DIGITS, is_question, is_unfinished, says_nothing
 from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.decay import confidence_at
+from memgraph.rules.lines import BlockLine, line_of
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator

@@ -18,7 +18,6 @@ from memgraph.context.assembly import (
     ContextPlan,
     assembled,
 )
-from memgraph.context.blocks import line_of
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
@@ -43,6 +42,7 @@ from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import confidence_at
+from memgraph.rules.lines import line_of
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator

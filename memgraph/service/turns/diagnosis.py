@@ -10,7 +10,6 @@ from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from memgraph.context.blocks import in_time, line_of, render
 from memgraph.errors import InvalidInput
 from memgraph.graph.cases import describe
 from memgraph.graph.subgraph import MAX_NODES_LIMIT, subgraph
@@ -50,6 +49,7 @@ from memgraph.operations.read.recall import answer
 from memgraph.rules.budget import token_cost
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import contradiction_state
+from memgraph.rules.lines import in_time, line_of, render
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import MEMORY_ID

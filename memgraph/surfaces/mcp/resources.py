@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import mcp_types as types
 
-from memgraph.context.blocks import as_json
 from memgraph.errors import InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.operations.tools.schemas import ContextArguments, context, parsed
 from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS
 from memgraph.rules.blocks import cleaned
+from memgraph.rules.lines import as_json
 from memgraph.rules.sources import short_citation
 from memgraph.surfaces.mcp.access import HandleAccess
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from memgraph.clock import MAX_MS, MIN_MS
-from memgraph.context.blocks import BlockLine, render
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, NOTHING_SEEN, cleaned, label, one_line
+from memgraph.rules.lines import BlockLine, render
 
 BATCH = 100
 OTHER_MARK = "fedcba98"
