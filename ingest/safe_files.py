@@ -29,15 +29,10 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """The content of a file.
-
-    ``sha256`` is the digest of the bytes as lower-case hex, ``modified_ns`` the time of the file's
-    last modification in nanoseconds.
-    """
+    """The content of a file; ``sha256`` is the digest of the bytes as lower-case hex."""
 
     data: bytes
     sha256: str
-    modified_ns: int
 
 
 class _Lease(Enum):
@@ -150,7 +145,7 @@ def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileCo
     )
     if not is_unchanged or len(data) != after.st_size:
         raise StillBeingWritten
-    return FileContent(data, hashlib.sha256(data).hexdigest(), after.st_mtime_ns)
+    return FileContent(data, hashlib.sha256(data).hexdigest())
 
 
 def _check_at_rest(

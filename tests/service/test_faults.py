@@ -52,7 +52,7 @@ def test_what_is_led_outside_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             data = Path(f"/proc/self/fd/{folder}", name).read_bytes()
         except OSError as error:
             raise refuse(RejectionReason.LINK, "it leads nowhere") from error
-        return FileContent(data, hashlib.sha256(data).hexdigest(), 0)
+        return FileContent(data, hashlib.sha256(data).hexdigest())
 
     monkeypatch.setattr(pipeline, "read_safely", follow)
     assert faults.paths_swapped(tmp_path, 1.0).wrong > 0
