@@ -21,26 +21,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
-
-import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from sqlalchemy.pool import StaticPool
 
 from ingest.pipeline import IngestPipeline
 from ingest.safe_files import FileVanished, StillBeingWritten, open_directory, read_safely
 from memgraph import MemoryService
 from memgraph.errors import Conflict, IngestRejected
-from memgraph.store import sqlite
-from memgraph.store.migrations import migrations_folder
 
 NAME = "orc"
 WRITERS = 4
-MIGRATING = 6
 TURNS = (
     "My office is on the third floor.",
     "Mira moved to Lisbon in May.",
@@ -172,7 +164,6 @@ def main() -> int:
     rows = []
     for run in (
         consolidation_killed,
-        migrating_at_once,
         copied_and_restored,
         load_killed,
         paths_swapped,
@@ -222,41 +213,6 @@ def consolidation_killed(folder: Path, seconds: float) -> Row:
         + abs(len(facts[0]) - len(facts[1]))
         + _findings(roots[1]),
     )
-
-
-def migrating_at_once(folder: Path, seconds: float) -> Row:
-    """Let several processes upgrade one database of an earlier schema, one of them killed.
-
-    What one process alone makes of such a database is what they are compared with: going back a
-    schema may change entries of the journal, which ``verify`` then reports either way.
-    """
-    calm, _ = _upgraded(folder / "calm", 1)
-    end, rounds, wrong = time.monotonic() + seconds, 0, 0
-    while rounds == 0 or time.monotonic() < end:
-        found, failed = _upgraded(folder / str(rounds), MIGRATING)
-        wrong += failed + (found != calm)
-        rounds += 1
-    name = f"{MIGRATING} processes upgrade at once, one killed"
-    return Row(name, rounds, "texts and findings as of one process", wrong)
-
-
-def _upgraded(root: Path, processes: int) -> tuple[tuple[list[str], int], int]:
-    """Upgrade a database of the schema before; its texts, its findings, and how many failed."""
-    with _service(root) as service:
-        orc = service.orchestrator(NAME, create=True)
-        for number in range(200):
-            orc.remember(f"Crate {number} holds lamps.")
-        path = service.paths(NAME).database
-    _downgrade(path)
-    arguments = ["--root", str(root), "db", "upgrade", NAME]
-    started = [_start(UPGRADE, *arguments) for _ in range(processes)]
-    if processes > 1:
-        time.sleep(random.uniform(0.5, 2.5))
-        _kill(started.pop())
-    for process in started:
-        process.communicate(timeout=120)
-    failed = sum(process.returncode != 0 for process in started)
-    return (_texts(root), _findings(root)), failed
 
 
 def copied_and_restored(folder: Path, seconds: float) -> Row:
@@ -600,17 +556,6 @@ def _digest(root: Path) -> str:
 def _findings(root: Path) -> int:
     with _service(root) as service:
         return sum(service.orchestrator(NAME).verify().totals.values())
-
-
-def _downgrade(path: Path) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(migrations_folder()))
-    connect: Callable[[], Any] = lambda: sqlite.connect(path, busy_timeout_ms=30_000)  # noqa: E731
-    engine = sa.create_engine("sqlite+pysqlite://", creator=connect, poolclass=StaticPool)
-    with engine.connect() as connection, connection.begin():
-        config.attributes["connection"] = connection
-        command.downgrade(config, "-1")
-    engine.dispose()
 
 
 if __name__ == "__main__":

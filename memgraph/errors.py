@@ -24,7 +24,7 @@
     │   ├── DatabaseFull             storage.full
     │   ├── DatabaseUnreachable      storage.unreachable
     │   ├── SchemaOutdated           storage.schema_outdated
-    │   ├── SchemaTooNew             storage.schema_too_new
+    │   ├── SchemaUnknown            storage.schema_unknown
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
     ├── ProviderError                provider.error
     │   ├── ProviderUnavailable      provider.unavailable
@@ -193,8 +193,8 @@ class SchemaOutdated(StorageError):
     code = "storage.schema_outdated"
 
 
-class SchemaTooNew(StorageError):
-    code = "storage.schema_too_new"
+class SchemaUnknown(StorageError):
+    code = "storage.schema_unknown"
 
 
 class SqliteUnsuitable(StorageError):

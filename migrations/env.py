@@ -15,12 +15,26 @@ from memgraph.store import sqlite
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite.engine import ENGINE
 
-# Made by hand in the migrations, and their shadow tables by SQLite: not the models' business.
-DERIVED = ("memory_fts", "text_")
+# Made by hand, with shadow tables of SQLite and row numbers in PostgreSQL: not in the models.
+DERIVED = ("memory_fts", "memory_words", "text_", "last_numbers")
+PLACE = "place"
 
 
 def include_name(name: str | None, type_: str, _parents: Any) -> bool:
-    return not (type_ == "table" and name is not None and name.startswith(DERIVED))
+    if name is None:
+        return True
+    is_number = (type_ == "column" and name == PLACE) or name.endswith(f"_{PLACE}_key")
+    return not is_number and not (type_ == "table" and name.startswith(DERIVED))
+
+
+def compare_type(ctx: Any, _column: Any, column: sa.Column[Any], stored: Any, _type: Any) -> Any:
+    """Compare a type by its name in ``store/postgres/schema.py``; None: by the rules of Alembic."""
+    if ctx.dialect.name == "sqlite":
+        return None
+    from memgraph.store.postgres.schema import type_of
+
+    name = str(stored.compile(dialect=ctx.dialect)).removesuffix(' COLLATE "C"')
+    return name.lower() != type_of(column)
 
 
 def seal(*, ctx: Any, step: Any, **_: Any) -> None:
@@ -37,6 +51,7 @@ def run(connection: sa.Connection) -> None:
         connection=connection,
         target_metadata=metadata,
         include_name=include_name,
+        compare_type=compare_type,
         on_version_apply=seal,
         transactional_ddl=True,
         render_as_batch=False,

@@ -127,7 +127,7 @@ def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
         "ingest/pipeline.py",
         "memgraph/_migrations/env.py",
         "memgraph/_migrations/script.py.mako",
-        "memgraph/_migrations/versions/0001_the_memory_graph.py",
+        "memgraph/_migrations/versions/0001_initial.py",
         "memgraph/providers/models/static-256/SHA256SUMS",
         "memgraph/providers/data/types_weights.npz",
         "memgraph/text/data/given_names.txt",

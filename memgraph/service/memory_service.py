@@ -593,4 +593,10 @@ def _never_made(paths: OrchestratorPaths) -> bool:
     if os.path.lexists(paths.database):
         return False
     begun = (paths.config_file.name, "memory.lock", f"{paths.database.name}.new")
-    return all(path.is_dir() or path.name.startswith(begun) for path in paths.memory.rglob("*"))
+    return all(
+        path.is_dir()
+        or path.name.startswith(begun)
+        # The log is made with the folders.
+        or (path == paths.log_file and not path.stat().st_size)
+        for path in paths.memory.rglob("*")
+    )

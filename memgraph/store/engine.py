@@ -284,7 +284,7 @@ class Store(Protocol):
         Raises:
             DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign: it is missing, empty,
                 damaged, or belongs to something else.
-            SchemaOutdated, SchemaTooNew: an older or a newer version of memgraph made it.
+            SchemaOutdated, SchemaUnknown: another version of memgraph made it.
         """
 
     def session(self, settings: StorageSettings) -> Session:
@@ -307,7 +307,7 @@ class Store(Protocol):
             key: the key of a keyed journal.
 
         Raises:
-            SchemaTooNew: a newer version of memgraph made it.
+            SchemaUnknown: this version of memgraph does not know its schema.
         """
 
     def locked(self) -> AbstractContextManager[Callable[[], None]]:
@@ -375,7 +375,7 @@ class Store(Protocol):
             key: the key of a keyed journal.
 
         Raises:
-            DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew: the draft is refused.
+            DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaUnknown: the draft is refused.
         """
 
     def publish(

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from memgraph.errors import SchemaOutdated, SchemaTooNew
+from memgraph.errors import SchemaOutdated, SchemaUnknown
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import prepared, replacing, value
@@ -63,7 +63,9 @@ def adopt(transaction: Transaction, orchestrator_id: str) -> None:
 
 # The schema of the store.
 
-SCHEMA_HEAD = "0018"
+SCHEMA_HEAD = "0001_initial"
+UPGRADABLE: tuple[str, ...] = ()
+"""The earlier revisions, which ``memgraph db upgrade`` brings to ``SCHEMA_HEAD``."""
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
 
 
@@ -78,19 +80,30 @@ def revision(snapshot: Snapshot) -> str | None:
     return number
 
 
+def is_outdated(current: str) -> bool:
+    """Return True for a revision that can be upgraded, and False for ``SCHEMA_HEAD``.
+
+    Raises:
+        SchemaUnknown: this version of memgraph does not know the revision.
+    """
+    if current == SCHEMA_HEAD:
+        return False
+    if current in UPGRADABLE:
+        return True
+    raise SchemaUnknown(
+        f"the schema is {current or 'not named'}, which this version of memgraph does not know: use"
+        " the version that made it",
+        found=current,
+        needed=SCHEMA_HEAD,
+    )
+
+
 def require_head(current: str) -> None:
-    """Raise SchemaOutdated or SchemaTooNew if a revision differs from this version's."""
-    if current < SCHEMA_HEAD:
+    """Raise SchemaOutdated or SchemaUnknown if a revision differs from this version's."""
+    if is_outdated(current):
         raise SchemaOutdated(
             f"the schema is at {current}, but memgraph needs {SCHEMA_HEAD}; run: memgraph db"
             " upgrade",
-            found=current,
-            needed=SCHEMA_HEAD,
-        )
-    if current > SCHEMA_HEAD:
-        raise SchemaTooNew(
-            f"the schema is at {current}, from a newer version of memgraph; this one supports"
-            f" {SCHEMA_HEAD}",
             found=current,
             needed=SCHEMA_HEAD,
         )

@@ -17,7 +17,7 @@ from memgraph.errors import (
     DatabaseMissing,
     InvalidInput,
     OrchestratorMissing,
-    SchemaOutdated,
+    SchemaUnknown,
 )
 from memgraph.ids import CountingIds
 from memgraph.model.tables import MemoryRow, SourceRow
@@ -103,7 +103,7 @@ def test_an_idle_session_holds_up_no_writer_and_no_erasure(
 
         orc.remember("The gate closes at nine.")
         report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
-        assert (report.unfinished, report.wal_truncated) == ((), True)
+        assert (report.unfinished, report.remains) == ((), ())
         # What was loaded is the reader's copy, until it is read anew.
         assert row.content == SECRET
         session.refresh(row)
@@ -164,5 +164,5 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path, clock: FixedClock) -> No
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     engine.dispose()
-    with pytest.raises(SchemaOutdated):
+    with pytest.raises(SchemaUnknown):
         service.session("orc-3")

@@ -26,7 +26,7 @@ from memgraph.errors import (
     InvalidInput,
     JournalBroken,
     MemgraphError,
-    SchemaTooNew,
+    SchemaUnknown,
 )
 from memgraph.operations.maintenance import maintenance
 from memgraph.paths import OrchestratorPaths
@@ -258,7 +258,7 @@ def _edit(file: Path, statement: str) -> None:
         ),
         (
             lambda file: _edit(file, "UPDATE alembic_version SET version_num = '9999'"),
-            SchemaTooNew,
+            SchemaUnknown,
         ),
         (lambda file: _edit(file, "DELETE FROM audit_log WHERE seq = 14"), JournalBroken),
         (lambda file: _edit(file, "UPDATE audit_log SET actor = 'x' WHERE seq = 3"), JournalBroken),
@@ -373,6 +373,7 @@ def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "def upgrade():\n    op.execute('CREATE TABLE more (x INTEGER)')\n"
     )
     monkeypatch.setattr(migrating, "migrations_folder", lambda: folder)
+    monkeypatch.setattr(metadata, "UPGRADABLE", (metadata.SCHEMA_HEAD,))
     monkeypatch.setattr(metadata, "SCHEMA_HEAD", "9000")
 
 
@@ -401,14 +402,18 @@ def test_an_upgrade_keeps_a_backup_and_runs_once(
     assert rows(opened.paths.database, "SELECT version_num FROM alembic_version") == [("9000",)]
 
 
-def test_a_newer_schema_is_not_touched(alive: Filled) -> None:
+@pytest.mark.parametrize("revision", ["0013", "9999"])
+def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled, revision: str) -> None:
     service, opened, _ = alive
     with tampering(opened.paths.database) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
     service.forget(NAME)
     before = files_under(opened.paths.memory)
-    with pytest.raises(SchemaTooNew):
+    with pytest.raises(SchemaUnknown, match="use the version that made it"):
         maintenance.upgrade(opened.paths, service.clock)
+    with pytest.raises(SchemaUnknown):
+        service.orchestrator(NAME).memories.counts()
+    assert service.health(NAME)["code"] == "storage.schema_unknown"
     assert files_under(opened.paths.memory) == before
 
 

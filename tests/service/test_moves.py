@@ -17,7 +17,7 @@ from test_concurrency import work_until
 from working import SEES_ALL, fill, fill_the_rest, working
 
 from memgraph import MemoryService
-from memgraph.errors import DatabaseCorrupt, SchemaOutdated
+from memgraph.errors import DatabaseCorrupt, SchemaUnknown
 from memgraph.operations.maintenance.move import MoveReport, move
 from memgraph.store import postgres
 from memgraph.store.engine import store_of
@@ -202,7 +202,7 @@ def test_a_copy_that_differs_is_not_used(moving: Move, monkeypatch: pytest.Monke
 def test_a_store_of_another_schema_stays_where_it_is(moving: Move) -> None:
     revision = "UPDATE alembic_version SET version_num = '{}'"
     moving.tamper(revision.format("0000"))
-    with pytest.raises(SchemaOutdated):
+    with pytest.raises(SchemaUnknown):
         moving.run()
     moving.tamper(revision.format(SCHEMA_HEAD))
     assert moving.is_unmoved()

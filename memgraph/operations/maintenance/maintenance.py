@@ -221,7 +221,7 @@ def upgrade(
     """Upgrade the schema of an orchestrator to this version, after a backup to ``backups/``.
 
     Raises:
-        SchemaTooNew, StorageError: the database cannot be upgraded and is unchanged.
+        SchemaUnknown, StorageError: the database cannot be upgraded and is unchanged.
     """
     store = store_of(paths, url)
     kept_rows: list[Path] = []
@@ -301,7 +301,7 @@ def restore(
         url: of the server that it is kept on; empty: it is a file.
 
     Raises:
-        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaTooNew,
+        DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaUnknown,
         JournalBroken: why the backup is refused; nothing was changed.
     """
     file = file.expanduser().absolute()

@@ -69,7 +69,7 @@ def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) ->
         Conflict: the orchestrator is already stored there.
         OrchestratorExists: there is another store at the target.
         InvalidConfig: the URL is invalid, or ``config.toml`` cannot be changed.
-        SchemaOutdated, SchemaTooNew: the schema is not at head.
+        SchemaOutdated, SchemaUnknown: the schema is not at head.
         DatabaseBusy: an erasure is under way, or a writer held the lock for a minute.
         DatabaseCorrupt: the copy differs from the store; nothing was moved.
     """

@@ -31,18 +31,11 @@ _EVENTS: Final = {
 }
 
 
-# Columns that migrations appended. The digest of a row depends on the order of its columns, and
-# must be the same in both engines.
-_ADDED: Final = {"memories": ("item_id",), "sessions": ("completed_at", "consolidated_through")}
-
-
 def columns_of(table: str) -> tuple[str, ...]:
-    """Return the names of a table's columns, in the order of SQLite's table."""
+    """Return the names of a table's columns, in their order."""
     from memgraph.model.tables import metadata
 
-    added = _ADDED.get(table, ())
-    names = (column.name for column in metadata.tables[table].columns)
-    return (*(name for name in names if name not in added), *added)
+    return tuple(column.name for column in metadata.tables[table].columns)
 
 
 @cache

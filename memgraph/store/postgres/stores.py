@@ -143,8 +143,7 @@ class PostgresStore:
             identity_of(connection, self.schema)
             transaction = Transaction(connection, ENGINE)
             before = metadata.revision(transaction) or ""
-            if before >= metadata.SCHEMA_HEAD:
-                metadata.require_head(before)
+            if not metadata.is_outdated(before):
                 return SchemaUpgrade(before, before, None)
             first()
             last_before, _ = journal.head(transaction)

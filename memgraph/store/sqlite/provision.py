@@ -27,7 +27,7 @@ from memgraph.errors import (
     OrchestratorExists,
     StorageError,
 )
-from memgraph.store import files, journal, metadata, postings, sqlite
+from memgraph.store import files, journal, metadata, sqlite
 from memgraph.store.engine import SchemaUpgrade
 from memgraph.store.files import FileLock, fsync
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -110,7 +110,7 @@ def open_database(
         DatabaseMissing, DatabaseEmpty, DatabaseCorrupt: the file is missing, empty or damaged.
         DatabaseForeign: it belongs to another program or another orchestrator.
         DatabaseReplaced: the file was replaced meanwhile; try again.
-        SchemaOutdated, SchemaTooNew: an older or a newer version of memgraph made it.
+        SchemaOutdated, SchemaUnknown: another version of memgraph made it.
     """
     sqlite.require_suitable_sqlite()
     inspect_file(path)
@@ -186,14 +186,14 @@ def upgrade(
         key: the key of a keyed journal.
 
     Raises:
-        SchemaTooNew: a newer version of memgraph made it.
+        SchemaUnknown: this version of memgraph does not know its schema.
     """
     sqlite.require_suitable_sqlite()
     inspect_file(path)
     with provisioning_lock(path), sqlite.translated_errors(), _raw(path) as connection:
         check_identity(connection, path, orchestrator_id)
         before, last_before = _revision(connection), engine.last_entry(connection)
-        if before < metadata.SCHEMA_HEAD:
+        if metadata.is_outdated(before):
             first()
         migrate(connection, key=key)
         sealed_at = engine.last_entry(connection, journal.UPGRADE)
@@ -202,20 +202,16 @@ def upgrade(
 
 
 def migrate(connection: Any, *, key: bytes | None = None) -> None:
-    """Run the missing migrations on a driver connection, in one transaction, and index the texts
-    that have no postings yet.
+    """Run the missing migrations on a driver connection, in one transaction.
 
     Raises:
-        SchemaTooNew: a newer version of memgraph made it.
+        SchemaUnknown: this version of memgraph does not know its schema.
     """
     from memgraph.store import migrations as migrating
 
-    if _revision(connection) < metadata.SCHEMA_HEAD:
+    if metadata.is_outdated(_revision(connection)):
         with writing(connection) as sa_connection:
             migrating.upgrade(sa_connection, ENGINE, "head", key=key)
-        _fill_postings(connection)
-    else:
-        check_schema(connection)
 
 
 def admit(path: Path, orchestrator_id: str | None, *, key: bytes | None) -> str:
@@ -241,19 +237,6 @@ def writing(connection: Any) -> Iterator[sa.Connection]:
     engine = sqlite.engine_of(connection, "BEGIN IMMEDIATE")
     with engine.connect() as wrapped, wrapped.begin():
         yield wrapped
-
-
-def _fill_postings(connection: Any) -> None:
-    """Index the texts of an upgraded database, in several transactions.
-
-    If the process dies, the background merge indexes the rest.
-    """
-    committed = True
-    while committed:
-        with writing(connection) as wrapped:
-            transaction = Transaction(wrapped, ENGINE)
-            draft = postings.due(transaction)
-            committed = draft is not None and postings.commit(transaction, draft)
 
 
 @contextmanager
@@ -344,7 +327,7 @@ def orchestrator_of(connection: Any) -> str | None:
 
 
 def check_schema(connection: Any) -> None:
-    """Raise SchemaOutdated or SchemaTooNew if the schema is not that of this version."""
+    """Raise SchemaOutdated or SchemaUnknown if the schema is not that of this version."""
     metadata.require_head(_revision(connection))
 
 

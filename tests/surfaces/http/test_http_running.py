@@ -22,8 +22,7 @@ from memgraph.errors import (
     DatabaseMissing,
     DatabaseReplaced,
     MemgraphError,
-    SchemaOutdated,
-    SchemaTooNew,
+    SchemaUnknown,
 )
 from memgraph.model.access import Permission
 from memgraph.service import readiness
@@ -182,11 +181,10 @@ DAMAGES: Mapping[str, tuple[Callable[[Path], object], type[MemgraphError], str]]
     "missing": (Path.unlink, DatabaseMissing, "memgraph init"),
     "cut": (_cut, DatabaseCorrupt, "restore a backup"),
     "no-text": (_no_text, DatabaseCorrupt, "restore a backup"),
-    "older": (lambda database: _version(database, "0001"), SchemaOutdated, "db upgrade"),
-    "newer": (
-        lambda database: _version(database, "9999"),
-        SchemaTooNew,
-        "newer version of memgraph",
+    "other": (
+        lambda database: _version(database, "0013"),
+        SchemaUnknown,
+        "use the version that made it",
     ),
 }
 
