@@ -8,7 +8,6 @@ the questions are answered and judged: see `benchmarks.reader`.
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import statistics
@@ -222,13 +221,13 @@ class Store:
 
     def _block(self, question: str) -> Printed:
         start = time.perf_counter()
-        text, memories = block_of(self._orc, question, self._budget)
+        block = self._orc.context(question, budget_tokens=self._budget)
         seconds = time.perf_counter() - start
         lines = tuple(
-            Line(self._turns_of(memory_id), number, replaces, replaced_by)
-            for number, memory_id, replaces, replaced_by in memories
+            Line(self._turns_of(one.memory_id), number, one.replaces, one.replaced_by)
+            for number, one in sorted(block.memories.items())
         )
-        return Printed(text, lines, seconds)
+        return Printed(block.text, lines, seconds)
 
     def _recall(self, question: str) -> Printed:
         start = time.perf_counter()
@@ -258,25 +257,6 @@ class Store:
             turns = [self._turns.get(one, frozenset()) for one in grounds if is_fact]
             self._turns[memory_id] = frozenset[str]().union(*turns)
         return self._turns[memory_id]
-
-
-Named = tuple[int, str, tuple[int, ...], tuple[int, ...]]
-
-
-def block_of(orc: Orchestrator, question: str, budget: int | None) -> tuple[str, list[Named]]:
-    """Return the default block's text, and of each line its number, memory and marks."""
-    context: Any = orc.context
-    options = {} if budget is None else {"budget_tokens": budget}
-    if options and "budget_tokens" not in inspect.signature(context).parameters:
-        raise InvalidInput("the block has no budget in tokens")
-    block = context(question, **options)
-    memories = getattr(block, "memories", None)
-    if memories is None:
-        return block.text, [(at, one, (), ()) for at, one in enumerate(block.memory_ids, start=1)]
-    return block.text, [
-        (number, one.memory_id, one.replaces, one.replaced_by)
-        for number, one in sorted(memories.items())
-    ]
 
 
 def line_of(at: int | None, who: str, content: str) -> str:

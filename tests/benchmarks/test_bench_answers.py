@@ -182,7 +182,7 @@ def test_every_source_is_measured(tmp_path: Path) -> None:
     result = answers.run([locomo_file(tmp_path)], progress=lambda *each: told.append(each))
     found = result["sets"]["talks"]
     assert (found["talks"], found["turns"], found["questions"]) == (1, 3, 3)
-    for source in (RECALL, FUSION, WHOLE):
+    for source in SOURCES:
         assert (found[source]["evidence"], found[source]["complete"]) == (1.0, 1.0)
         assert found[source]["attributed"] == 1.0
         assert found[source]["empty"] == 0.0
@@ -226,6 +226,7 @@ def test_what_holds_now_is_looked_for_beside_what_held_before(tmp_path: Path) ->
         "clear": 1,
     }
     assert found[RECALL]["changes"]["current"] == 1
+    assert found[BLOCK]["changes"]["clear"] == 1
 
 
 OLD, NEW, OTHER = frozenset({"old"}), frozenset({"new"}), frozenset({"other"})
