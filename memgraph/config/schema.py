@@ -56,7 +56,7 @@ class ContextSettings(SettingsGroup):
         description="Token budget of the block that `orc.context()` puts before a message.",
     )
     min_relevance: Factor = Field(
-        default=0.25,
+        default=0.15,
         description="Relevance to the message, 0 to 1, that a memory needs for a block to have any;"
         " 0: none.",
     )

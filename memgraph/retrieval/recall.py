@@ -299,6 +299,8 @@ class _Recall:
         if self._vector is not None and self.state.has_pending:
             degraded.append(_VECTORS_PENDING)
         fused = self._relevant(self._fused(legs), legs)
+        if not self._is_related(fused, legs):
+            fused = []
         ranked, states = self._modified(fused, legs)
         origins = _Origins(self.snapshot)
         ranked = self._weighed(ranked, origins)
@@ -320,15 +322,16 @@ class _Recall:
     def _relevant(
         self, fused: list[FusedCandidate[int]], legs: LegResults
     ) -> list[FusedCandidate[int]]:
-        if not legs.relevance:
-            return fused
-        best = max((legs.relevance.get(each.id, 0.0) for each in fused), default=0.0)
-        if self.related is not None and best < self.related:
-            return []
         floor = self.request.min_relevance
-        if floor is None:
+        if floor is None or not legs.relevance:
             return fused
         return [candidate for candidate in fused if legs.relevance.get(candidate.id, 0.0) >= floor]
+
+    def _is_related(self, fused: Sequence[FusedCandidate[int]], legs: LegResults) -> bool:
+        """Return True if a candidate is as relevant as the caller demands of the best one."""
+        if self.related is None or not legs.relevance:
+            return True
+        return any(legs.relevance.get(each.id, 0.0) >= self.related for each in fused)
 
     def _modified(
         self, fused: Sequence[FusedCandidate[int]], legs: LegResults

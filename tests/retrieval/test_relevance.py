@@ -44,9 +44,10 @@ def test_both_sides_of_a_contradiction_are_marked_in_every_format(orc: Orchestra
     orc.maintenance.embed_pending()
     for form in ("fenced", "list", "sections"):
         text = orc.context("When do the gate and the bridge open?", format=form).text
-        assert f"contradicted by {short_id(old)} (" in text
-        assert f"contradicted by {short_id(new)} (" in text
-        assert text.index("bridge") < text.index("gate")
+        first, second = ("[2]", "[1]") if form == "fenced" else ("“The bridge ", "“The gate ")
+        assert f"contradicts {first}" in text
+        assert f"contradicts {second}" in text
+        assert text.index("The gate") < text.rindex("The bridge")
 
 
 def test_a_short_id_stands_for_a_memory(orc: Orchestrator) -> None:
