@@ -582,11 +582,6 @@ def erased_through(snapshot: Snapshot) -> int:
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
-def _is_entry_of(erasure_id: Column) -> tuple[Column, ...]:
-    log = tables.audit_log
-    return log.c.action == "erase", member(log.c.details, "erasure_id") == erasure_id
-
-
 @prepared
 def _erased_among() -> sa.Select[Any]:
     log = tables.audit_log

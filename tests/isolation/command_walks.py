@@ -38,6 +38,7 @@ OPERATORS = {
     "migrate-store": "moves whole databases",
     "config show": "tells settings alone",
     "config check": "tells settings alone",
+    "bench answers": "measures on data of its own",
     "bench labels": "measures on data of its own",
     "bench locomo": "measures on data of its own",
     "bench retrieval": "measures on data of its own",

@@ -211,6 +211,11 @@ def audit(view: View) -> Iterator[Ask]:
     yield _post("/audit", {"examples": 100, "fail_on": ["all"]})
 
 
+@walks("GET", HERE + "/erasures")
+def erasures(view: View) -> Iterator[Ask]:
+    yield _get("/erasures", limit=200)
+
+
 @walks("POST", HERE + "/erase")
 def erase(view: View) -> Iterator[Ask]:
     # Who may erase sees everything: nothing is erased here that the other walks look for.
