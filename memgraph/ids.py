@@ -20,13 +20,17 @@ _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _SHIFTS = range(120, -1, -10)
 
 
-SHORT_CHARS = 8
-"""The length of a short id: the last characters of an id, which encode 40 of its random bits."""
+SHORT_CHARS = 6
+"""The least length of a short id: the last characters of an id, which encode 30 random bits."""
 
 
-def short_id(memory_id: str) -> str:
-    """Return the short form of an id, for prompts; lookups accept it too."""
-    return memory_id[-SHORT_CHARS:]
+def short_id(memory_id: str, chars: int = SHORT_CHARS) -> str:
+    """Return the short form of an id, for prompts: its last characters in lower case.
+
+    Lookups accept it in any case, with or without ``#`` before it.
+    ``memgraph.store.memories.short_ids`` returns forms that only one memory has.
+    """
+    return memory_id[-chars:].lower()
 
 
 class IdSource(Protocol):

@@ -10,7 +10,15 @@ from typing import Final
 
 from memgraph.context.excerpts import excerpt
 from memgraph.model.context import BlockFormat
-from memgraph.rules.lines import BlockLine, cost_of, frame_cost, in_time, render
+from memgraph.rules.lines import (
+    BlockLine,
+    cost_of,
+    fenced,
+    frame_cost,
+    in_time,
+    records,
+    render,
+)
 
 ROOMS: Final = ((5, 120), (10, 60))
 """(rank, tokens): so many tokens may the texts up to a rank have, if not everything fits."""
@@ -44,6 +52,8 @@ class BlockPlan:
         mark: the mark of the fence, 8 hexadecimal digits.
         count: returns the tokens of a text.
         stems: the stems of the question's words, around which long texts are cut.
+        max_lines: the most lines; None: as many as fit.
+        head: lines within the fence before all others, each with its newline.
     """
 
     budget_tokens: int
@@ -52,9 +62,13 @@ class BlockPlan:
     zone: tzinfo
     count: Callable[[str], int]
     stems: Collection[str] = ()
+    max_lines: int | None = None
+    head: str = ""
 
     def text_of(self, lines: Sequence[BlockLine]) -> str:
         """Return the block of some lines, in order of time."""
+        if self.head:
+            return fenced(self.head + records(in_time(lines), self.zone), self.mark)
         return render(in_time(lines), self.format, mark=self.mark, zone=self.zone)
 
     def cost_of(self, line: BlockLine) -> int:
@@ -88,7 +102,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         candidates: best first, each memory once.
     """
     by_id = {candidate.memory_id: candidate for candidate in candidates}
-    room = plan.budget_tokens - frame_cost(plan.format, plan.count)
+    room = plan.budget_tokens - frame_cost(plan.format, plan.count) - plan.count(plan.head)
     lines = {candidate.memory_id: candidate.line for candidate in candidates}
     fits_whole = all(used <= room for used in accumulate(map(plan.cost_of, lines.values())))
     groups: list[list[BlockLine]] = []
@@ -98,6 +112,8 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
             continue
         group = _group(candidate, by_id, placed)
         if group is None:
+            continue
+        if plan.max_lines is not None and len(placed) + len(group) > plan.max_lines:
             continue
         limit = None if fits_whole else _room_at(len(placed))
         cut = [_cut(line, limit, plan) for line in group]

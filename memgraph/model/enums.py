@@ -173,3 +173,10 @@ class SourceName(StrEnum):
     CONVERSATION = "conversation"
     RUN = "run"
     CONTENT = "content"
+
+
+class ToolChoice(StrEnum):
+    """Which tools are offered: the six that every agent needs, or all."""
+
+    DEFAULT = "default"
+    ALL = "all"

@@ -23,8 +23,6 @@ RECALL: Final = "recall"
 """The purpose of a plain recall."""
 CONSOLE: Final = "console"
 """The step id of the console's own recalls, which were given to no agent."""
-ANSWERS: Final = "answers"
-"""The key of ``Receipt.asked`` for the number of answers that an agent requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 from memgraph.errors import Conflict
+from memgraph.model.context import BlockFormat, ContextBlock
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -20,15 +21,14 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.operation import Blocking, F, local
-from memgraph.model.recall import Bundle, RecallFields, RecallItem, RecallRequest
-from memgraph.model.receipts import ANSWERS, Receipt
+from memgraph.model.recall import RecallFields, RecallRequest
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, Source, validated
 from memgraph.operations.batches import WritingHandle
 from memgraph.operations.everyday import Everyday
-from memgraph.operations.read.recall import answer, answers_of
-from memgraph.operations.read.receipts import behind as behind_of
 from memgraph.operations.tools.rules import (
     FactPlace,
+    fact_meant,
+    forgettable,
     place_of,
     require_confirmable,
     require_correctable,
@@ -38,6 +38,7 @@ from memgraph.operations.tools.rules import (
 )
 from memgraph.operations.write import changes
 from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
+from memgraph.rules.lines import profile_line
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.similarity import content_hash, folded, statements
 from memgraph.store import jobs, memories, receipts
@@ -85,6 +86,17 @@ class ProposalOutcome:
     outcome: Literal["stored", "duplicate"]
     memory_id: str
     found: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionOutcome:
+    """The id of a new fact, and of the fact that it replaced.
+
+    ``replaced`` is None if that fact has another author: then both stay, and contradict each other.
+    """
+
+    memory_id: str
+    replaced: str | None
 
 
 class Agents(WritingHandle[F], group="agents"):
@@ -152,8 +164,10 @@ class Agents(WritingHandle[F], group="agents"):
     @local
     def propose_correction(
         self, memory_id: str, content: str, *, session_id: str | None = None
-    ) -> str:
-        """Replace a fact with the text that a model proposes; return the id of the new fact.
+    ) -> CorrectionOutcome:
+        """Replace a fact with the text that a model proposes.
+
+        For a turn, the only fact that was derived from it is replaced.
 
         Raises:
             NotFound: the memory does not exist.
@@ -162,9 +176,10 @@ class Agents(WritingHandle[F], group="agents"):
             InvalidInput: it is not a fact.
             Conflict: it is retracted, or the new text equals the old one.
         """
-        everyday: Everyday[Blocking] = self._as(Everyday)
-        old = everyday.get(memory_id)
-        memory_id = old.memory_id
+        memory_id = self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            memory_id = fact_meant(snapshot, memory_id, self._view)
+            old = memories.get(snapshot, memory_id, self._view)
         inherited = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
             repeated = self._repeated(opened, content, session_id)
@@ -195,7 +210,10 @@ class Agents(WritingHandle[F], group="agents"):
                     raise written.errors[0]
                 transaction.record(written.entries)
             self._embed_soon(opened)
-        return written.ids_by_key["new"]
+            with opened.database.read() as snapshot:
+                status = memories.get(snapshot, memory_id, self._view).status
+        replaced = None if status is MemoryStatus.ACTIVE else memory_id
+        return CorrectionOutcome(written.ids_by_key["new"], replaced)
 
     @local
     def confirm_proposed(self, memory_id: str) -> None:
@@ -210,6 +228,7 @@ class Agents(WritingHandle[F], group="agents"):
         """
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
+            memory_id = fact_meant(transaction, memory_id, self._view)
             require_confirmable(transaction, memory_id, self._view)
             transaction.record(changes.confirm(transaction, memory_id, view=self._view))
 
@@ -239,38 +258,85 @@ class Agents(WritingHandle[F], group="agents"):
             writing.record(written.entries)
         return written.edges[0]
 
-    def recall_shown(
+    @local
+    def forget(self, memory_id: str, *, reason: str) -> list[str]:
+        """Retract a memory because a model reports that it is to be forgotten; return the ids.
+
+        A turn is retracted with the facts that were derived from it, a fact with the turns that say
+        nothing else. A person can restore them.
+
+        Raises:
+            NotFound: the memory does not exist.
+            InvalidInput: it is a reflection, or the reason is invalid.
+            AccessDenied: a person stated or confirmed one of the facts, or it is an Identity.
+        """
+        because = self._because(reason)
+        memory_id = self._whole_id(memory_id)
+        with self._write() as (_, transaction):
+            ids = forgettable(transaction, memory_id, self._view)
+            for one in ids:
+                transaction.record(
+                    changes.retract(transaction, one, reason=because, view=self._view)
+                )
+        return ids
+
+    @local
+    def search(
         self,
-        items_of: Callable[[Bundle], Sequence[RecallItem]],
-        query: str = "",
+        query: str,
         *,
-        answers: int | None = None,
+        max_lines: int | None = None,
+        budget_tokens: int | None = None,
         **fields: Unpack[RecallFields],
-    ) -> Bundle:
-        """Recall for a reader who is shown only some memories of the result.
+    ) -> ContextBlock:
+        """Return the block of memories that answer a question, each line with a short id.
 
         Args:
-            items_of: selects the shown memories; only these are in the receipt.
-            query: words or a sentence.
-            answers: the maximum number of memories, without turns that repeat the question and
-                without labels of tool calls; None: the whole result.
+            max_lines: the maximum number of lines; None: as many as the budget allows.
+            budget_tokens: the maximum tokens; None: ``memory.context.block_tokens``.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
             InvalidInput: a field is invalid.
         """
-        request = validated(RecallRequest, {"query": query, **fields})
+        everyday: Everyday[Blocking] = self._as(Everyday)
+        return everyday._block(
+            validated(RecallRequest, {"query": query, **fields}),
+            format=BlockFormat.FENCED,
+            budget_tokens=budget_tokens,
+            max_lines=max_lines,
+            handles=True,
+        )
+
+    @local
+    def entity_block(self, name: str, *, budget_tokens: int | None = None) -> str:
+        """Return an entity's profile and the memories that mention it, each with a short id.
+
+        Args:
+            name: its name, alias or nickname; of several entities the most mentioned one is meant.
+            budget_tokens: the maximum tokens; None: ``memory.context.block_tokens``.
+
+        Raises:
+            NotFound: no visible memory names it.
+            InvalidInput: the name is invalid.
+        """
+        from memgraph.operations.context.block import entity_block, plan_for
+        from memgraph.operations.life.profiles import MAX_MEMORIES, profile
+
         with self._service.opened(self.name) as opened:
-            bundle = answer(opened, self.viewer, request)
-            if answers is not None:
-                bundle = answers_of(bundle, query, answers)
-            shown_bundle = bundle.model_copy(update={"items": tuple(items_of(bundle))})
-            receipt_context = behind_of(self.viewer, request, shown_bundle)
-            receipt = Receipt.of(request, shown_bundle)
-            if answers is not None:
-                receipt = replace(receipt, asked={**receipt.asked, ANSWERS: answers})
-            self._keep_receipt(opened, receipt, receipt_context)
-        return bundle
+            found = profile(opened, self.viewer, name, limit=MAX_MEMORIES)
+            counter, _ = self._service.counters.at_hand(None)
+            chosen = opened.settings.memory.context
+            plan = plan_for(
+                opened,
+                found.canonical_name,
+                format=BlockFormat.FENCED,
+                budget_tokens=chosen.block_tokens if budget_tokens is None else budget_tokens,
+                counter=counter,
+            )
+            plan = replace(plan, head=profile_line(found, plan.zone))
+            with opened.database.read() as snapshot:
+                return entity_block(snapshot, self.viewer, found.memories, plan)
 
     def maintained_since(self, pause_ms: int) -> bool:
         """Return True if a full consolidation was started within the last ``pause_ms``."""

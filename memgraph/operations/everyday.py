@@ -220,8 +220,8 @@ class Everyday(WritingHandle[F]):
     def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
         """Return a memory; with ``as_of``, with its status at that time.
 
-        All methods that take a memory id also accept the short id that bulletins show, its last
-        eight characters, except ``erasure.erase`` and ``derived_from``.
+        All methods that take a memory id also accept the short id that prompts show, its last six
+        characters or more, except ``erasure.erase`` and ``derived_from``.
 
         Raises:
             NotFound: the memory does not exist, did not exist at that time, or this handle may not
@@ -429,36 +429,62 @@ class Everyday(WritingHandle[F]):
             InvalidInput: an argument is out of range.
             AccessDenied: the handle sees only another agent's memories. The denial is logged.
         """
+        # Without a message the filters ask.
+        filters = tuple(kinds) if kinds or str(prompt).strip() else tuple(MemoryKind)
+        request = validated(
+            RecallRequest,
+            {
+                "query": prompt,
+                "kinds": filters,
+                "exclude_session_id": exclude_session_id,
+                "agent_id": agent_id,
+            },
+        )
+        return self._block(
+            request,
+            format=format,
+            budget_tokens=budget_tokens,
+            model=model,
+            include_insight=include_insight,
+        )
+
+    def _block(
+        self,
+        request: RecallRequest,
+        *,
+        format: BlockFormat | str | None = None,  # noqa: A002  as in ``context``
+        budget_tokens: int | None = None,
+        max_lines: int | None = None,
+        model: str | None = None,
+        include_insight: bool = False,
+        handles: bool = False,
+    ) -> ContextBlock:
+        """Return the block for a request, and keep its receipt.
+
+        Args:
+            max_lines: the maximum number of lines; None: as many as the budget allows.
+            handles: end each line in the memory's short id.
+        """
         from memgraph.operations.context.block import block_for, plan_for
         from memgraph.operations.read.lookup import members
 
         with self._service.opened(self.name) as opened:
             chosen = opened.settings.memory.context
             [form] = members(BlockFormat, [chosen.format if format is None else format])
-            # Without a message the filters ask.
-            filters = tuple(kinds) if kinds or str(prompt).strip() else tuple(MemoryKind)
-            request = validated(
-                RecallRequest,
-                {
-                    "query": prompt,
-                    "kinds": filters,
-                    "exclude_session_id": exclude_session_id,
-                    "agent_id": agent_id,
-                },
-            )
             budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
             try:
-                viewer = narrow(self.viewer, agent_id=agent_id)
+                viewer = narrow(self.viewer, agent_id=request.agent_id)
             except AccessDenied as error:
-                raise self._denied(error, field="agent_id", asked=agent_id) from None
+                raise self._denied(error, field="agent_id", asked=request.agent_id) from None
             counter, notes = self._service.counters.at_hand(model)
             plan = plan_for(
                 opened,
-                prompt,
+                request.query,
                 format=form,
                 budget_tokens=chosen.block_tokens if budget is None else budget,
                 counter=counter,
             )
+            plan = replace(plan, max_lines=max_lines)
             block, receipt, receipt_context = block_for(
                 opened,
                 viewer,
@@ -466,6 +492,7 @@ class Everyday(WritingHandle[F]):
                 plan,
                 counter,
                 include_insight=include_insight,
+                handles=handles,
                 notes=notes,
             )
             self._keep_receipt(opened, receipt, receipt_context, viewer=viewer)

@@ -99,7 +99,11 @@ class Handle(Methods[F]):
         return self._whole_ids([memory_id])[0]
 
     def _whole_ids(self, memory_ids: Sequence[str]) -> list[str]:
-        """Return the full ids for short ids from a prompt, in order; other texts are unchanged."""
+        """Return the full ids for short ids from a prompt, in order; other texts are unchanged.
+
+        Raises:
+            Conflict: a short id has become ambiguous.
+        """
         from memgraph.store import memories
 
         if not any(memories.is_short(item) for item in memory_ids):

@@ -18,6 +18,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
+from memgraph.model.entities import EntityProfile
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.blocks import (
@@ -43,6 +44,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DROP_ZONE = "ingest"
 _PATH_PARTS = 2
 _QUOTED_CHARS = 40
+MAX_NAMES = 10
 # Numbers have three characters at most in all but the largest blocks.
 _WIDEST = 100
 
@@ -219,6 +221,21 @@ def _record(
     end = f" #{line.handle}" if line.handle else ""
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
     return f"{head}: {record_text(line.text)}{end}\n"
+
+
+def profile_line(entity: EntityProfile, zone: tzinfo) -> str:
+    """Return what is known about an entity as one line of a fenced block, with its newline."""
+    parts = [f"{label(entity.canonical_name)}, {entity.type.value}"]
+    for title, names in (
+        ("also called", entity.aliases),
+        ("named beside", [one.canonical_name for one in entity.related]),
+        ("could also mean", [one.canonical_name for one in entity.candidates]),
+    ):
+        if shown := [name for one in names[:MAX_NAMES] if (name := label(one))]:
+            parts.append(f"{title} {', '.join(shown)}")
+    dates = (_date(at, zone)[len("Mon ") :] for at in (entity.first_seen, entity.last_seen))
+    parts.append(f"mentions: {entity.mention_count}, {' to '.join(dict.fromkeys(dates))}")
+    return "; ".join(parts) + "\n"
 
 
 def cost_of(

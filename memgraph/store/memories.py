@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.errors import NotFound
-from memgraph.ids import SHORT_CHARS
+from memgraph.errors import Conflict, NotFound
+from memgraph.ids import SHORT_CHARS, short_id
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.values import Memory, Source
 from memgraph.store import embeddings, tables
@@ -46,7 +46,7 @@ from memgraph.store.visibility import (
     shown_by,
 )
 
-_SHORT_ID = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS}}}")
+_SHORT_ID = re.compile(rf"#?([0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS},25}})", re.IGNORECASE)
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
 _STATUS_COLUMNS = ("memory_id", "status", "since", "until", "actor", "reason")
 _insert = InsertRows("memories", _COLUMNS)
@@ -243,30 +243,61 @@ def is_short(text: object) -> bool:
 
 
 @prepared
-def _whole_ids(view: View) -> sa.Select[Any]:
+def _ids_ending(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    short = sa.func.substr(m.c.memory_id, -SHORT_CHARS)
-    return (
-        sa.select(short, sa.func.min(m.c.memory_id))
-        .where(among(short, "short"), view.where(m))
-        .group_by(short)
-        .having(sa.func.count() == 1)
-    )
+    end = sa.func.substr(m.c.memory_id, -SHORT_CHARS)
+    return sa.select(end, m.c.memory_id).where(among(end, "ends"), view.where(m))
+
+
+def _by_end(snapshot: Snapshot, ends: Collection[str], view: View) -> dict[str, list[str]]:
+    """Return the visible memories by the last characters of their ids."""
+    result: dict[str, list[str]] = {end: [] for end in ends}
+    if ends:
+        values = {**view.params, "ends": sorted(result)}
+        for end, memory_id in _ids_ending(view.shape).rows(snapshot, values):
+            result[end].append(memory_id)
+    return result
+
+
+def short_ids(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, str]:
+    """Return for each id the shortest form that no other visible memory has."""
+    by_end = _by_end(snapshot, {memory_id[-SHORT_CHARS:] for memory_id in ids}, view)
+    result = {}
+    for memory_id in ids:
+        others = [one for one in by_end[memory_id[-SHORT_CHARS:]] if one != memory_id]
+        chars = SHORT_CHARS
+        while any(other.endswith(memory_id[-chars:]) for other in others):
+            chars += 1
+        result[memory_id] = short_id(memory_id, chars)
+    return result
 
 
 def full_ids(snapshot: Snapshot, ids: Sequence[str], view: View) -> list[str]:
     """Replace short ids by full ids, in order; other texts are returned unchanged.
 
-    A short id is also returned unchanged unless exactly one visible memory has it.
+    A short id that no visible memory has is returned unchanged.
+
+    Raises:
+        Conflict: several visible memories have the short id; ``details["candidates"]``.
     """
-    full_ids = dict(
-        _whole_ids(view.shape).rows(
-            snapshot,
-            view.params,
-            short=sorted({memory_id for memory_id in ids if is_short(memory_id)}),
-        )
-    )
-    return [full_ids.get(memory_id, memory_id) for memory_id in ids]
+    short = {
+        memory_id: match[1].upper()
+        for memory_id in ids
+        if (match := _SHORT_ID.fullmatch(memory_id))
+    }
+    by_end = _by_end(snapshot, {end[-SHORT_CHARS:] for end in short.values()}, view)
+    result = []
+    for memory_id in ids:
+        end = short.get(memory_id)
+        found = [] if end is None else by_end[end[-SHORT_CHARS:]]
+        found = [one for one in found if one.endswith(end or "")]
+        if len(found) > 1:
+            raise Conflict(
+                f"{memory_id} is the short id of {len(found)} memories: give more of the id",
+                candidates=sorted(found),
+            )
+        result.append(found[0] if found else memory_id)
+    return result
 
 
 def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:

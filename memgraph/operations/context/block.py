@@ -28,8 +28,9 @@ from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph
 from memgraph.store import recall as recall_rows
+from memgraph.store.memories import short_ids
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import ACTIVE
+from memgraph.store.visibility import ACTIVE, View
 from memgraph.text.sentences import split_sentences
 
 PURPOSE = "get_context"
@@ -103,6 +104,7 @@ def block_for(
     counter: TokenCounter,
     *,
     include_insight: bool,
+    handles: bool = False,
     notes: Sequence[Degraded] = (),
 ) -> tuple[ContextBlock, Receipt, ReceiptContext]:
     """Build the block of memories for a request; return it with its receipt and their data.
@@ -112,6 +114,7 @@ def block_for(
     answer, a replaced statement with the one that replaced it.
 
     Args:
+        handles: end each line in the memory's short id, for a reader who can act on it.
         notes: notes on how the tokens were counted.
 
     Raises:
@@ -133,7 +136,9 @@ def block_for(
                 found.insert(reflection, INSIGHT_RANK)
         found.read_sources(answered.snapshot)
         at = answered.narrowing.at
-    block = filled(_candidates(found, marks), plan)
+        ids = found.memories.keys() if handles else ()
+        short = short_ids(answered.snapshot, ids, View(viewer))
+    block = filled(_candidates(found, marks, short), plan)
     receipt_id = opened.ids.new(RECEIPT_PREFIX)
     context = ContextBlock(
         text=block.text,
@@ -281,12 +286,13 @@ def _end_of(instead: Mapping[str, str], memory_id: str) -> str:
     return memory_id
 
 
-def _candidates(found: _Found, marks: Marks) -> list[Candidate]:
+def _candidates(found: _Found, marks: Marks, short: Mapping[str, str]) -> list[Candidate]:
     """Return the lines with their marks; sides of a contradiction stand beside each other."""
     candidates = []
     for memory_id, memory in found.memories.items():
         line = line_of(memory, found.sources[memory.source_id])
         line = marked(line, marks, found.memories.keys())
+        line = replace(line, handle=short.get(memory_id, ""))
         sides = [other for other in line.contradicts if other in found.memories][:MOST_NAMED]
         beside = (*found.beside.get(memory_id, ()), *sides)
         candidates.append(Candidate(line, tuple(dict.fromkeys(beside))))
@@ -311,6 +317,25 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
         replaced_by=names(mark.replaced_by) or mark.replaced_by,
         contradicts=names(mark.contradicts) or mark.contradicts,
     )
+
+
+def entity_block(
+    snapshot: Snapshot, viewer: Viewer, shown: Sequence[Memory], plan: BlockPlan
+) -> str:
+    """Return the block of memories about an entity, each line with the memory's short id.
+
+    Args:
+        shown: the memories, most important first.
+        plan: with the entity's profile as ``head``.
+    """
+    found = _Found({memory.memory_id: memory for memory in shown})
+    ties = recall_rows.read(snapshot).ties
+    marks = marks_of(snapshot, shown, View(viewer, statuses=ACTIVE), ties)
+    _merge(found, marks)
+    found.read_sources(snapshot)
+    short = short_ids(snapshot, found.memories.keys(), View(viewer))
+    block = filled(_candidates(found, marks, short), plan)
+    return block.text or plan.text_of(())
 
 
 def _memories(

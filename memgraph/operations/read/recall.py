@@ -12,7 +12,7 @@ from memgraph.config import Settings
 from memgraph.config.schema import MemorySettings
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
-from memgraph.model.enums import MemoryKind, Sensitivity
+from memgraph.model.enums import Sensitivity
 from memgraph.model.recall import (
     Bundle,
     Degraded,
@@ -38,34 +38,9 @@ if TYPE_CHECKING:
     from memgraph.retrieval.request import Embed
 
 
-def answers_of(bundle: Bundle, query: str, limit: int) -> Bundle:
-    """Remove turns that only repeat the question, and labels of tool calls, from a bundle.
-
-    Args:
-        limit: the maximum number of memories to return.
-    """
-    question = _flat(query)
-    items = [item for item in bundle.items if not _is_no_answer(item.memory, question)]
-    return bundle.model_copy(
-        update={"items": tuple(items[:limit]), "cut": bundle.cut or len(items) > limit}
-    )
-
-
-def _is_no_answer(memory: Memory, question: str) -> bool:
-    """Return True for a turn that only repeats the question, or is the label of a tool call."""
-    if memory.kind is not MemoryKind.EPISODE:
-        return False
-    return is_label(memory) or _flat(memory.content) == question
-
-
 def is_label(memory: Memory) -> bool:
     """Return True for the turn that only names a tool call."""
     return memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
-
-
-def _flat(text: str) -> str:
-    """Return a text in lower case, on one line."""
-    return " ".join(text.casefold().split())
 
 
 def answer(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:

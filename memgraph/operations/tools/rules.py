@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.conversation import SpeakerRole, voice_of
@@ -17,12 +18,18 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.store import evidence, graph, memories
+from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.visibility import ACTIVE
+from memgraph.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from memgraph.model.values import Memory
     from memgraph.rules.scope import Viewer
     from memgraph.store.visibility import View
+
+
+_MOST_LINKED: Final = 100
 
 
 class FactPlace(NamedTuple):
@@ -116,6 +123,63 @@ def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memor
     return memory
 
 
+def fact_meant(snapshot: Snapshot, memory_id: str, view: View) -> str:
+    """Return the id of a fact, or of the only fact that was derived from a turn.
+
+    Raises:
+        NotFound: the memory does not exist.
+        InvalidInput: it is a turn from which no fact, or several, were derived.
+    """
+    if memories.get(snapshot, memory_id, view).kind is not MemoryKind.EPISODE:
+        return memory_id
+    facts = _linked(snapshot, memory_id, view, Direction.IN, MemoryKind.FACT)
+    if len(facts) != 1:
+        raise InvalidInput(
+            "this line is a turn and not one fact: remember the statement with remember_fact",
+            field="memory_id",
+        )
+    return facts[0].memory_id
+
+
+def forgettable(snapshot: Snapshot, memory_id: str, view: View) -> list[str]:
+    """Return what a model may retract for a memory: a turn and its facts, or a fact and its turns.
+
+    A turn of several sentences, or with other facts, outlives the fact.
+
+    Raises:
+        NotFound: the memory does not exist.
+        InvalidInput: it is a reflection.
+        AccessDenied: one of the facts may not be corrected by a model; see ``require_correctable``.
+    """
+    memory = memories.get(snapshot, memory_id, view)
+    if memory.kind is MemoryKind.EPISODE:
+        facts = _linked(snapshot, memory_id, view, Direction.IN, MemoryKind.FACT)
+        for fact in facts:
+            require_correctable(snapshot, fact.memory_id, view)
+        return [memory_id, *(fact.memory_id for fact in facts)]
+    require_correctable(snapshot, memory_id, view)
+    turns = _linked(snapshot, memory_id, view, Direction.OUT, MemoryKind.EPISODE)
+    alone = [
+        turn.memory_id
+        for turn in turns
+        if len(split_sentences(turn.content)) == 1
+        and len(_linked(snapshot, turn.memory_id, view, Direction.IN, MemoryKind.FACT)) <= 1
+    ]
+    return [memory_id, *alone]
+
+
+def _linked(
+    snapshot: Snapshot, memory_id: str, view: View, direction: Direction, kind: MemoryKind
+) -> list[Memory]:
+    """Return the active memories that a memory was derived from (OUT), or derived from it (IN)."""
+    active = replace(view, statuses=ACTIVE)
+    steps = graph.linked(
+        snapshot, [memory_id], active, (), direction, _MOST_LINKED, derivations=True
+    )
+    others = memories.get_many(snapshot, [step.memory_id for step in steps])
+    return [other for other in others if other.kind is kind]
+
+
 def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View) -> None:
     """Check that a model may replace one fact by another.
 
@@ -163,7 +227,9 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
 def _fact(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
     memory = memories.get(snapshot, memory_id, view)
     if memory.kind is not MemoryKind.FACT:
-        raise InvalidInput("only a fact can be corrected or confirmed", field="memory_id")
+        raise InvalidInput(
+            "only a fact can be corrected, confirmed or forgotten", field="memory_id"
+        )
     return memory
 
 

@@ -6,7 +6,6 @@ Requires the extra ``openai-agents``.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final, TypeVar, cast
@@ -14,7 +13,7 @@ from typing import Any, Final, TypeVar, cast
 from memgraph.errors import ExtraMissing, MemgraphError
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.operations.tools.tools import call_tool, tools_for
+from memgraph.operations.tools.tools import as_text, call_tool, tools_for
 from memgraph.operations.tools.transcript import Transcript
 from memgraph.surfaces.adapters._openai_items import entry_of, item_of, text_of
 
@@ -121,6 +120,7 @@ def memory_tools(
     session_id: str | None = None,
     read_only: bool = False,
     only: Collection[str] | None = None,
+    all: bool = False,  # noqa: A002  as in tools_for
     maintenance: bool = False,
     scope: str | None = None,
     scope_id: str | None = None,
@@ -145,13 +145,14 @@ def memory_tools(
                     arguments,
                     read_only=read_only,
                     only=only,
+                    all=all,
                     maintenance=maintenance,
                     session_id=session_id,
                     scope=scope,
                     scope_id=scope_id,
                 )
             )
-            return json.dumps(response, ensure_ascii=False)
+            return as_text(response)
 
         return FunctionTool(
             name=name,
@@ -160,7 +161,9 @@ def memory_tools(
             on_invoke_tool=invoke,
         )
 
-    offered = tools_for(orchestrator, read_only=read_only, only=only, maintenance=maintenance)
+    offered = tools_for(
+        orchestrator, read_only=read_only, only=only, all=all, maintenance=maintenance
+    )
     return [tool(item["function"]) for item in offered]
 
 
@@ -225,12 +228,21 @@ async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Res
 def _strict(schema: Any) -> Any:
     """Return a schema without the keywords that strict schemas do not allow.
 
-    The SDK makes the other changes for strict schemas.
+    The SDK then requires every property, so one that may be omitted may be null. The SDK makes the
+    other changes for strict schemas.
     """
     if isinstance(schema, list):
         return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
+    if "required" in schema:
+        properties = {
+            name: item
+            if name in schema["required"] or "default" in item
+            else {"anyOf": [item, {"type": "null"}]}
+            for name, item in schema["properties"].items()
+        }
+        schema = {**schema, "properties": properties}
     return {
         key: {name: _strict(item) for name, item in value.items()}
         if key == "properties"

@@ -16,7 +16,7 @@ from memgraph.errors import ExtraMissing, MemgraphError
 from memgraph.model.context import BlockFormat
 from memgraph.model.values import EpisodeInput, Outcome, validated
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.operations.tools.tools import call_tool, tools_for
+from memgraph.operations.tools.tools import Answer, call_tool, tools_for
 
 try:
     from anyio import to_thread
@@ -88,7 +88,7 @@ class MemoryToolset(AbstractToolset[Any]):
         tool_args: dict[str, Any],
         ctx: RunContext[Any],
         tool: ToolsetTool[Any],  # noqa: ARG002  the interface's
-    ) -> dict[str, Any]:
+    ) -> Answer:
         call = partial(
             call_tool,
             self._orchestrator,
@@ -107,6 +107,7 @@ def memory_toolset(
     session_id: str | None = None,
     read_only: bool = False,
     only: Collection[str] | None = None,
+    all: bool = False,  # noqa: A002  as in tools_for
     maintenance: bool = False,
     scope: str | None = None,
     scope_id: str | None = None,
@@ -121,7 +122,7 @@ def memory_toolset(
     Args:
         orchestrator: the orchestrator, whose viewer limits what the agent can see.
         session_id: the conversation to record in sources; None: the ``conversation_id`` of the run.
-        read_only, only, maintenance, scope, scope_id: see ``tools_for`` and ``call_tool``.
+        read_only, only, all, maintenance, scope, scope_id: see ``tools_for`` and ``call_tool``.
         toolset_id: the ``id`` of the toolset, which must be unique in an agent.
 
     Raises:
@@ -132,7 +133,7 @@ def memory_toolset(
         orchestrator,
         toolset_id=toolset_id,
         session_id=session_id,
-        chosen={"read_only": read_only, "only": only, "maintenance": maintenance},
+        chosen={"read_only": read_only, "only": only, "all": all, "maintenance": maintenance},
         place={"scope": scope, "scope_id": scope_id},
     )
 

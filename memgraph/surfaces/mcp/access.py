@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Narrowing, Permission, Principal
-from memgraph.model.enums import Scope
+from memgraph.model.enums import Scope, ToolChoice
 from memgraph.service.sanitizer import sanitized_error
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ class HandleAccess(Protocol):
 
     Attributes:
         scope: the scope in which new facts are stored; None: the only visible one, else global.
+        tools: the tools that are offered.
     """
 
     scope: Scope | None
+    tools: ToolChoice
 
     @property
     def permissions(self) -> frozenset[Permission]:
@@ -46,10 +48,18 @@ class DirectAccess:
 
     permissions = frozenset(Permission)
 
-    def __init__(self, handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None:
+    def __init__(
+        self,
+        handle: Orchestrator,
+        root: Path,
+        *,
+        scope: Scope | None = None,
+        tools: ToolChoice = ToolChoice.DEFAULT,
+    ) -> None:
         self._handle = handle
         self._root = root
         self.scope = scope
+        self.tools = tools
 
     def ask(self, _permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
         try:
@@ -69,6 +79,7 @@ class KeyAccess:
         narrowing: Narrowing,
         *,
         scope: Scope | None = None,
+        tools: ToolChoice = ToolChoice.DEFAULT,
     ) -> None:
         self._gate = gate
         self.principal = principal
@@ -76,6 +87,7 @@ class KeyAccess:
         self._narrowing = narrowing
         self._handles: dict[Permission, Orchestrator] = {}
         self.scope = scope
+        self.tools = tools
 
     @property
     def permissions(self) -> frozenset[Permission]:

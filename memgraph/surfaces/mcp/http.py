@@ -39,6 +39,7 @@ from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 _ACCESS: Final = "memgraph.door"
 _REPEATED: Final = {"project": "project_ids", "session": "session_ids"}
+_OPTIONS: Final = ("scope", "tools")
 _SINGLE: Final = {"agent": "agent_id", "clearance": "clearance"}
 
 
@@ -83,7 +84,7 @@ def mcp_app(gate: Gate, settings: ServerSettings) -> McpApp:
 
     Use it within ``async with app.lifespan():``. The query parameters ``project``, ``session``,
     ``agent`` and ``clearance`` narrow the view, as in the HTTP API. ``scope`` is the scope in which
-    facts are stored if more than one is visible.
+    facts are stored if more than one is visible; ``tools=all`` offers all tools.
     """
     return McpApp(gate, settings)
 
@@ -110,7 +111,7 @@ def _authenticated(gate: Gate, request: Request) -> KeyAccess:
     principal = gate.authenticate(shown_key(request.scope))
     query = _parsed_query(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
-    access = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope)
+    access = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope, tools=query.tools)
     access.knock()
     request.scope[ENTERED] = (principal, name)
     return access
@@ -119,13 +120,14 @@ def _authenticated(gate: Gate, request: Request) -> KeyAccess:
 class _Query(Value):
     narrowing: Narrowing = Narrowing()
     scope: enums.Scope | None = None
+    tools: enums.ToolChoice = enums.ToolChoice.DEFAULT
 
 
 def _parsed_query(request: Request) -> _Query:
     query = request.query_params
-    names = {*_REPEATED, *_SINGLE, "scope"}
+    names = {*_REPEATED, *_SINGLE, *_OPTIONS}
     unknown = set(query) - names
-    repeated = [item for item in (*_SINGLE, "scope") if len(query.getlist(item)) > 1]
+    repeated = [item for item in (*_SINGLE, *_OPTIONS) if len(query.getlist(item)) > 1]
     if unknown or repeated:
         raise InvalidInput(
             f"the allowed query parameters are {', '.join(sorted(names))}; only"
@@ -135,7 +137,8 @@ def _parsed_query(request: Request) -> _Query:
         field: tuple(query.getlist(name)) for name, field in _REPEATED.items() if name in query
     }
     narrowing |= {field: query[name] for name, field in _SINGLE.items() if name in query}
-    return validated(_Query, {"narrowing": narrowing, "scope": query.get("scope")})
+    options = {name: query[name] for name in _OPTIONS if name in query}
+    return validated(_Query, {"narrowing": narrowing, **options})
 
 
 def _refusal(error: MemgraphError) -> Response:

@@ -11,14 +11,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memgraph.operations.tools.schemas import schema_of
-from memgraph.operations.tools.tools import Tool
+from memgraph.operations.tools.tools import Tool, offered
 from memgraph.surfaces.mcp import resources
-from memgraph.surfaces.mcp.server import offered
 
 
 def reference() -> str:
-    """Return all tools with their arguments and results, all resources and all prompts."""
-    parts = ["## Tools", *(_tool(name, tool) for name, tool in offered().items())]
+    """Return all tools with their arguments and answers, all resources and all prompts."""
+    listed = offered(all=True).items()
+    parts = ["## Tools", *(_tool(name, tool) for name, tool in listed if tool.default)]
+    parts += [
+        "## Tools on request",
+        *(_tool(name, tool) for name, tool in listed if not tool.default),
+    ]
     parts += ["## Resources", "\n".join(_resources()), "## Prompts", "\n".join(_prompts())]
     return "\n\n".join(parts) + "\n"
 
@@ -35,8 +39,7 @@ def _tool(name: str, tool: Tool) -> str:
     schema = schema_of(tool.arguments)
     if schema["properties"]:
         lines += ["| argument | type | |", "|---|---|---|", *_arguments(schema), ""]
-    answer = schema_of(tool.answer)
-    lines += ["| result | type | |", "|---|---|---|", *_fields(answer, answer)]
+    lines.append(f"Answers with {tool.answer[0].lower()}{tool.answer[1:]}")
     return "\n".join(lines)
 
 
@@ -48,22 +51,6 @@ def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
             description = f"{description} Default {json.dumps(field['default'])}."
         needed = " (required)" if name in required else ""
         yield f"| `{name}`{needed} | {_type(field, schema)} | {description} |"
-
-
-def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """Yield a row for each field, followed by the rows of its nested fields."""
-    for name, field in schema["properties"].items():
-        yield f"| `{within}{name}` | {_type(field, root)} | {field.get('description', '')} |"
-        inner = _object(field, root)
-        if inner is not None:
-            suffix = "[]" if field.get("type") == "array" else ""
-            yield from _fields(inner, root, f"{within}{name}{suffix}.")
-
-
-def _object(field: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    reference = field.get("$ref") or field.get("items", {}).get("$ref")
-    definition = None if reference is None else root["$defs"][reference.rpartition("/")[2]]
-    return definition if definition is not None and "properties" in definition else None
 
 
 def _type(field: Mapping[str, Any], root: Mapping[str, Any]) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import mcp_types as types
+from pydantic import Field
 
 from memgraph.errors import InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
-from memgraph.operations.tools.schemas import ContextArguments, context, parsed
-from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS
+from memgraph.model.context import BlockFormat
+from memgraph.operations.tools.schemas import MAX_QUERY_CHARS, ToolArguments, parsed
+from memgraph.operations.tools.tools import MAX_MESSAGE_CHARS, Answer
 from memgraph.rules.blocks import cleaned
 from memgraph.rules.lines import as_json
 from memgraph.rules.sources import short_citation
@@ -33,22 +35,10 @@ def seen(value: Any) -> Any:
     return value
 
 
-def tool_result(answer: dict[str, Any], text: str | None = None) -> types.CallToolResult:
-    """Return a tool's result both as a value and as text, as the protocol requires.
-
-    Args:
-        text: the field whose value becomes the text, unchanged; None: the text is the result in
-            JSON.
-    """
-    shown = seen(answer)
-    if text is not None:
-        shown[text] = answer[text]
-    return types.CallToolResult(
-        content=[
-            types.TextContent(type="text", text=as_json(shown) if text is None else answer[text])
-        ],
-        structured_content=shown,
-    )
+def tool_result(answer: Answer) -> types.CallToolResult:
+    """Return a tool's result: lines of memories as they are, other values as JSON."""
+    text = answer if isinstance(answer, str) else as_json(seen(answer))
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
 
 def tool_error(error: MemgraphError) -> types.CallToolResult:
@@ -193,6 +183,12 @@ RESOURCES: Final[Mapping[str, Resource]] = {
 
 
 CONTEXT: Final = "context"
+
+
+class ContextArguments(ToolArguments):
+    message: Annotated[str, Field(max_length=MAX_QUERY_CHARS)]
+
+
 DESCRIPTION: Final = "A message with what is remembered about it before it."
 
 
@@ -222,10 +218,10 @@ def prompt(
     """
     if name != CONTEXT:
         raise InvalidInput("no such prompt", field="name")
-    values = _context_arguments(arguments)
+    values = parsed(ContextArguments, arguments)
 
     def work(handle: Orchestrator) -> types.GetPromptResult:
-        block = context(handle, values.message)["text"]
+        block = handle.context(values.message, format=BlockFormat.FENCED).text
         texts = [block, values.message] if block else [values.message]
         return types.GetPromptResult(
             description=DESCRIPTION,
@@ -236,10 +232,3 @@ def prompt(
         )
 
     return door.ask(PERMISSION, work)
-
-
-def _context_arguments(arguments: Mapping[str, str] | None) -> ContextArguments:
-    values: dict[str, Any] = dict(arguments or {})
-    if "budget_tokens" in values:
-        raise InvalidInput("this prompt takes only a message", field="limit")
-    return parsed(ContextArguments, values)

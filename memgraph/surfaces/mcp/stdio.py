@@ -14,6 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from memgraph.log import bug_fields
+from memgraph.model.enums import ToolChoice
 from memgraph.surfaces.mcp.access import DirectAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 THREADS: Final = 4
 
 
-def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None:
+def run(
+    handle: Orchestrator,
+    root: Path,
+    *,
+    scope: Scope | None = None,
+    tools: ToolChoice = ToolChoice.DEFAULT,
+) -> None:
     """Serve one client until its input ends, or until it stops reading.
 
     Standard output carries only the protocol; anything else that is printed meanwhile goes to
@@ -34,9 +41,10 @@ def run(handle: Orchestrator, root: Path, *, scope: Scope | None = None) -> None
         handle: determines what the client may see; the journal records its actor.
         root: the root of the service; its path is removed from error messages.
         scope: the scope in which new facts are stored; None: the only visible one, else global.
+        tools: the tools to offer.
     """
     silence_sdk()
-    door = DirectAccess(handle, root, scope=scope)
+    door = DirectAccess(handle, root, scope=scope, tools=tools)
 
     def failed(_context: Context, error: Exception) -> None:
         handle.ingestion.log_event("mcp.bug", **bug_fields(error))

@@ -17,7 +17,7 @@ import typer
 from memgraph.clock import SystemClock
 from memgraph.errors import Conflict, ToolRefused
 from memgraph.model.access import ANY, ApiKey, NewKey, Permission
-from memgraph.model.enums import Scope
+from memgraph.model.enums import Scope, ToolChoice
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, make_group, value
@@ -106,6 +106,9 @@ def mcp(
         Scope | None,
         choice(Scope, "--scope", text="The scope of new facts, if several are visible."),
     ] = None,
+    tools: Annotated[
+        ToolChoice, choice(ToolChoice, "--tools", text="The tools to offer.")
+    ] = ToolChoice.DEFAULT,
     install: Annotated[
         McpClient | None,
         choice(McpClient, "--install", text="Add this server to a client's configuration instead."),
@@ -135,7 +138,7 @@ def mcp(
     if install is not None:
         with call.orchestrator(orchestrator):
             pass  # check that it exists
-        arguments = _arguments(call, orchestrator, scope, install)
+        arguments = _arguments(call, orchestrator, scope, tools, install)
         path = config or config_path(install, os.environ, sys.platform)
         change = with_server(install, path, name, program(), arguments)
         return _install(call, install, change, yes=yes)
@@ -143,12 +146,16 @@ def mcp(
         handle = call.handle(service, orchestrator)
         # Standard output belongs to the protocol, so no JSON may be printed at the end either.
         call.as_json = False
-        run(handle, service.root, scope=scope)
+        run(handle, service.root, scope=scope, tools=tools)
     return CommandResult({}, lambda _screen: None)
 
 
 def _arguments(
-    call: Invocation, orchestrator: str, scope: Scope | None, client: McpClient
+    call: Invocation,
+    orchestrator: str,
+    scope: Scope | None,
+    tools: ToolChoice,
+    client: McpClient,
 ) -> list[str]:
     """Return the arguments for the client to start the server with the options of this call."""
     arguments = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
@@ -157,7 +164,8 @@ def _arguments(
     arguments += ["--clearance", call.clearance.value] if call.clearance else []
     arguments += [part for item in call.project for part in ("--project", item)]
     arguments += [part for item in call.session for part in ("--session", item)]
-    return arguments + (["--scope", scope.value] if scope else [])
+    arguments += ["--scope", scope.value] if scope else []
+    return arguments + (["--tools", tools.value] if tools is ToolChoice.ALL else [])
 
 
 def _install(
@@ -406,9 +414,10 @@ def _restrictions(key: ApiKey) -> Iterator[tuple[str, str]]:
 
 
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
+AllTools = Annotated[bool, typer.Option("--all", help="All tools, not only the default ones.")]
 Maintenance = Annotated[
     bool,
-    typer.Option("--maintenance", help="Include consolidate, which works on all memories."),
+    typer.Option("--maintenance", help="Include memory_consolidate, which works on all memories."),
 ]
 
 
@@ -416,6 +425,7 @@ def tools(
     context: typer.Context,
     orchestrator: OrchestratorName,
     read_only: ReadOnly = False,
+    all_tools: AllTools = False,
     maintenance: Maintenance = False,
 ) -> CommandResult:
     """Print the tools for a language model.
@@ -425,7 +435,7 @@ def tools(
     from memgraph.operations.tools.tools import tools_for
 
     with invocation(context).orchestrator(orchestrator) as handle:
-        results = tools_for(handle, read_only=read_only, maintenance=maintenance)
+        results = tools_for(handle, read_only=read_only, all=all_tools, maintenance=maintenance)
     rows = [(item["function"]["name"], item["function"]["description"]) for item in results]
     return CommandResult({"tools": results}, lambda screen: screen.fields(rows))
 
@@ -438,6 +448,7 @@ def call(
         str, typer.Argument(metavar="JSON", help="The tool's arguments, a JSON object.")
     ] = "{}",
     read_only: ReadOnly = False,
+    all_tools: AllTools = False,
     maintenance: Maintenance = False,
 ) -> CommandResult:
     """Run one tool call as a language model would, and print the model's answer.
@@ -447,13 +458,22 @@ def call(
     from memgraph.operations.tools.tools import call_tool
 
     with invocation(context).orchestrator(orchestrator) as handle:
-        answer = call_tool(handle, tool, arguments, read_only=read_only, maintenance=maintenance)
-    text = json.dumps(answer, ensure_ascii=False, indent=2)
+        answer = call_tool(
+            handle,
+            tool,
+            arguments,
+            read_only=read_only,
+            all=all_tools,
+            maintenance=maintenance,
+        )
+    if isinstance(answer, str):
+        text, refused = answer.rstrip("\n"), None
+    else:
+        text, refused = json.dumps(answer, ensure_ascii=False, indent=2), answer.get("error")
 
     def show(screen: Screen) -> None:
         screen.raw_lines(text + "\n")
 
-    refused = answer.get("error")
     return CommandResult({"answer": answer}, show, None if refused is None else _refusal(refused))
 
 
