@@ -49,6 +49,14 @@ def capitalised(text: str) -> list[EntityName]:
     return [EntityName(name.casefold(), name, EntityType.OTHER) for name in found]
 
 
+def lines_in(block: str) -> dict[str, str]:
+    """Return the texts of the lines that a tool answered, by the short ids at their ends."""
+    return {
+        found["id"]: found["text"]
+        for found in re.finditer(r"^\[\d+\] .*?: (?P<text>.*) #(?P<id>\w+)$", block, re.MULTILINE)
+    }
+
+
 def put(orc: Orchestrator, content: str, **fields: Any) -> str:
     """Store a memory that nothing is compared with, for a test that joins memories by hand."""
     given = validated(MemoryInput, {"content": content, **fields})

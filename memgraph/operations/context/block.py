@@ -196,7 +196,7 @@ def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.Recal
     following = recall_rows.following(snapshot, ids, narrowing)
     for memory in open_turns:
         answer = following.get(memory.memory_id)
-        if answer is not None and not is_question(answer.content):
+        if answer is not None and not is_question(answer.content) and not _is_silent(answer):
             found.add(answer)
             found.beside[memory.memory_id] = (answer.memory_id,)
         elif is_question(memory.content):
@@ -257,8 +257,10 @@ def _merge(found: _Found, marks: Marks) -> None:
     for memory in sorted(
         memories.values(), key=lambda one: (one.kind is MemoryKind.EPISODE, order[one.memory_id])
     ):
+        if memory.memory_id in instead:
+            continue
         same = first.setdefault(memory.content_hash, memory.memory_id)
-        if same != memory.memory_id and memory.memory_id not in instead:
+        if same != memory.memory_id:
             instead[memory.memory_id] = same
     for memory_id, other in list(instead.items()):
         other = _end_of(instead, other)
