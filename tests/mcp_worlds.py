@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from working import lines_in
 
 from memgraph import __version__
 from memgraph.service.access.gate import Gate
@@ -50,21 +51,27 @@ class Agent:
         """A method of the SDK's client, waited for."""
         return self.portal.call(partial(getattr(self.client, name), *args, **named))
 
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers; it must not be an error, and its text must say the same."""
+    def text(self, tool: str, **arguments: Any) -> str:
+        """Return what a tool answers; it must not be an error."""
         told: types.CallToolResult = self.do("call_tool", tool, arguments)
         assert not told.is_error, told.content
-        answer: dict[str, Any] = told.structured_content
         [block] = told.content
         assert isinstance(block, types.TextContent)
-        assert block.text == answer.get("text") or json.loads(block.text) == answer
+        return block.text
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return the JSON values that a tool answers."""
+        answer: dict[str, Any] = json.loads(self.text(tool, **arguments))
         return answer
+
+    def search(self, query: str, **more: Any) -> dict[str, str]:
+        """Return the texts of the lines that a search answers, by their short ids."""
+        return lines_in(self.text("search_memory", query=query, **more))
 
     def refused(self, tool: str, **arguments: Any) -> str:
         """The code of the error that a tool answers with."""
         told: types.CallToolResult = self.do("call_tool", tool, arguments)
         assert told.is_error
-        assert told.structured_content is None
         [block] = told.content
         assert isinstance(block, types.TextContent)
         error = json.loads(block.text)["error"]
@@ -118,26 +125,35 @@ def local_agent(root: Path, *options: str, mode: Mode = "auto") -> Iterator[Agen
 
 
 def tell_the_story_of_the_bees(agent: Agent) -> str:
-    """What an agent does over any transport, where it sees nothing yet; gives the new fact's id."""
+    """Do what an agent with all tools does where it sees nothing yet; return the new fact's id."""
     info = agent.client.server_info
     assert info is not None
     assert (info.name, info.version) == ("memgraph", __version__)
-    old = agent.call("remember", content="Ada keeps her bees in York.")
+    names = {tool.name: tool for tool in agent.do("list_tools").tools}
+    assert names["search_memory"].annotations.read_only_hint
+    old = agent.call("remember_fact", content="Ada keeps her bees in York.")
     assert old["outcome"] == "stored"
-    again = agent.call("remember", content="Ada keeps her bees in York.")
+    again = agent.call("remember_fact", content="Ada keeps her bees in York.")
     assert again == {"outcome": "duplicate", "memory_id": old["memory_id"]}
+    [(line, text)] = agent.search("Where are the bees?").items()
+    assert text == "Ada keeps her bees in York."
     new = agent.call(
-        "correct", memory_id=old["memory_id"], new_content="Ada keeps her bees in Leeds."
+        "correct_fact", memory_id=f"#{line}", new_content="Ada keeps her bees in Leeds."
     )
     assert new["replaced"] == old["memory_id"]
-    [found] = agent.call("recall", query="Where are the bees?")["memories"]
-    assert (found["memory_id"], found["source"]) == (new["memory_id"], "manual")
+    told = agent.text("search_memory", query="Where are the bees?")
+    assert [*lines_in(told).values()] == [
+        "Ada keeps her bees in York.",
+        "Ada keeps her bees in Leeds.",
+    ]
+    assert ", see [2]: Ada keeps her bees in York." in told
+    assert ", replaces [1]: Ada keeps her bees in Leeds." in told
     traced = agent.call("trace", memory_id=new["memory_id"])
     assert traced["memory"]["status"] == "active"
     assert [(each["role"], each["memory_id"]) for each in traced["linked"]] == [
         ("replaced", old["memory_id"])
     ]
-    assert agent.call("stats")["memories"]["status"] == {"active": 1, "superseded": 1}
+    assert agent.call("memory_stats")["memories"]["status"] == {"active": 1, "superseded": 1}
     assert "Leeds" in agent.read("memgraph://bulletin")
     told = json.loads(agent.read(f"memgraph://memory/{new['memory_id']}"))
     assert (told["content"], told["source"]) == ("Ada keeps her bees in Leeds.", "manual")

@@ -7,6 +7,7 @@ Run it where `memgraph init desk` was run: python examples/mcp/agent.py
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 
 from mcp import Client, StdioServerParameters
@@ -17,12 +18,11 @@ async def main() -> None:
         command="memgraph", args=["mcp", "--orchestrator", "desk"], env=dict(os.environ)
     )
     async with Client(server) as memory:
-        told = await memory.call_tool("remember", {"content": "Ana moved to Lisbon in May."})
-        print(told.structured_content["outcome"])
+        told = await memory.call_tool("remember_fact", {"content": "Ana moved to Lisbon in May."})
+        print(json.loads(told.content[0].text)["outcome"])
 
-        found = await memory.call_tool("recall", {"query": "Where does Ana live?"})
-        for each in found.structured_content["memories"]:
-            print(each["text"], "-", each["source"])
+        found = await memory.call_tool("search_memory", {"query": "Where does Ana live?"})
+        print(found.content[0].text)
 
         prompt = await memory.get_prompt("context", {"message": "Where does Ana live?"})
         print(prompt.messages[0].content)

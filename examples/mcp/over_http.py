@@ -8,6 +8,7 @@ python examples/mcp/over_http.py http://127.0.0.1:8420/mcp/desk laptop.key
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
@@ -23,12 +24,11 @@ async def main(url: str, key: str) -> None:
         httpx2.AsyncClient(headers=shown) as http,
         Client(streamable_http_client(url, http_client=http)) as memory,
     ):
-        told = await memory.call_tool("remember", {"content": "Ana speaks Portuguese."})
-        print(told.structured_content["outcome"])
+        told = await memory.call_tool("remember_fact", {"content": "Ana speaks Portuguese."})
+        print(json.loads(told.content[0].text)["outcome"])
 
-        found = await memory.call_tool("recall", {"query": "What does Ana speak?"})
-        for each in found.structured_content["memories"]:
-            print(each["text"], "-", each["source"])
+        found = await memory.call_tool("search_memory", {"query": "What does Ana speak?"})
+        print(found.content[0].text)
 
 
 def refusals(error: BaseException) -> list[MCPError]:

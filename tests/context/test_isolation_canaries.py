@@ -370,9 +370,7 @@ READS: dict[str, Walk] = {
     "memories.list": lists,
     "stores.project": projects,
     "recall": recalls,
-    "agents.recall_shown": lambda orc, world: iter(
-        [orc.agents.recall_shown(lambda found: found.items, query=QUERY, top_n=200)]
-    ),
+    "agents.search": lambda orc, world: iter([orc.agents.search(QUERY, budget_tokens=9_000)]),
     "receipts.get": receipts,
     "receipts.list": receipt_lists,
     "receipts.bulletins": bulletin_histories,
@@ -427,6 +425,7 @@ REFUSED: dict[str, Attempt] = {
     "contexts.promote": lambda orc, hidden, own: orc.contexts.promote(
         hidden, "global", None, lambda _: True
     ),
+    "agents.forget": lambda orc, hidden, own: orc.agents.forget(hidden, reason="x"),
     "agents.propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
         hidden, "Another."
     ),
@@ -473,6 +472,7 @@ ELSEWHERE = {
     "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
     "entities.merge": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
+    "agents.entity_block": "see test_no_tool_of_a_model_tells_what_is_hidden",
     "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
     "events.publish": WRITES,
     "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
@@ -611,15 +611,16 @@ def test_no_tool_of_a_model_tells_what_is_hidden(
     orc = service.orchestrator("one", viewer=READERS[reader])
     forbidden = world.forbidden(orc.viewer)
     seen = sorted({word for each in world.seen(orc.viewer) for word in each.words} - forbidden)
-    told = list(texts(tools_for(orc, maintenance=True)))
+    told = list(texts(tools_for(orc, all=True, maintenance=True)))
     for query in [QUERY, "launch plan", *seen[::10]]:
-        told += texts(call_tool(orc, "recall", {"query": query}))
-        told += texts(call_tool(orc, "entity_info", {"name": query}))
-    told += texts(call_tool(orc, "stats", {}))
+        told += texts(call_tool(orc, "search_memory", {"query": query}))
+        told += texts(call_tool(orc, "get_entity_info", {"name": query}))
+    told += texts(call_tool(orc, "memory_stats", {}, all=True))
     for each in world.hidden(orc.viewer)[::9]:
         for name, given in (
-            ("correct", {"memory_id": each.memory_id, "content": "Another."}),
-            ("confirm", {"memory_id": each.memory_id}),
+            ("correct_fact", {"memory_id": each.memory_id, "new_content": "Another."}),
+            ("confirm_fact", {"memory_id": each.memory_id}),
+            ("forget", {"memory_id": each.memory_id}),
         ):
             answer = call_tool(orc, name, given)
             assert "error" in answer

@@ -37,16 +37,6 @@ NO_NAMES = re.findall(
     op_value project_items task_items to_evict total_cost ContextItems
     """,
 )
-# The tools are about to get the names of the documents.
-NEW_TOOLS = {
-    "search_memory": "recall",
-    "remember_fact": "remember",
-    "correct_fact": "correct",
-    "confirm_fact": "confirm",
-    "memory_stats": "stats",
-    "get_entity_info": "entity_info",
-    "memory_consolidate": "consolidate",
-}
 
 
 def _rows() -> Iterator[tuple[str, list[str]]]:
@@ -116,7 +106,7 @@ def _exists(name: str, columns: dict[str, set[str]]) -> bool:
         return all(column in columns[head] for column in rest)
     if head in memgraph.__all__:
         return _member(memgraph, [head, *rest])
-    return name in keys() or name in tools() or NEW_TOOLS.get(name, "") in tools()
+    return name in keys() or name in tools()
 
 
 def test_every_name_of_the_page_exists(columns: dict[str, set[str]]) -> None:

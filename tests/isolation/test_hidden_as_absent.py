@@ -166,7 +166,10 @@ def test_an_agent_is_answered_alike_about_hidden_and_absent(server: Served, who:
             different.append((ask, absent, hidden_told, absent_told))
     assert different == []
     templates = {each.rpartition("/")[0] for each in RESOURCES if "{" in each}
-    tools = {"correct", "confirm", "relate", "contradictions", "trace", "entity_info", "remember"}
+    tools = {
+        *("correct_fact", "confirm_fact", "forget", "relate"),
+        *("contradictions", "trace", "get_entity_info", "remember_fact"),
+    }
     assert compared == templates | tools
 
 

@@ -43,30 +43,30 @@ def _related(view: View) -> Iterator[dict[str, Any]]:
 
 
 TOOLS: dict[str, Calls] = {
-    "recall": lambda view: (
+    "search_memory": lambda view: (
         {"query": each, "limit": 50} for each in (QUERY, "launch", *view.words[:4])
     ),
-    "context": lambda view: ({"message": each, "limit": 50} for each in (QUERY, *view.words[:2])),
-    "correct": lambda view: (
+    "correct_fact": lambda view: (
         {"memory_id": each, "new_content": "Something else."} for each in _ids(view, 0)
     ),
-    "confirm": lambda view: ({"memory_id": each} for each in _ids(view, 2)),
+    "confirm_fact": lambda view: ({"memory_id": each} for each in _ids(view, 2)),
+    "forget": lambda view: ({"memory_id": each} for each in view.hidden),
     "relate": _related,
     "contradictions": lambda view: (
         each
         for each in (
-            {"resolved": False, "limit": 50},
-            {"resolved": True, "limit": 50},
+            {"resolved": False, "limit": 20},
+            {"resolved": True, "limit": 20},
             *({"after": edge} for edge, _, _ in view.hidden_edges[:2]),
         )
     ),
     "trace": lambda view: ({"memory_id": each} for each in _ids(view, 4)),
-    "entity_info": lambda view: (
+    "get_entity_info": lambda view: (
         {"name": each} for each in (view.world.seen(view.viewer)[0].word, *view.words)
     ),
-    "stats": lambda view: iter([{}]),
+    "memory_stats": lambda view: iter([{}]),
     # The last one: what it says itself is told by the others.
-    "remember": lambda view: (
+    "remember_fact": lambda view: (
         {"content": f"{each} is told again by an agent.", "entity_names": [each]}
         for each in ("Nobody", *view.words[:2])
     ),
@@ -89,7 +89,7 @@ def server(made: Built, tmp_path: Path) -> Iterator[Served]:
 
 def rpc(method: str, **params: Any) -> Ask:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return Ask("POST", "/mcp/{orchestrator}", body=body, headers=HEADERS)
+    return Ask("POST", "/mcp/{orchestrator}", {"tools": "all"}, body=body, headers=HEADERS)
 
 
 def asks(view: View) -> Iterator[Ask]:
@@ -174,4 +174,7 @@ def test_every_walk_leads_somewhere(server: Served) -> None:
         words.setdefault(name, set()).update(words_in([answer.text]))
     quiet = {name for name, told in words.items() if not told}
     # These tell of ids and numbers alone.
-    assert quiet <= {"remember", "correct", "confirm", "relate", "stats", "manifest"}
+    assert quiet <= {
+        *("remember_fact", "correct_fact", "confirm_fact", "forget", "relate"),
+        *("memory_stats", "manifest"),
+    }

@@ -47,20 +47,20 @@ POSTED: dict[str, dict[str, Any]] = {
     "/recall": {"query": QUERY, "top_n": 50},
     "/relevant": {"prompt": QUERY},
     "/context": {"request": {"query": QUERY, "budget_tokens": 5_000}},
-    "/context/block": {"prompt": QUERY, "limit": 50},
+    "/context/block": {"prompt": QUERY},
     "/entities/info": {"name": "Mira Holm", "limit": 50},
     "/subgraph": {"ids": ["{memory_id}"], "hops": 3},
     "/sources/info": {"kind": "conversation", "name": "talk"},
 }
 """Bodies of routes that answer a question; the first makes the receipt of the second."""
-WRITING = {"remember", "correct", "confirm", "relate"}
+WRITING = {"remember_fact", "correct_fact", "confirm_fact", "forget", "relate"}
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "recall": {"query": QUERY, "limit": 50},
-    "context": {"message": QUERY, "limit": 50},
-    "contradictions": {"limit": 50},
+    "search_memory": {"query": QUERY, "limit": 50},
+    "context": {"message": QUERY},
+    "contradictions": {"limit": 20},
     "trace": {"memory_id": "{memory_id}"},
-    "entity_info": {"name": "Mira Holm"},
-    "stats": {},
+    "get_entity_info": {"name": "Mira Holm"},
+    "memory_stats": {},
 }
 """Of tools and prompts."""
 RANK = re.compile(r"\.(score|legs\.\w+)$")
@@ -193,7 +193,7 @@ def asked_in_bodies(names: Mapping[str, str]) -> Iterator[tuple[str, Any, Mappin
         chosen = sorted(offered.keys() - WRITING)
         calls += [rpc(method, name=each, arguments=ARGUMENTS[each]) for each in chosen]
     for call in calls:
-        yield call.path, call.body, call.headers
+        yield f"{call.path}?tools=all", call.body, call.headers
 
 
 @pytest.mark.parametrize("who", VIEWERS)

@@ -21,7 +21,7 @@ OPEN = [
     (Orchestrator.correct, Correction),
     (Orchestrator.save_episode, EpisodeInput),
     (Orchestrator.recall, RecallRequest),
-    (Orchestrator.agents.recall_shown, RecallRequest),
+    (Orchestrator.agents.search, RecallRequest),
     (Orchestrator.contexts.build, ContextRequest),
     (ContextAssembler.build_context, ContextRequest),
 ]

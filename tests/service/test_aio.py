@@ -23,7 +23,7 @@ NOT_AWAITED = {
     # What a pipeline or a tool calls for each file or text.
     *(f"ingestion.{name}" for name in ("store", "give_up", "reject", "under_way", "known")),
     *(f"ingestion.{name}" for name in ("log_event", "propose")),
-    *(f"agents.{name}" for name in ("maintained_since", "recall_shown")),
+    "agents.maintained_since",
 }
 
 

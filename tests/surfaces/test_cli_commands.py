@@ -134,7 +134,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "jobs": ["jobs", "orc-1"],
         "run": ["run", "decay", "orc-1"],
         "tools": ["tools", "orc-1"],
-        "call": ["call", "orc-1", "stats"],
+        "call": ["call", "orc-1", "memory_stats", "--all"],
         "embeddings status": ["embeddings", "status", "orc-1"],
         "embeddings drain": ["embeddings", "drain", "orc-1"],
         "embeddings retry": ["embeddings", "retry", "orc-1"],

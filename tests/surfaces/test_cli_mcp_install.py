@@ -51,20 +51,25 @@ def servers(path: Path, client: str) -> dict[str, Any]:
     return found
 
 
+OPTIONS = [
+    *("--clearance", "Public", "--project", "web", "--scope", "project", "--tools", "all"),
+]
+
+
 @pytest.mark.parametrize("client", McpClient)
 def test_each_client_is_set_up_once_in_its_own_place(
     cli: CommandLine, places: Path, client: McpClient
 ) -> None:
-    done = install(cli, client, "--clearance", "Public", "--project", "web", "--scope", "project")
+    done = install(cli, client, *OPTIONS)
     path = places / PLACES[client]
     assert (done["path"], done["changed"], done["backup"]) == (str(path), True, None)
     server = servers(path, client)["memory"]
     assert server.get("type") == ("stdio" if client == "vscode" else None)
     assert Path(server["command"]).name == "memgraph"
     arguments = ["mcp", "--orchestrator", "orc-1", "--actor", client, "--root", str(cli.root)]
-    arguments += ["--clearance", "Public", "--project", "web", "--scope", "project"]
+    arguments += OPTIONS
     assert server["args"] == arguments
-    again = install(cli, client, "--clearance", "Public", "--project", "web", "--scope", "project")
+    again = install(cli, client, *OPTIONS)
     assert (again["changed"], again["diff"]) == (False, "")
     assert cli.error("mcp", "--orchestrator", "orc-1", "--install", client, "--yes")["code"] == (
         "cli.unusable"
@@ -77,11 +82,12 @@ def test_the_server_that_was_installed_starts(
     install(cli, "claude", "--scope", "global")
     asked: list[Any] = []
     monkeypatch.setattr(
-        "memgraph.surfaces.mcp.stdio.run", lambda handle, *_, scope: asked.append((handle, scope))
+        "memgraph.surfaces.mcp.stdio.run",
+        lambda handle, *_, scope, tools: asked.append((handle, scope, tools)),
     )
     assert cli(*servers(places / PLACES["claude"], "claude")["memory"]["args"]).code == 0
-    [(handle, scope)] = asked
-    assert (handle.name, handle.actor, scope) == ("orc-1", "claude", "global")
+    [(handle, scope, tools)] = asked
+    assert (handle.name, handle.actor, scope, tools) == ("orc-1", "claude", "global", "default")
 
 
 def test_json_keeps_what_is_there_its_indent_and_a_copy(cli: CommandLine, places: Path) -> None:

@@ -117,11 +117,11 @@ def test_a_declared_operation_is_on_every_surface(tmp_path: Path) -> None:
         [route] = made["paths"]["/v1/orchestrators/{orchestrator}/memories/{memory_id}/labels"]
         assert route == "post"
         # Agents: function calling, MCP, and its reference.
-        assert "label_memory" in [each["function"]["name"] for each in tools_for(orc)]
-        answer = {"items": [label.model_dump(mode="json")]}
-        assert call_tool(orc, "label_memory", given) == answer
-        assert call_tool(orc, "label_memory", given | {"most": 4})["error"]["code"]
-        tool = offered()["label_memory"]
+        assert "label_memory" in [each["function"]["name"] for each in tools_for(orc, all=True)]
+        answer = {"result": [label.model_dump(mode="json")]}
+        assert call_tool(orc, "label_memory", given, all=True) == answer
+        assert call_tool(orc, "label_memory", given | {"most": 4}, all=True)["error"]["code"]
+        tool = offered(all=True)["label_memory"]
         assert call(tool, DirectAccess(orc, tmp_path), given) == answer
         assert listed("label_memory").input_schema["required"] == [*given]
         assert "### label_memory" in reference()

@@ -870,8 +870,8 @@ export interface paths {
          * Get Memory
          * @description Return a memory; with ``as_of``, with its status at that time.
          *
-         *     All methods that take a memory id also accept the short id that bulletins show, its last
-         *     eight characters, except ``erasure.erase`` and ``derived_from``.
+         *     All methods that take a memory id also accept the short id that prompts show, its last six
+         *     characters or more, except ``erasure.erase`` and ``derived_from``.
          */
         get: operations["get_memory"];
         put?: never;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -65,9 +64,10 @@ def test_evidence(service: MemoryService, orc: Orchestrator, path: str) -> None:
 
 
 def test_what_a_tool_tells_a_model(orc: Orchestrator, path: str) -> None:
-    told = call_tool(orc, "recall", {"query": ASKED})
-    assert {each["source"] for each in told["memories"]} == {"tide table.md#L3-L4"}
-    assert_tells_no_place(json.dumps(told), path)
+    told = call_tool(orc, "search_memory", {"query": ASKED})
+    assert isinstance(told, str)
+    assert set(sources(told)) == {SHOWN}
+    assert_tells_no_place(told, path)
 
 
 def test_people_are_told_the_whole_path(orc: Orchestrator, path: str) -> None:

@@ -95,7 +95,8 @@ WRITTEN = {
     "entities.protect": "reason",
     "sources.retract": "reason",
     "recall": "query",
-    "agents.recall_shown": "query",
+    "agents.search": "query",
+    "agents.forget": "reason",
     "context": "prompt",
     "contexts.relevant": "prompt",
 }
@@ -228,7 +229,7 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
         say("a proposal"), confidence=0.8, entity_names=[say("a name")]
     )
     assert proposed.memory_id is not None
-    orc.agents.propose_correction(proposed.memory_id, say("a proposed correction"))
+    mended = orc.agents.propose_correction(proposed.memory_id, say("a proposed correction"))
     of_project = orc.remember(say("a project"), scope="project", scope_id="web")
     orc.contexts.promote(of_project, "global", reason=say("a promotion"))
     orc.recall(say("a query"))
@@ -236,5 +237,6 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     # The receipt of a prompt that no memory answered stays, see the guide.
     orc.context("What stands in a memory?")
     orc.contexts.relevant(f"{say('another prompt')} in a memory stands")
-    orc.agents.recall_shown(lambda bundle: bundle.items, say("a question of an agent"))
+    orc.agents.search("What stands in a memory?")
+    orc.agents.forget(mended.memory_id, reason=say("forgetting"))
     orc.bulletin()

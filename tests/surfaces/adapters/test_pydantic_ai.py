@@ -78,10 +78,10 @@ def finish(agent: Agent[None, str], prompt: Any, **options: Any) -> Any:
 
 def test_a_fact_told_in_one_run_is_recalled_in_another(orc: Orchestrator) -> None:
     tools = memory_toolset(orc)
-    telling = Script("remember", {"content": TOLD})
+    telling = Script("remember_fact", {"content": TOLD})
     run(telling, f"{TOLD} Remember that.", toolsets=[tools])
     assert telling.answers[0]["outcome"] == "stored"
-    asking = Script("recall", {"query": "heron"})
+    asking = Script("search_memory", {"query": "heron"})
     done = run(
         asking,
         "What is the heron called?",
@@ -136,7 +136,7 @@ def test_every_tool_answers_what_the_test_model_makes_up(orc: Orchestrator) -> N
 def test_what_a_model_gets_wrong_does_not_end_the_run(
     orc: Orchestrator, arguments: Any, told: str
 ) -> None:
-    script = Script("recall", arguments)
+    script = Script("search_memory", arguments)
     run(script, "Look.", toolsets=[memory_toolset(orc)])
     assert told in str(script.answers[0])
 
@@ -145,7 +145,7 @@ def test_a_memory_that_fails_does_not_end_the_run(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     orc.remember(TOLD)
-    script = Script("recall", {"query": "heron"})
+    script = Script("search_memory", {"query": "heron"})
     toolset, instructions = memory_toolset(orc), memory_instructions(orc)
     service.close()
     agent = {"toolsets": [toolset], "instructions": instructions}
@@ -157,7 +157,7 @@ def test_a_memory_that_fails_does_not_end_the_run(
 
 def test_what_is_not_allowed_is_not_there(service: MemoryService, orc: Orchestrator) -> None:
     orc.remember(TOLD, scope="project", scope_id="p")
-    script = Script("recall", {"query": "heron"})
+    script = Script("search_memory", {"query": "heron"})
     done = run(
         script,
         "heron",
@@ -165,9 +165,9 @@ def test_what_is_not_allowed_is_not_there(service: MemoryService, orc: Orchestra
         instructions=memory_instructions(orc),
     )
     assert "Boris" not in done.output + "".join(script.instructions)
-    refused = Script("remember", {"content": TOLD})
+    refused = Script("remember_fact", {"content": TOLD})
     run(refused, "heron", toolsets=[memory_toolset(orc, read_only=True)])
-    assert "remember" in str(refused.answers[0])
+    assert "remember_fact" in str(refused.answers[0])
     assert orc.memories.list() == []
     seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     run(script, "heron", toolsets=[memory_toolset(seeing)])
@@ -178,7 +178,7 @@ def test_what_is_not_allowed_is_not_there(service: MemoryService, orc: Orchestra
 
 def test_instructions_stay_the_same_within_a_run(orc: Orchestrator) -> None:
     orc.remember(TOLD)
-    script = Script("remember", {"content": "The heron eats fish."})
+    script = Script("remember_fact", {"content": "The heron eats fish."})
     instructions = memory_instructions(orc)
     agent = {"toolsets": [memory_toolset(orc)], "instructions": instructions}
     run(script, "heron", **agent)
@@ -211,7 +211,7 @@ def test_the_conversation_is_the_source_and_its_own_turns_are_left_out(
     orc: Orchestrator,
 ) -> None:
     orc.save_episode("My heron Boris is ill.", session_id="c1", source_role="user")
-    script = Script("remember", {"content": TOLD})
+    script = Script("remember_fact", {"content": TOLD})
     agent: Agent[None, str] = Agent(
         FunctionModel(script),
         toolsets=[memory_toolset(orc)],
@@ -253,8 +253,8 @@ def test_messages_of_no_conversation_need_one(orc: Orchestrator) -> None:
 
 def test_agents_run_side_by_side(orc: Orchestrator) -> None:
     agent: Agent[None, str] = Agent(
-        TestModel(call_tools=["stats"]),
-        toolsets=[memory_toolset(orc)],
+        TestModel(call_tools=["memory_stats"]),
+        toolsets=[memory_toolset(orc, all=True)],
         instructions=memory_instructions(orc),
     )
 
@@ -265,4 +265,4 @@ def test_agents_run_side_by_side(orc: Orchestrator) -> None:
         warnings.simplefilter("error")
         done = asyncio.run(all_of_them())
     assert len({id(each) for each in done}) == 20
-    assert all("stats" in each.output for each in done)
+    assert all("memory_stats" in each.output for each in done)

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from mcp_worlds import HEADERS, MODES, Mode, remote_agent, whole_app
 from pydantic import TypeAdapter
 from serving_worlds import Served, serving
+from working import lines_in
 
 from memgraph.errors import InvalidConfig, StorageError
 from memgraph.log import EventLog, MemorySink
@@ -86,7 +87,7 @@ def test_nobody_without_a_key_is_answered(served: Served, secret: str | None) ->
     for method, params in {
         "initialize": INITIALIZE,
         "tools/list": {},
-        "tools/call": {"name": "recall", "arguments": {"query": "vault"}},
+        "tools/call": {"name": "search_memory", "arguments": {"query": "vault"}},
         "ping": {},
         "nonsense": {},
     }.items():
@@ -118,9 +119,12 @@ def test_a_key_that_was_revoked_or_rotated_opens_nothing_from_then_on(served: Se
 def test_a_connection_ends_with_its_key(served: Served, mode: Mode) -> None:
     secret = served.key()
     with remote_agent(f"{served.url}{PATH}", secret, mode) as agent:
-        assert agent.call("recall", query="vault")["memories"]
+        assert agent.search("vault")
         served.keys.revoke(secret.split("_")[1])
-        assert agent.failed("call_tool", "recall", {"query": "vault"}) == "access.unauthenticated"
+        assert (
+            agent.failed("call_tool", "search_memory", {"query": "vault"})
+            == "access.unauthenticated"
+        )
         assert agent.failed("read_resource", "memgraph://bulletin") == "access.unauthenticated"
 
 
@@ -154,9 +158,9 @@ def test_each_refusal_is_in_the_journal_before_its_answer(served: Served) -> Non
         assert denials(served.service, "orc-1", who) == []
         expected = 0
         for tool, arguments, code in (
-            ("remember", {"content": "x"}, "access.denied"),
-            ("trace", {"memory_id": "fact_00000000000000000000000000"}, "memory.not_found"),
-            ("entity_info", {"name": "Nobody"}, "memory.not_found"),
+            ("remember_fact", {"content": "x"}, "access.denied"),
+            ("remember_fact", {"content": "y"}, "access.denied"),
+            ("get_entity_info", {"name": "Nobody"}, "memory.not_found"),
         ):
             assert agent.refused(tool, **arguments) == code
             expected += 1
@@ -176,6 +180,8 @@ def test_each_refusal_is_in_the_journal_before_its_answer(served: Served) -> Non
         ("clearance=Public&clearance=Internal", 422),
         ("projects=web", 422),
         ("scope=planet", 422),
+        ("tools=all", 200),
+        ("tools=none", 422),
         ("key=mgk_something", 422),
     ],
 )
@@ -187,8 +193,8 @@ def test_the_query_narrows_and_never_widens(served: Served, query: str, status: 
 def test_a_query_that_is_none_is_told_what_there_is(served: Served) -> None:
     told = post(served, served.key(), path=f"{PATH}?projects=web").json()["error"]["message"]
     assert told == (
-        "the allowed query parameters are agent, clearance, project, scope, session; only project"
-        " and session may be repeated"
+        "the allowed query parameters are agent, clearance, project, scope, session, tools; only"
+        " project and session may be repeated"
     )
 
 
@@ -197,7 +203,7 @@ def test_where_the_root_lies_is_told_to_no_agent(tmp_path: Path) -> None:
         damaged.orchestrator()
         damaged.service.forget("orc-1")
         damaged.service.paths("orc-1").database.write_bytes(b"")
-        call = message("tools/call", name="stats", arguments={})
+        call = message("tools/call", name="get_entity_info", arguments={"name": "x"})
         told = post(damaged, damaged.key(), call)
         assert "is empty; restore a backup" in told.text
         assert "memory.db" in told.text
@@ -262,12 +268,12 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     def fail(*_args: object, **_named: object) -> None:
         raise RuntimeError("Kxsecret of somebody else")
 
-    monkeypatch.setattr("memgraph.operations.memories.Memories.counts", fail)
+    monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", fail)
     for version in ("2025-11-25", "2026-07-28"):
         mode: Mode = "legacy" if version < "2026" else "auto"
         with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
             with pytest.raises(Exception, match="an internal error occurred") as failed:
-                agent.do("call_tool", "stats", {})
+                agent.do("call_tool", "get_entity_info", {"name": "x"})
             assert "Kxsecret" not in str(failed.value)
     told = [each for each in map(json.loads, logged.lines) if each["event"] == "mcp.bug"]
     assert [each["error"] for each in told] == ["RuntimeError"] * 2
@@ -296,8 +302,10 @@ def test_an_error_of_what_is_stored_is_none_of_the_message(
     def fail(*_args: object, **_named: object) -> None:
         TypeAdapter(int).validate_python("Kxbroken of somebody else")
 
-    monkeypatch.setattr("memgraph.operations.memories.Memories.counts", fail)
-    told = post(served, served.key(), message("tools/call", name="stats", arguments={}))
+    monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", fail)
+    told = post(
+        served, served.key(), message("tools/call", name="get_entity_info", arguments={"name": "x"})
+    )
     assert told.json()["error"] == {"code": -32603, "message": BUG}
     lines = [each for each in logged.lines if json.loads(each)["event"] == "mcp.bug"]
     assert json.loads(lines[-1])["error"] == "ValidationError"
@@ -332,12 +340,12 @@ def test_what_takes_too_long_keeps_its_thread(
         at_work.pop()
         return {}
 
-    monkeypatch.setattr("memgraph.operations.memories.Memories.counts", slow)
+    monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", slow)
     config = {"memory": {"server": {"request_timeout_s": 0.3, "threads": 3}}}
     with serving(tmp_path / "root", app_of=whole_app, config=config) as running:
         running.orchestrator("orc-1")
         secret = running.key()
-        asked = message("tools/call", name="stats", arguments={})
+        asked = message("tools/call", name="get_entity_info", arguments={"name": "x"})
         with ThreadPoolExecutor(8) as pool:
             told = list(pool.map(lambda _: post(running, secret, asked).status_code, range(8)))
         assert begun.wait(20)
@@ -359,8 +367,8 @@ def test_a_damaged_store_is_told_by_its_code(
         raise StorageError("the database cannot be read")
 
     with remote_agent(f"{served.url}{PATH}", served.key()) as agent:
-        monkeypatch.setattr("memgraph.operations.memories.Memories.counts", fail)
-        assert agent.refused("stats") == "storage.error"
+        monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", fail)
+        assert agent.refused("get_entity_info", name="x") == "storage.error"
 
 
 def test_without_keys_everything_is_open_where_that_was_asked_for(
@@ -370,7 +378,7 @@ def test_without_keys_everything_is_open_where_that_was_asked_for(
     with serving(root, keyless=True, app_of=whole_app) as running:
         orc = running.orchestrator("orc-1")
         with remote_agent(f"{running.url}{PATH}", None) as agent:
-            stored = agent.call("remember", content="Owls hunt at night.")["memory_id"]
+            stored = agent.call("remember_fact", content="Owls hunt at night.")["memory_id"]
         assert orc.trace(stored).journal[0].actor == "local"
         assert post(running, "garbage").status_code == 401
 
@@ -381,7 +389,7 @@ def test_askers_at_the_same_time_see_their_own(served: Served) -> None:
     for project, word in words.items():
         orc.remember(f"{word} holds the ledger.", scope="project", scope_id=project)
     secrets = {each: served.key(project_ids=[each]) for each in words}
-    asked = message("tools/call", name="recall", arguments={"query": "ledger"})
+    asked = message("tools/call", name="search_memory", arguments={"query": "ledger"})
 
     def ask(project: str) -> tuple[str, str]:
         return project, post(served, secrets[project], asked, path="/mcp/orc-3").text
@@ -399,20 +407,20 @@ def test_a_hostile_memory_closes_nothing_wherever_it_is_told(served: Served) -> 
     orc = served.service.orchestrator("orc-4", create=True)
     stored = orc.remember(HOSTILE, type="Identity", importance=100)
     orc.relate(stored, "Contradicts", orc.remember(f"{HOSTILE} not"))
-    with remote_agent(f"{served.url}/mcp/orc-4", served.key()) as agent:
-        block = agent.call("context", message="ledger")["text"]
+    with remote_agent(f"{served.url}/mcp/orc-4?tools=all", served.key()) as agent:
+        block = agent.text("search_memory", query="ledger")
         _, opening, *records, closing, rest = block.split("\n")
         assert (opening[:8], closing[:9], rest) == ("<memory ", "</memory ", "")
         assert opening[1:] == closing[2:]
-        assert all(set(json.loads(each)) >= {"id", "source", "text"} for each in records)
+        assert len(records) == len(lines_in(block)) == 2
+        assert not any("<memory" in each or "</memory" in each for each in records)
+        assert not {"\u202e", "\u200b"} & set(block)
         told = [
             agent.read(f"memgraph://memory/{stored}"),
             agent.read("memgraph://bulletin"),
-            *records,
             *(
                 agent.do("call_tool", tool, arguments).content[0].text
                 for tool, arguments in (
-                    ("recall", {"query": "ledger"}),
                     ("trace", {"memory_id": stored}),
                     ("contradictions", {}),
                 )

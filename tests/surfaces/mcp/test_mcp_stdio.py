@@ -73,7 +73,7 @@ def test_standard_output_carries_the_protocol_alone(root: Path) -> None:
         "jsonrpc": "2.0",
         "id": 2,
         "method": "tools/call",
-        "params": {"name": "recall", "arguments": {"query": "bread"}},
+        "params": {"name": "search_memory", "arguments": {"query": "bread"}},
     }
     lines = [b"not json", line(HELLO), line(READY), b"[]", b"\xff", line(call)]
     code, told, err = spoken(root, *lines, answers=2)
@@ -136,6 +136,7 @@ def test_an_agent_sees_and_is_what_the_options_say(tmp_path: Path) -> None:
         orc.remember("The bees are behind the oak panel.", sensitivity="Confidential")
         orc.remember("The bees of the shop sleep.", scope="project", scope_id="shop")
     options = ("--project", "web", "--session", "s1", "--scope", "project", "--actor", "desk")
+    options += ("--tools", "all")
     with local_agent(root, *options) as agent:
         stored = tell_the_story_of_the_bees(agent)
     with MemoryService(root, environ={}, background=False) as service:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import jsonschema
 import pytest
+from mcp.shared.exceptions import MCPError
 from mcp_worlds import (
     MODES,
     Agent,
@@ -19,14 +19,20 @@ from mcp_worlds import (
     whole_app,
 )
 from serving_worlds import Served, serving
+from working import lines_in
 
 from memgraph import CapturedBy
+from memgraph.ids import short_id
 from memgraph.model.access import Permission
+from memgraph.operations.tools.tools import offered
 from memgraph.surfaces.mcp import resources
-from memgraph.surfaces.mcp.server import offered
 
-READING = {"recall", "context", "contradictions", "trace", "entity_info", "stats"}
-WRITING = {"remember", "correct", "confirm", "relate"}
+SIX = {
+    *("search_memory", "remember_fact", "correct_fact", "confirm_fact"),
+    *("get_entity_info", "forget"),
+}
+READING = {"search_memory", "contradictions", "trace", "get_entity_info", "memory_stats"}
+WRITING = {"remember_fact", "correct_fact", "confirm_fact", "forget", "relate"}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +51,7 @@ def fresh(served: Served, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def agent(served: Served, fresh: str) -> Iterator[Agent]:
-    with remote_agent(f"{served.url}/mcp/{fresh}", served.key()) as made:
+    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", served.key()) as made:
         yield made
 
 
@@ -53,7 +59,7 @@ def agent(served: Served, fresh: str) -> Iterator[Agent]:
 def test_an_agent_remembers_recalls_mends_and_asks_why(
     served: Served, fresh: str, mode: Mode
 ) -> None:
-    with remote_agent(f"{served.url}/mcp/{fresh}", served.key(), mode) as agent:
+    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", served.key(), mode) as agent:
         stored = tell_the_story_of_the_bees(agent)
     kept = served.orchestrator(fresh).get(stored)
     assert (kept.content, kept.status) == ("Ada keeps her bees in Leeds.", "active")
@@ -61,14 +67,13 @@ def test_an_agent_remembers_recalls_mends_and_asks_why(
 
 def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
     listed = {each.name: each for each in agent.do("list_tools").tools}
-    assert set(listed) == set(offered()) == READING | WRITING
+    assert set(listed) == set(offered(all=True)) == READING | WRITING
     for name, tool in listed.items():
-        for schema in (tool.input_schema, tool.output_schema):
-            jsonschema.Draft202012Validator.check_schema(schema)
-            assert schema["additionalProperties"] is False
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["additionalProperties"] is False
         may = tool.annotations
         assert may.read_only_hint is (name in READING)
-        assert may.destructive_hint is (name in {"correct", "relate"})
+        assert may.destructive_hint is (name in {"correct_fact", "forget", "relate"})
         assert may.idempotent_hint is True
         assert may.open_world_hint is False
     assert [each.uri for each in agent.do("list_resources").resources] == ["memgraph://bulletin"]
@@ -81,17 +86,27 @@ def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) 
     assert (prompt.name, [each.required for each in prompt.arguments]) == ("context", [True])
 
 
+def test_six_are_offered_and_the_others_on_request(served: Served, fresh: str) -> None:
+    with remote_agent(f"{served.url}/mcp/{fresh}", served.key()) as agent:
+        assert {each.name for each in agent.do("list_tools").tools} == SIX == set(offered())
+        with pytest.raises(MCPError, match="no such tool"):
+            agent.do("call_tool", "memory_stats", {})
+        agent.call("remember_fact", content="Ada keeps bees.")
+        [line] = agent.search("bees")
+        assert agent.call("forget", memory_id=line)["retracted"]
+
+
 @pytest.mark.parametrize("permission", Permission)
 def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: Permission) -> None:
     secret = served.key(permissions=[permission])
-    with remote_agent(f"{served.url}/mcp/{fresh}", secret) as agent:
+    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all", secret) as agent:
         tools = {each.name for each in agent.do("list_tools").tools}
         reads = permission is Permission.READ
         assert tools == {Permission.READ: READING, Permission.WRITE: WRITING}.get(permission, set())
         assert bool(agent.do("list_resources").resources) is reads
         assert bool(agent.do("list_resource_templates").resource_templates) is reads
         assert bool(agent.do("list_prompts").prompts) is reads
-        for name in set(offered()) - tools:
+        for name in set(offered(all=True)) - tools:
             assert agent.refused(name) == "access.denied"
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"
@@ -102,8 +117,8 @@ def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: 
 def test_both_sides_of_a_contradiction_are_told_with_their_sources(
     served: Served, fresh: str, agent: Agent
 ) -> None:
-    first = agent.call("remember", content="The office opens at nine.")["memory_id"]
-    second = agent.call("remember", content="Zebras are kept behind the shed.")["memory_id"]
+    first = agent.call("remember_fact", content="The office opens at nine.")["memory_id"]
+    second = agent.call("remember_fact", content="Zebras are kept behind the shed.")["memory_id"]
     joined = agent.call(
         "relate", from_id=second, edge_type="Contradicts", to_id=first, reason="They said so."
     )
@@ -122,11 +137,13 @@ def test_both_sides_of_a_contradiction_are_told_with_their_sources(
 
 
 def test_remember_tells_what_a_fact_replaces_and_that_it_was_compared(agent: Agent) -> None:
-    old = agent.call("remember", content="The gate is locked at 22:00.")
-    new = agent.call("remember", content="The gate is locked at 23:00 now.")
+    old = agent.call("remember_fact", content="The gate is locked at 22:00.")
+    new = agent.call("remember_fact", content="The gate is locked at 23:00 now.")
     assert (old.get("updates"), old["comparison"]) == (None, "done")
     assert (new["updates"], new["comparison"]) == ([old["memory_id"]], "done")
-    assert "comparison" not in agent.call("remember", content="The gate is locked at 23:00 now.")
+    assert "comparison" not in agent.call(
+        "remember_fact", content="The gate is locked at 23:00 now."
+    )
 
 
 def test_contradictions_come_in_pages(served: Served, fresh: str, agent: Agent) -> None:
@@ -145,19 +162,21 @@ def test_contradictions_come_in_pages(served: Served, fresh: str, agent: Agent) 
 
 
 def test_an_entity_is_told_with_the_memories_that_name_it(agent: Agent) -> None:
-    stored = agent.call("remember", content="Ada Okafor bakes with Nora Quill.")["memory_id"]
-    told = agent.call("entity_info", name="Ada Okafor")
-    assert [each["memory_id"] for each in told["memories"]] == [stored]
-    assert told["named_beside"] == ["Nora Quill"]
+    stored = agent.call("remember_fact", content="Ada Okafor bakes with Nora Quill.")["memory_id"]
+    told = agent.text("get_entity_info", name="Ada Okafor")
+    assert [*lines_in(told)] == [short_id(stored)]
+    assert "named beside Nora Quill; mentions: 1, " in told
 
 
 def test_what_an_agent_writes_is_a_machines_word(served: Served, fresh: str, agent: Agent) -> None:
-    stored = agent.call("remember", content="The gate code is 4711.", confidence=1.0)["memory_id"]
+    stored = agent.call("remember_fact", content="The gate code is 4711.", confidence=1.0)[
+        "memory_id"
+    ]
     found = served.orchestrator(fresh).trace(stored)
     assert found.source.captured_by is CapturedBy.EXTRACTOR
     assert found.memory.confidence == 0.9
     assert found.journal[0].actor.startswith("key:")
-    assert agent.refused("confirm", memory_id=stored) == "access.denied"
+    assert agent.refused("confirm_fact", memory_id=stored) == "access.denied"
 
 
 def test_what_a_person_told_is_not_replaced_by_an_agent(
@@ -165,42 +184,33 @@ def test_what_a_person_told_is_not_replaced_by_an_agent(
 ) -> None:
     orc = served.orchestrator(fresh)
     told = orc.remember("The rent is 900.", type="Identity")
-    stored = agent.call("remember", content="The sea is calm in May.")["memory_id"]
+    stored = agent.call("remember_fact", content="The sea is calm in May.")["memory_id"]
     asked = {"memory_id": told, "new_content": "The rent is 1."}
-    assert agent.refused("correct", **asked) == "access.denied"
+    assert agent.refused("correct_fact", **asked) == "access.denied"
     replaced = {"from_id": stored, "edge_type": "Updates", "to_id": told}
     assert agent.refused("relate", **replaced) == "access.denied"
     assert orc.get(told).status.value == "active"
 
 
-def test_a_long_answer_is_cut_and_says_so(served: Served, fresh: str, agent: Agent) -> None:
-    orc = served.orchestrator(fresh)
-    orc.remember_many({"content": f"Bread number {n}: {'flour ' * 200}"} for n in range(40))
-    told = agent.call("recall", query="bread", limit=50)
-    assert told["left_out"] > 0
-    assert max(len(each["text"]) for each in told["memories"]) == 500
-    assert len(json.dumps(told)) < 9_000
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("recall", {}),
-        ("recall", {"query": "x", "limit": 0}),
-        ("recall", {"query": "x", "limit": "5"}),
-        ("recall", {"query": "x", "clearance": "Restricted"}),
-        ("recall", {"query": "x", "project_ids": ["web"]}),
-        ("recall", {"query": "\u0000"}),
-        ("remember", {"content": " "}),
-        ("remember", {"content": "x" * 1_001}),
-        ("remember", {"content": "x", "scope": "project", "scope_id": "web"}),
-        ("remember", {"content": "x", "sensitivity": "Public"}),
+        ("search_memory", {}),
+        ("search_memory", {"query": "x", "limit": 0}),
+        ("search_memory", {"query": "x", "limit": "5"}),
+        ("search_memory", {"query": "x", "clearance": "Restricted"}),
+        ("search_memory", {"query": "x", "project_ids": ["web"]}),
+        ("search_memory", {"query": "\u0000"}),
+        ("remember_fact", {"content": " "}),
+        ("remember_fact", {"content": "x" * 1_001}),
+        ("remember_fact", {"content": "x", "scope": "project", "scope_id": "web"}),
+        ("remember_fact", {"content": "x", "sensitivity": "Public"}),
         ("relate", {"from_id": "a", "edge_type": "Hates", "to_id": "b"}),
         ("relate", {"from_id": "a", "edge_type": "PartOf", "to_id": "a"}),
-        ("contradictions", {"limit": 51}),
-        ("context", {"message": "x" * 2_001}),
-        ("stats", {"everything": True}),
-        ("entity_info", {"name": ["Ada"]}),
+        ("contradictions", {"limit": 21}),
+        ("forget", {}),
+        ("memory_stats", {"everything": True}),
+        ("get_entity_info", {"name": ["Ada"]}),
     ],
 )
 def test_arguments_that_a_tool_does_not_take_are_refused(
@@ -241,21 +251,21 @@ def test_a_prompt_is_refused_that_nobody_knows(
 
 @contextmanager
 def narrowed(served: Served, fresh: str, query: str) -> Iterator[Agent]:
-    with remote_agent(f"{served.url}/mcp/{fresh}?{query}", served.key()) as made:
+    with remote_agent(f"{served.url}/mcp/{fresh}?tools=all&{query}", served.key()) as made:
         yield made
 
 
 def test_the_address_narrows_and_says_where_facts_are_kept(served: Served, fresh: str) -> None:
     orc = served.orchestrator(fresh)
     with narrowed(served, fresh, "project=web") as agent:
-        stored = agent.call("remember", content="The web shop is blue.")["memory_id"]
+        stored = agent.call("remember_fact", content="The web shop is blue.")["memory_id"]
     with narrowed(served, fresh, "project=web&session=s1") as agent:
-        assert agent.refused("remember", content="Cats sleep all day.") == "input.invalid"
-        assert len(agent.call("recall", query="web shop")["memories"]) == 1
+        assert agent.refused("remember_fact", content="Cats sleep all day.") == "input.invalid"
+        assert len(agent.search("web shop")) == 1
     with narrowed(served, fresh, "project=web&session=s1&scope=session") as agent:
-        kept = agent.call("remember", content="Cats sleep all day.")["memory_id"]
+        kept = agent.call("remember_fact", content="Cats sleep all day.")["memory_id"]
     with narrowed(served, fresh, "project=other") as agent:
-        assert agent.call("recall", query="web shop")["memories"] == []
+        assert agent.search("web shop") == {}
         assert agent.refused("trace", memory_id=stored) == "memory.not_found"
         assert agent.failed("read_resource", f"memgraph://memory/{kept}") == "memory.not_found"
     with pytest.raises(Exception, match="no memory"):

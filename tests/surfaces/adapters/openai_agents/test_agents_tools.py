@@ -26,9 +26,14 @@ from memgraph.surfaces.adapters.openai_agents import (
 SEARCH = {"query": "Where does Anna live?", "kind": None, "tag": None, "limit": 5}
 
 
-def output_of(items: list[Any]) -> dict[str, Any]:
+def text_of(items: list[Any]) -> str:
     [output] = [each for each in items if each.get("type") == "function_call_output"]
-    told: dict[str, Any] = json.loads(output["output"])
+    told: str = output["output"]
+    return told
+
+
+def output_of(items: list[Any]) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(text_of(items))
     return told
 
 
@@ -69,9 +74,9 @@ def test_a_property_may_be_called_as_a_keyword_is() -> None:
 def test_only_what_is_asked_for_is_offered(tmp_path: Path) -> None:
     with remembering(tmp_path) as orc:
         offered = [tool.name for tool in memory_tools(orc, read_only=True)]
-        assert "recall" in offered
-        assert "remember" not in offered
-        assert [tool.name for tool in memory_tools(orc, only=["stats"])] == ["stats"]
+        assert "search_memory" in offered
+        assert "remember_fact" not in offered
+        assert [tool.name for tool in memory_tools(orc, only=["memory_stats"])] == ["memory_stats"]
         with pytest.raises(InvalidInput):
             memory_tools(orc, only=["no_such_tool"])
 
@@ -80,17 +85,17 @@ def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
     async def drive(orc: Any) -> tuple[Any, Any]:
         told = {"content": "Anna lives in Berlin.", "confidence": 0.8, "entity_names": ["Anna"]}
         first, second = MemorySession(orc, "one"), MemorySession(orc, "two")
-        agent, _ = helper(*call("remember", told), tools=memory_tools(orc, session_id="one"))
+        agent, _ = helper(*call("remember_fact", told), tools=memory_tools(orc, session_id="one"))
         await run(agent, "Remember where Anna lives.", first)
-        agent, _ = helper(*call("recall", SEARCH), tools=memory_tools(orc))
+        agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
         await run(agent, "Where does Anna live?", second)
-        return output_of(await first.get_items()), output_of(await second.get_items())
+        return output_of(await first.get_items()), text_of(await second.get_items())
 
     with remembering(tmp_path) as orc:
         stored, found = asyncio.run(drive(orc))
         fact = orc.trace(stored["memory_id"])
     assert fact.source.conversation_id == "one"
-    assert "Anna lives in Berlin." in [one["text"] for one in found["memories"]]
+    assert ", Fact: Anna lives in Berlin. #" in found
 
 
 @pytest.mark.parametrize(
@@ -105,7 +110,7 @@ def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
 def test_an_error_is_a_value_for_the_model(tmp_path: Path, arguments: Any, code: str) -> None:
     async def drive(orc: Any) -> list[Any]:
         session = MemorySession(orc, "s")
-        agent, model = helper(*call("recall", arguments), tools=memory_tools(orc))
+        agent, model = helper(*call("search_memory", arguments), tools=memory_tools(orc))
         assert (await run(agent, "Find it.", session)).final_output == "Done."
         assert len(model.calls) == 2
         return await session.get_items()
@@ -120,13 +125,13 @@ def test_a_tool_works_beside_the_event_loop(
 ) -> None:
     threads: list[bool] = []
 
-    def told(*_: Any, **__: Any) -> dict[str, Any]:
+    def told(*_: Any, **__: Any) -> str:
         threads.append(threading.current_thread() is threading.main_thread())
-        return {"memories": []}
+        return "Nothing."
 
     monkeypatch.setattr(openai_agents, "call_tool", told)
     with remembering(tmp_path) as orc:
-        agent, _ = helper(*call("recall", SEARCH), tools=memory_tools(orc))
+        agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
         asyncio.run(run(agent, "Find it."))
     assert threads == [False]
 
@@ -137,7 +142,7 @@ def test_instructions_bring_what_belongs_to_the_last_message(tmp_path: Path) -> 
         agent, model = helper(
             [assistant_message("Hello.")],
             [assistant_message("In Berlin.")],
-            instructions=memory_instructions(orc, "Be brief.", session_id="s", limit=1),
+            instructions=memory_instructions(orc, "Be brief.", session_id="s", budget_tokens=70),
         )
         await run(agent, "How tall is the tower?", session)
         await run(agent, [{"role": "user", "content": "Where does Anna live?"}], session)
@@ -184,7 +189,7 @@ def test_an_output_of_the_memory_does_not_come_back_as_a_memory(tmp_path: Path) 
     async def drive(orc: Any) -> None:
         for number in range(3):
             session = MemorySession(orc, f"s{number}")
-            agent, _ = helper(*call("recall", SEARCH), tools=memory_tools(orc))
+            agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
             await run(agent, "Look it up.", session)
 
     with remembering(tmp_path) as orc:
