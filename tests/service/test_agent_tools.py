@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -16,7 +17,7 @@ from working import lines_in, put
 from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
-from memgraph.ids import short_id
+from memgraph.ids import CountingIds, encode_ulid, short_id
 from memgraph.model.conversation import ConversationEntry
 from memgraph.operations.tools.functions import NOTHING_FOUND, PAUSE_MS
 from memgraph.operations.tools.tools import TOOLS, answer_calls, call_tool, tools_for
@@ -394,6 +395,28 @@ def test_a_search_is_limited_by_lines_kind_and_tag(agent: Orchestrator) -> None:
         assert {*search(agent, "lantern harbour", **filters)} == {short_id(one) for one in ids}
     told = call_tool(agent, "search_memory", {"query": "zeppelin", "kind": "reflection"})
     assert told == NOTHING_FOUND
+
+
+class _Alike(CountingIds):
+    """Ids whose last six characters are equal."""
+
+    def new(self, prefix: str) -> str:
+        self._next += 32**6
+        return prefix + encode_ulid(self._next)
+
+
+def test_a_short_id_is_as_long_as_it_has_to_be(tmp_path: Path) -> None:
+    with MemoryService(tmp_path / "root", environ={}, background=False, ids=_Alike()) as service:
+        agent = service.orchestrator("orc-1", create=True)
+        ids = [put(agent, f"The lantern of the harbour is {each}.") for each in ("red", "blue")]
+        found = search(agent, "lantern harbour")
+        assert [len(each) for each in found] == [7, 7]
+        for line, memory_id in zip(found, ids, strict=True):
+            for written in (line, f"#{line}", f"#{line.upper()}"):
+                assert agent.get(written).memory_id == memory_id
+        told = call_tool(agent, "forget", {"memory_id": short_id(ids[0])})
+        assert code(told) == "memory.conflict"
+        assert "short id of 2 memories" in told["error"]["message"]
 
 
 def test_a_line_of_a_turn_stands_for_the_one_fact_that_was_derived_from_it(
