@@ -30,7 +30,14 @@ from memgraph.model.enums import (
 )
 from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
-from memgraph.text.statement_forms import addresses_model, ground_of, is_rule, stands_alone, type_of
+from memgraph.text.statement_forms import (
+    addresses_model,
+    ground_of,
+    is_rule,
+    stands_alone,
+    type_of,
+    without_label,
+)
 
 # The confidence in a sentence whose form shows its type.
 _SURE = 0.85
@@ -102,7 +109,13 @@ def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | N
     if kind is not MemoryType.TODO and not stands_alone(text):
         return None
     if kind is not MemoryType.FACT:
-        return replace(candidate, type=kind, confidence=max(candidate.confidence, _SURE))
+        # The type carries the label.
+        return replace(
+            candidate,
+            type=kind,
+            content=without_label(text),
+            confidence=max(candidate.confidence, _SURE),
+        )
     about = str(candidate.attributes.get("title", ""))
     return replace(candidate, type=kind, content=_with_subject(text, about))
 

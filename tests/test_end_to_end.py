@@ -102,8 +102,8 @@ def test_a_workflow_steps_output_shapes_the_next_bulletin(orc: Orchestrator) -> 
     orc.relate(todo, EdgeType.CAUSED_BY, decision)
     after = orc.bulletin().bulletin
     assert decision not in before.text
-    assert f"[{short_id(decision)}]" in after.text
-    assert f"[{short_id(todo)}]" in after.text
+    assert f" #{short_id(decision)}\n" in after.text
+    assert f" #{short_id(todo)}\n" in after.text
     assert len(after.text) <= 4_000
     assert orc.bulletin().bulletin == after
 

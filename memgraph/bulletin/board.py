@@ -11,6 +11,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +57,7 @@ class BulletinBoard:
         deferred: snapshots wait for ``flush``, which saves about 1 ms per message; otherwise they
             are written as soon as a bulletin is made.
         erased: returns a value that changes when any process erases texts.
+        zone: the time zone of the dates.
     """
 
     def __init__(
@@ -68,12 +70,14 @@ class BulletinBoard:
         log: EventLog | None = None,
         deferred: bool = False,
         erased: Callable[[], Stamp] = tuple,
+        zone: tzinfo = UTC,
     ) -> None:
         self._database = database
         self._settings = settings
         self._log = log
         self._deferred = deferred
         self._erased = erased
+        self._zone = zone
         self._waiting: dict[str, Bulletin] = {}
         self._lock = threading.Lock()
         # Guards writing and removing files; acquired before ``_lock``.
@@ -82,7 +86,7 @@ class BulletinBoard:
         self._kept: OrderedDict[Viewer, _CachedBulletin] = OrderedDict()
         self._snapshots: BulletinFiles | None = None
         if folder is not None:
-            plain_key = view_key(plain_viewer, settings)
+            plain_key = view_key(plain_viewer, settings, zone)
             self._snapshots = BulletinFiles(
                 folder, keep=settings.keep_snapshots, plain_key=plain_key
             )
@@ -108,7 +112,7 @@ class BulletinBoard:
                     if cached.erased != erased:
                         self._kept[viewer] = cached._replace(erased=erased)
                     return cached.bulletin
-            bulletin = generate_in(snapshot, viewer, self._settings)
+            bulletin = generate_in(snapshot, viewer, self._settings, None, self._zone)
         with self._lock:
             # A bulletin that was read before an erasure may be returned now, but not cached.
             if epoch == self._epoch:
@@ -206,13 +210,13 @@ class BulletinBoard:
         if self._snapshots is None:
             return None
         try:
-            return self._snapshots.latest(view_key(viewer, self._settings))
+            return self._snapshots.latest(view_key(viewer, self._settings, self._zone))
         except OSError as error:
             self._log_failure(NO_SNAPSHOT, error)
             return None
 
     def _empty(self, viewer: Viewer) -> Bulletin:
-        key = view_key(viewer, self._settings)
+        key = view_key(viewer, self._settings, self._zone)
         return composed({}, self._settings, change_seq=0, key=key)
 
     def _log_failure(self, event: str, error: BaseException) -> None:
@@ -221,11 +225,15 @@ class BulletinBoard:
 
 
 def without_database(
-    folder: Path, settings: BulletinSettings, viewer: Viewer, error: MemgraphError
+    folder: Path,
+    settings: BulletinSettings,
+    viewer: Viewer,
+    error: MemgraphError,
+    zone: tzinfo = UTC,
 ) -> BuiltBulletin:
     """Return the last good bulletin, else an empty one, when the database cannot even be opened."""
-    plain_key = view_key(DEFAULT_VIEWER, settings)
-    key = view_key(viewer, settings)
+    plain_key = view_key(DEFAULT_VIEWER, settings, zone)
+    key = view_key(viewer, settings, zone)
     snapshots = BulletinFiles(folder, keep=settings.keep_snapshots, plain_key=plain_key)
     try:
         last = snapshots.latest(key)

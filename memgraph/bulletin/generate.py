@@ -1,7 +1,7 @@
 """Generate a bulletin from the database.
 
 Equal journal heads give equal bytes: no clock is read, and data that changes without a journal
-entry, such as the time of the last access, is not used. "Uncertain" therefore refers to the stored
+entry, such as the time of the last access, is not used. "Confidence" therefore refers to the stored
 confidence, and expiry is judged at the time of the last change.
 """
 
@@ -9,29 +9,34 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import date
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, tzinfo
 from functools import lru_cache
 from itertools import zip_longest
-from pathlib import PurePosixPath
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.config.schema import BulletinSettings
+from memgraph.graph.marks import Marks, marked, marks_of
 from memgraph.graph.stale import find_stale
-from memgraph.model.context import Bulletin, BulletinLine
+from memgraph.ids import short_id
+from memgraph.model.context import Bulletin
+from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules import bulletin as policy
-from memgraph.rules.bulletin import UNDATED, BulletinSection, LayoutEntry, stands_alone
-from memgraph.rules.contradictions import Conflicts, in_order
+from memgraph.rules.blocks import label
+from memgraph.rules.bulletin import BulletinSection, Entry, is_bare
+from memgraph.rules.contradictions import MOST_NAMED, in_order
+from memgraph.rules.lines import BlockLine, place_of, speaker_of
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import bulletins
 from memgraph.store import bulletins as queries
+from memgraph.store import recall as recall_rows
 from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.visibility import ACTIVE, View
 
-# A line with its citation takes about 100 characters, and at least three sections share the space.
+# A line takes about 100 characters, and at least three sections share the space.
 _CHARS_PER_OFFERED_LINE = 300
 _FEWEST_LINES = 10
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -47,16 +52,97 @@ _SECTIONS: Mapping[BulletinSection, queries.SectionQuery] = {
     BulletinSection.RECENT_DECISIONS: queries.DECISIONS,
     BulletinSection.PREFERENCE_PROFILE: queries.PREFERENCES,
 }
+_SHOWN_AS_THEY_ARE = frozenset(
+    {
+        MemoryType.GOAL,
+        MemoryType.TODO,
+        MemoryType.DECISION,
+        MemoryType.PREFERENCE,
+        MemoryType.IDENTITY,
+    }
+)
 
 
-def generate(database: Database, viewer: Viewer, settings: BulletinSettings) -> Bulletin:
+def generate(
+    database: Database, viewer: Viewer, settings: BulletinSettings, zone: tzinfo = UTC
+) -> Bulletin:
     """Return the current bulletin for a viewer.
 
     Raises:
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
-        return generate_in(snapshot, viewer, settings)
+        return generate_in(snapshot, viewer, settings, zone=zone)
+
+
+@dataclass(slots=True)
+class _Material:
+    """The memories of a bulletin, and what the heads of their lines say besides."""
+
+    snapshot: Snapshot
+    view: View
+    at: int
+    excerpts: dict[str, BulletinExcerpt] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    marks: Marks = field(default_factory=Marks)
+
+    def add(self, excerpts: Iterable[BulletinExcerpt]) -> None:
+        self.excerpts.update((excerpt.memory_id, excerpt) for excerpt in excerpts)
+
+    def note(self, memory_id: str, text: str) -> None:
+        self.notes.setdefault(memory_id, []).append(text)
+
+    def read_marks(self) -> None:
+        """Read the marks of all memories, and the memories that replaced some of them."""
+        ties = recall_rows.read(self.snapshot).ties
+        view = replace(self.view, statuses=ACTIVE)
+        marks = marks_of(self.snapshot, list(self.excerpts.values()), view, ties)
+        missing = {self._end(marks, one) for one in self.excerpts} - self.excerpts.keys() - {None}
+        if missing:
+            ids = sorted(one for one in missing if one is not None)
+            found = queries.excerpts(self.snapshot, self.view, ids, self.at)
+            self.add(found.values())
+            more = marks_of(self.snapshot, list(found.values()), view, ties)
+            marks = Marks({**marks.by_id, **more.by_id}, {**marks.evidence, **more.evidence})
+        self.marks = marks
+
+    def entry(self, memory_id: str, *beside: str) -> Entry:
+        """Return the lines of memories, before each the line of the one that replaced it."""
+        ids: dict[str, None] = {}
+        for one in (memory_id, *beside):
+            end = self._end(self.marks, one)
+            if end in self.excerpts:
+                ids.setdefault(end)
+            ids.setdefault(one)
+        return tuple(map(self._line, ids))
+
+    def _end(self, marks: Marks, memory_id: str) -> str | None:
+        mark = marks.of(memory_id)
+        if not mark.replaced_by or mark.in_part:
+            return None
+        end = mark.replaced_by[-1]
+        return marks.shown_as(end, self.excerpts.keys()) or end
+
+    def _line(self, memory_id: str) -> BlockLine:
+        excerpt = self.excerpts[memory_id]
+        line = marked(
+            BlockLine(
+                memory_id=memory_id,
+                kind=MemoryKind(excerpt.kind),
+                type=MemoryType(excerpt.type),
+                text=excerpt.text,
+                at=excerpt.at,
+                speaker=speaker_of(excerpt.kind, excerpt.source_role),
+                place=place_of(excerpt.path, excerpt.locator),
+                until=excerpt.valid_until,
+                notes=(*_status(excerpt), *self.notes.get(memory_id, ())),
+                handle=short_id(memory_id),
+            ),
+            self.marks,
+            self.excerpts.keys(),
+        )
+        shown = [one for one in line.contradicts if one in self.excerpts]
+        return replace(line, contradicts=tuple(shown[:MOST_NAMED]) or line.contradicts[:1])
 
 
 def generate_in(
@@ -64,85 +150,67 @@ def generate_in(
     viewer: Viewer,
     settings: BulletinSettings,
     as_of: int | None = None,
+    zone: tzinfo = UTC,
 ) -> Bulletin:
     """Return the bulletin for a viewer, read from a snapshot.
 
     Args:
         as_of: the time whose bulletin is reproduced byte for byte, milliseconds; None: now.
+        zone: the time zone of the dates.
     """
     seq, at, _ = queries.journal_head(snapshot, as_of)
     view = View(viewer, as_of)
     if as_of is not None:
         bulletins.prepare(snapshot, as_of)
     limit = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
-    open_ = queries.open_conflicts(snapshot, view)
-    conflicts = Conflicts.of((pair.first, pair.second) for pair in open_)
-    offered: dict[BulletinSection, list[LayoutEntry]] = {}
+    material = _Material(snapshot, view, at)
+    listed: dict[BulletinSection, list[BulletinExcerpt]] = {}
     for section, place in _SECTIONS.items():
         if section is BulletinSection.RECENT_DECISIONS:
             excerpts = queries.decisions(snapshot, view, at, settings.min_confidence)
         else:
-            floor = 0.0 if section is BulletinSection.KNOWLEDGE_SUMMARY else settings.min_confidence
-            excerpts = place.read(snapshot, view, at, floor)
-            excerpts = _persons_first(excerpts)
-        fitting = [excerpt for excerpt in excerpts if _is_shown(excerpt)]
-        offered[section] = [_in_section(excerpt, section, conflicts) for excerpt in fitting[:limit]]
+            excerpts = _persons_first(place.read(snapshot, view, at, settings.min_confidence))
+        listed[section] = [excerpt for excerpt in excerpts if _is_shown(excerpt)][:limit]
+        material.add(listed[section])
     totals = {section_: place.total(snapshot, view, at) for section_, place in _SECTIONS.items()}
     # A contradiction takes two lines.
-    pairs = [in_order((pair.first, pair.second)) for pair in open_]
-    listed = pairs[: limit // 2]
+    open_ = queries.open_conflicts(snapshot, view)
+    pairs = [tuple(side.memory_id for side in in_order((one.first, one.second))) for one in open_]
     stale = find_stale(
         snapshot, view, limit=limit, max_looks=_ENDINGS_LOOKED_AT, max_rows=_STANDING_READ
     )
-    names = [side.memory_id for pair in listed for side in pair]
-    texts = queries.excerpts(
-        snapshot, view, names + [memory.memory_id for memory in stale.items], at
-    )
+    since = {memory.memory_id: memory.since for memory in stale.items}
+    sides = [side for pair in pairs[: limit // 2] for side in pair]
+    texts = queries.excerpts(snapshot, view, [*sides, *since], at)
     # Leave out memories from files: their evidence comes from the same file and ends with it.
-    unsupported = [
-        memory
-        for memory in stale.items
-        if memory.memory_id in texts and texts[memory.memory_id].path is None
+    unsupported = [one for one in since if one in texts and texts[one].path is None]
+    doubts = [
+        doubt
+        for doubt in queries.UNCERTAIN.read(snapshot, view, at, 0.0)[:limit]
+        if _is_shown(doubt)
     ]
-    doubts = queries.UNCERTAIN.read(snapshot, view, at, 0.0)
+    for memory_id in unsupported:
+        material.note(memory_id, f"evidence withdrawn {_day(since[memory_id])}")
+    for doubt in doubts:
+        material.note(doubt.memory_id, f"confidence {doubt.confidence:.2f}")
+    material.add(texts[one] for one in (*sides, *unsupported) if one in texts)
+    material.add(doubts)
+    material.read_marks()
+    offered: dict[BulletinSection, list[Entry]] = {
+        section: [material.entry(excerpt.memory_id) for excerpt in excerpts]
+        for section, excerpts in listed.items()
+    }
     offered[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = [
         *_in_turn(
-            [
-                _conflict(texts[later.memory_id], texts[earlier.memory_id])
-                for later, earlier in listed
-                if later.memory_id in texts and earlier.memory_id in texts
-            ],
-            [
-                _line(
-                    texts[memory.memory_id], f"Its evidence was withdrawn on {_day(memory.since)}: "
-                )
-                for memory in unsupported[: limit // 4]
-            ],
+            [material.entry(*pair) for pair in pairs[: limit // 2] if {*pair} <= texts.keys()],
+            [material.entry(memory_id) for memory_id in unsupported[: limit // 4]],
         ),
-        *(
-            _line(doubt, f"Uncertain ({doubt.confidence:.2f}): ")
-            for doubt in doubts[:limit]
-            if _is_shown(doubt)
-        ),
+        *(material.entry(doubt.memory_id) for doubt in doubts),
     ]
     doubtful = queries.UNCERTAIN.total(snapshot, view, at)
     totals[BulletinSection.CONFLICTS_AND_UNCERTAINTIES] = len(pairs) + len(unsupported) + doubtful
-    key = view_key(viewer, settings)
-    return composed(offered, settings, change_seq=seq, key=key, totals=totals)
-
-
-def _in_section(
-    excerpt: BulletinExcerpt, section: BulletinSection, conflicts: Conflicts
-) -> LayoutEntry:
-    """Return the line of a memory, marked with what contradicts it."""
-    lead = _until(excerpt)
-    if section is BulletinSection.KNOWLEDGE_SUMMARY:
-        lead = f"{excerpt.type}: "
-    elif section is BulletinSection.RECENT_DECISIONS:
-        lead = _date(excerpt) + _status(excerpt)
-    elif excerpt.path is not None:
-        lead = _date(excerpt) + lead
-    return _line(excerpt, lead, conflicts.mark(excerpt.memory_id))
+    key = view_key(viewer, settings, zone)
+    return composed(offered, settings, change_seq=seq, key=key, totals=totals, zone=zone)
 
 
 def _persons_first(excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
@@ -157,35 +225,21 @@ def _persons_first(excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]
 
 
 def _is_shown(excerpt: BulletinExcerpt) -> bool:
-    return excerpt.path is None or stands_alone(excerpt.text)
+    return excerpt.path is None or excerpt.type in _SHOWN_AS_THEY_ARE or not is_bare(excerpt.text)
 
 
-def _in_turn(*kinds: list[LayoutEntry]) -> Iterator[LayoutEntry]:
+def _in_turn(*kinds: list[Entry]) -> Iterator[Entry]:
     """Interleave the kinds, so that none of them takes all places."""
-    return (line for row in zip_longest(*kinds) for line in row if line is not None)
+    return (entry for row in zip_longest(*kinds) for entry in row if entry is not None)
 
 
-def _line(excerpt: BulletinExcerpt, lead: str, mark: str = "") -> LayoutEntry:
-    file = None if excerpt.path is None else PurePosixPath(excerpt.path).name or "file"
-    return LayoutEntry(excerpt.text, (excerpt.memory_id,), lead, file, mark)
-
-
-def _conflict(later: BulletinExcerpt, earlier: BulletinExcerpt) -> LayoutEntry:
-    return replace(_line(later, _date(later)), against=_line(earlier, _date(earlier)))
-
-
-def _until(excerpt: BulletinExcerpt) -> str:
-    return "" if excerpt.valid_until is None else f"(until {_day(excerpt.valid_until)}) "
-
-
-def _date(excerpt: BulletinExcerpt) -> str:
-    return f"{UNDATED if excerpt.at is None else _day(excerpt.at)} "
-
-
-def _status(excerpt: BulletinExcerpt) -> str:
+def _status(excerpt: BulletinExcerpt) -> tuple[str, ...]:
     # An attribute may have any value: only text is a status, and a long one is cut.
     status = excerpt.decision_status
-    return f"({status[:_MAX_STATUS_CHARS]}) " if isinstance(status, str) and status else ""
+    if excerpt.type != MemoryType.DECISION or not isinstance(status, str):
+        return ()
+    shown = label(status, _MAX_STATUS_CHARS)
+    return (shown,) if shown else ()
 
 
 def _day(ms: int) -> str:
@@ -194,48 +248,38 @@ def _day(ms: int) -> str:
 
 
 def composed(
-    offered: Mapping[policy.BulletinSection, list[policy.LayoutEntry]],
+    offered: Mapping[BulletinSection, Sequence[Entry]],
     settings: BulletinSettings,
     *,
     change_seq: int,
     key: str,
-    totals: Mapping[policy.BulletinSection, int] | None = None,
+    totals: Mapping[BulletinSection, int] | None = None,
+    zone: tzinfo = UTC,
 ) -> Bulletin:
     """Compose a bulletin from candidate lines. Pure.
 
     Args:
         totals: see ``policy.compose``.
     """
-    chosen = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals)
+    layout = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals, zone)
     # Built without validation, because all values are our own.
     return Bulletin.model_construct(
-        sections={
-            section.value: tuple(
-                BulletinLine.model_construct(
-                    text=line.plain(settings.max_line_chars), memory_ids=line.cited
-                )
-                for line in chosen.lines[section]
-            )
-            for section in policy.BulletinSection
-        },
-        text=chosen.markdown,
+        sections={section.value: layout.lines[section] for section in BulletinSection},
+        text=layout.text,
         change_seq=change_seq,
         view_key=key,
-        size=len(chosen.markdown),
-        left_out={
-            section.value: chosen.totals[section] - len(chosen.lines[section])
-            for section in policy.BulletinSection
-        },
+        size=len(layout.text),
+        left_out={section.value: layout.left_out[section] for section in BulletinSection},
     )
 
 
-def view_key(viewer: Viewer, settings: BulletinSettings) -> str:
-    """Return 16 hexadecimal digits that identify a view and its limits."""
+def view_key(viewer: Viewer, settings: BulletinSettings, zone: tzinfo = UTC) -> str:
+    """Return 16 hexadecimal digits that identify a view, its limits and its time zone."""
     limits = (settings.max_chars, settings.max_line_chars, settings.min_confidence)
-    return _view_key(viewer, limits)
+    return _view_key(viewer, limits, str(zone))
 
 
 @lru_cache(maxsize=256)
-def _view_key(viewer: Viewer, limits: tuple[float, ...]) -> str:
-    key = f"{predicate(viewer)!r} {limits}"
+def _view_key(viewer: Viewer, limits: tuple[float, ...], zone: str) -> str:
+    key = f"{predicate(viewer)!r} {limits} {zone}"
     return hashlib.sha256(key.encode()).hexdigest()[:16]

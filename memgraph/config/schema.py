@@ -216,7 +216,7 @@ class BulletinSettings(SettingsGroup):
         default=4_000,
         ge=500,
         le=200_000,
-        description="Hard limit of the bulletin's Markdown, characters.",
+        description="Hard limit of the bulletin, characters.",
     )
     max_line_chars: int = Field(
         default=240,

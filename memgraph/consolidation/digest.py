@@ -1,6 +1,6 @@
 """Write the weekly digest without a model: central facts, changes, and finished and stale tasks.
 
-Pure and deterministic. Every line quotes memories and cites their ids. Like a bulletin's line it is
+Pure and deterministic. Every line quotes memories and cites their ids. It is
 flattened, cut and escaped, because it may become part of a prompt.
 """
 
@@ -19,8 +19,8 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.model.values import Memory
 from memgraph.relations.statement import Statement
+from memgraph.rules.blocks import cut, escape, flatten
 from memgraph.rules.budget import summarise
-from memgraph.rules.bulletin import LayoutEntry, render_line
 from memgraph.rules.conversations import ReflectionPeriod, is_finished, is_stale
 from memgraph.rules.similarity import jaccard, word_set
 from memgraph.text.dates import MONTHS
@@ -35,6 +35,19 @@ MAX_LINE_CHARS = 400
 ALIKE = 0.5
 # Turns are not quoted, but they add weight to the facts derived from them.
 TURN_SHARE = 0.1
+
+
+class DigestLine(NamedTuple):
+    """A line of a digest, and the memories that it quotes."""
+
+    text: str
+    memory_ids: tuple[str, ...]
+
+    @property
+    def markdown(self) -> str:
+        """The line as an item of a list, with its citations and its newline."""
+        cited = "".join(f" [{escape(flatten(memory_id))}]" for memory_id in self.memory_ids)
+        return f"- {escape(cut(self.text, MAX_LINE_CHARS))}{cited}\n"
 
 
 class DigestPart(StrEnum):
@@ -95,7 +108,7 @@ class WeekDigest:
 
     title: str
     headline: str
-    lines: Mapping[DigestPart, tuple[LayoutEntry, ...]] = field(default_factory=dict)
+    lines: Mapping[DigestPart, tuple[DigestLine, ...]] = field(default_factory=dict)
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -115,7 +128,7 @@ class WeekDigest:
         for part in DigestPart:
             if self.lines.get(part):
                 parts.append(f"\n## {part}\n\n")
-                parts.extend(render_line(line, MAX_LINE_CHARS) for line in self.lines[part])
+                parts.extend(line.markdown for line in self.lines[part])
         return "".join(parts)
 
     @property
@@ -133,7 +146,7 @@ class WeekDigest:
         return WeekDigest(self.title, self.headline, remaining)
 
 
-def digest(week: WeekMaterial, observations: Sequence[LayoutEntry] = ()) -> WeekDigest:
+def digest(week: WeekMaterial, observations: Sequence[DigestLine] = ()) -> WeekDigest:
     """Return the digest of a week: the most important lines of each part, as many as fit.
 
     Args:
@@ -205,8 +218,8 @@ def preference(memory: Memory) -> float:
     return share * max(memory.importance, 1) * max(memory.confidence, 0.01)
 
 
-def _central(week: WeekMaterial, excluded: Collection[str]) -> list[LayoutEntry]:
-    lines: list[LayoutEntry] = []
+def _central(week: WeekMaterial, excluded: Collection[str]) -> list[DigestLine]:
+    lines: list[DigestLine] = []
     wordings: list[frozenset[str]] = []
     for memory in by_centrality(week):
         if memory.kind is MemoryKind.EPISODE or len(lines) == MOST_LINES[DigestPart.CENTRAL]:
@@ -215,7 +228,7 @@ def _central(week: WeekMaterial, excluded: Collection[str]) -> list[LayoutEntry]
         if memory.memory_id in excluded or any(jaccard(words, other) > ALIKE for other in wordings):
             continue
         wordings.append(words)
-        lines.append(LayoutEntry(_quote(memory, QUOTED_ALONE_CHARS), (memory.memory_id,)))
+        lines.append(DigestLine(_quote(memory, QUOTED_ALONE_CHARS), (memory.memory_id,)))
     return lines
 
 
@@ -230,17 +243,17 @@ def _of(week: WeekMaterial, contradictions: bool) -> list[tuple[Memory, Memory]]
     )
 
 
-def _finished(week: WeekMaterial) -> list[LayoutEntry]:
+def _finished(week: WeekMaterial) -> list[DigestLine]:
     done = [
         task
         for task in week.tasks
         if is_finished(task.type, task.tags, task.attributes, _touched(task), week.during)
     ]
     done.sort(key=lambda task: (-task.importance, task.memory_id))
-    return [LayoutEntry(_quote(task, QUOTED_ALONE_CHARS), (task.memory_id,)) for task in done]
+    return [DigestLine(_quote(task, QUOTED_ALONE_CHARS), (task.memory_id,)) for task in done]
 
 
-def _stale(week: WeekMaterial) -> list[LayoutEntry]:
+def _stale(week: WeekMaterial) -> list[DigestLine]:
     stale = [
         task
         for task in week.tasks
@@ -251,13 +264,13 @@ def _stale(week: WeekMaterial) -> list[LayoutEntry]:
     for task in stale:
         days = (week.now_ms - _touched(task)) // MS_PER_DAY
         text = f"{_quote(task, QUOTED_ALONE_CHARS)} ({task.type.value}, untouched for {days} days)"
-        lines.append(LayoutEntry(text, (task.memory_id,)))
+        lines.append(DigestLine(text, (task.memory_id,)))
     return lines
 
 
-def _pair(memory: Memory, word: str, other: Memory) -> LayoutEntry:
+def _pair(memory: Memory, word: str, other: Memory) -> DigestLine:
     text = f"{_marked(memory)} {word} {_marked(other)}"
-    return LayoutEntry(text, (memory.memory_id, other.memory_id))
+    return DigestLine(text, (memory.memory_id, other.memory_id))
 
 
 def _marked(memory: Memory) -> str:
@@ -286,15 +299,15 @@ def _counted(name: str, number: int) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
-def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[LayoutEntry]]) -> WeekDigest:
+def _fitting(frame: WeekDigest, offered: Mapping[DigestPart, Sequence[DigestLine]]) -> WeekDigest:
     """Fill the digest with one line of each part in turn, until the next would not fit."""
-    chosen: dict[DigestPart, list[LayoutEntry]] = {part: [] for part in DigestPart}
+    chosen: dict[DigestPart, list[DigestLine]] = {part: [] for part in DigestPart}
     remaining = MAX_CHARS - len(frame.text) - sum(len(f"\n## {part}\n\n") for part in DigestPart)
     for row in zip_longest(*(offered.get(part, ()) for part in DigestPart)):
         for part, line in zip(DigestPart, row, strict=True):
             if line is None:
                 continue
-            remaining -= len(render_line(line, MAX_LINE_CHARS))
+            remaining -= len(line.markdown)
             if remaining < 0:
                 break
             chosen[part].append(line)

@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from memgraph.context.candidates import ContextCandidate, distinct, ranked
 from memgraph.context.excerpts import content_stems, excerpt
 from memgraph.context.items import item_of
-from memgraph.context.selection import BlockPlan, named
+from memgraph.context.selection import BlockPlan
 from memgraph.context.token_counters import TokenCounter
 from memgraph.errors import ConfirmationMissing
 from memgraph.model.context import (
@@ -23,7 +23,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope
 from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
-from memgraph.rules.lines import frame_cost, in_time
+from memgraph.rules.lines import frame_cost, in_time, named
 from memgraph.store.rows import built
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"

@@ -16,6 +16,7 @@ from memgraph.rules.lines import (
     fenced,
     frame_cost,
     in_time,
+    named,
     records,
     render,
 )
@@ -204,23 +205,3 @@ def _written(
             )
         groups.pop()
     return FilledBlock(left_out=tuple(by_id))
-
-
-def named(lines: Sequence[BlockLine]) -> list[BlockLine]:
-    """Let both lines of a replacement name each other, and only lines that are in the block."""
-    inside = {line.memory_id for line in lines}
-    replaces: dict[str, list[str]] = {}
-    newer: dict[str, tuple[str, ...]] = {}
-    for line in lines:
-        successor = next((one for one in line.replaced_by if one in inside), None)
-        newer[line.memory_id] = () if successor is None else (successor,)
-        if successor is not None:
-            replaces.setdefault(successor, []).append(line.memory_id)
-    return [
-        replace(
-            line,
-            replaced_by=newer[line.memory_id] or line.replaced_by[:1],
-            replaces=tuple(replaces.get(line.memory_id, ())),
-        )
-        for line in lines
-    ]

@@ -15,7 +15,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory
-from memgraph.rules.bulletin import flatten
+from memgraph.rules.blocks import flatten
 from memgraph.rules.lifecycle import contradiction_state
 
 LABEL_CHARS = 60

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.model.values import Memory
+from memgraph.rules.lines import BlockLine
 from memgraph.store import graph
 from memgraph.store.graph import Direction
 from memgraph.store.recall import GraphContents
@@ -42,6 +43,16 @@ class Mark:
 NO_MARK: Final = Mark()
 
 
+class Markable(Protocol):
+    """A memory, or a part of one."""
+
+    @property
+    def memory_id(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """The marks of some memories.
@@ -65,8 +76,28 @@ class Marks:
         return next((turn for turn in self.evidence.get(memory_id, ()) if turn in shown), None)
 
 
+def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
+    """Return a line with its marks, which name only shown memories."""
+    mark = marks.of(line.memory_id)
+    if mark is NO_MARK:
+        return line
+    shown_ids = set(shown)
+
+    def names(ids: Iterable[str]) -> tuple[str, ...]:
+        named = (marks.shown_as(one, shown_ids) for one in ids)
+        return tuple(dict.fromkeys(one for one in named if one not in (None, line.memory_id)))
+
+    return replace(
+        line,
+        until=line.until if mark.until is None else mark.until,
+        in_part=mark.in_part,
+        replaced_by=names(mark.replaced_by) or mark.replaced_by,
+        contradicts=names(mark.contradicts) or mark.contradicts,
+    )
+
+
 def marks_of(
-    snapshot: Snapshot, memories: Sequence[Memory], view: View, ties: GraphContents
+    snapshot: Snapshot, memories: Sequence[Markable], view: View, ties: GraphContents
 ) -> Marks:
     """Return the marks of memories, as far as the view shows the other sides.
 
@@ -77,7 +108,7 @@ def marks_of(
         return Marks()
     standing = replace(view, statuses=STANDING)
     shown = [memory.memory_id for memory in memories]
-    turns = [item.memory_id for item in memories if item.kind is MemoryKind.EPISODE]
+    turns = [item.memory_id for item in memories if item.kind == MemoryKind.EPISODE]
     facts_of = _derived(snapshot, turns, standing, Direction.IN) if ties.derivations else {}
     statements = list(dict.fromkeys([*shown, *_all(facts_of)]))
     chains, partial = _chains(snapshot, statements, standing, ties)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
@@ -535,8 +536,9 @@ class Everyday(WritingHandle[F]):
                 return issued
         except (StorageError, MemoryDisabled) as error:
             paths = self._service.paths(self.name)
-            settings = self._service.settings(self.name).memory.bulletin
-            return without_database(paths.bulletins, settings, self.viewer, error)
+            settings = self._service.settings(self.name).memory
+            zone = ZoneInfo(settings.schedule.timezone)
+            return without_database(paths.bulletins, settings.bulletin, self.viewer, error, zone)
 
     @local
     def verify(self, progress: Progress | None = None) -> VerifyReport:
@@ -554,9 +556,12 @@ class Everyday(WritingHandle[F]):
         from memgraph.bulletin.generate import generate_in
 
         with self._service.opened(self.name) as opened:
-            settings = opened.settings.memory.bulletin
+            settings = opened.settings.memory
+            zone = ZoneInfo(settings.schedule.timezone)
             with opened.database.read() as snapshot:
-                return BuiltBulletin(generate_in(snapshot, self.viewer, settings, as_of))
+                return BuiltBulletin(
+                    generate_in(snapshot, self.viewer, settings.bulletin, as_of, zone)
+                )
 
     def _noted(self, opened: OpenOrchestrator, issued: BuiltBulletin, at: int) -> BuiltBulletin:
         """Store the receipt of a bulletin, and return the bulletin with the receipt's id.

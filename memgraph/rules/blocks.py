@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from unicodedata import east_asian_width
 
-from memgraph.rules.bulletin import escape, without_ignorable
 from memgraph.text.lexicon import STOP_WORDS
 from memgraph.text.sentences import split_sentences
 from memgraph.text.stem import words
@@ -27,6 +26,19 @@ _NUMBERED = re.compile(r"[\[［](\s*#?\d+\s*)[\]］]")
 _TAG = re.compile(rf"[<＜](?=\s*/?\s*{FENCE_TAG}\b)", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\[\]()<>{},:;\s［］＜＞（），：]+")
 _LINE_END = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ELLIPSIS = "…"
+# Backslash escapes of CommonMark. & only where it would begin an entity.
+_INLINE = re.compile(r"[\\`<>\[\]]|&(?=#|\w+;)")
+# Characters that Unicode calls default ignorable: printable for Python, but invisible. Attackers
+# have hidden whole messages to models in variation selectors.
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+# Characters that compatibility normalisation turns into one of these: [ ] < > ` \
+_LOOKALIKES = re.compile(
+    "[\u1fef\ufe47\ufe48\ufe64\ufe65\ufe68\uff1c\uff1e\uff3b\uff3c\uff3d\uff40]"
+)
+_BLOCK_START = re.compile(r"^(?:[-+*=#~|_:]|\d{1,9}(?=[.)]))")
 
 
 def cleaned(text: str) -> str:
@@ -119,3 +131,56 @@ def _seen(character: str) -> str:
     if character == "\t" or character.isprintable():
         return character
     return " " if character.isspace() else ""
+
+
+def cut(text: str, max_chars: int) -> str:
+    """Return a text on one line; a longer text is cut, after a sentence if one ends in the second
+    half, and ends in an ellipsis.
+    """
+    # Only the head is processed, which bounds the work for long texts.
+    head = text[: 4 * max_chars]
+    flat = flatten(head)
+    if len(flat) <= max_chars and len(head) == len(text):
+        return flat
+    shortened = flat[: max_chars - 1]
+    ended = shortened.rfind(". ") + 1
+    if ended > max_chars // 2:
+        return f"{shortened[:ended]}{_ELLIPSIS}"
+    return shortened.rstrip() + _ELLIPSIS
+
+
+def flatten(text: str) -> str:
+    """Return a text on one line: control characters and line ends become spaces; format characters
+    and ignorable ones are removed.
+    """
+    text = without_ignorable(text)
+    if not text.isprintable():
+        text = "".join(_printable(character) for character in text)
+    return " ".join(text.split())
+
+
+def without_ignorable(text: str) -> str:
+    """Return a text without the characters that Unicode calls default ignorable."""
+    return text if text.isascii() else _IGNORABLE.sub("", text)
+
+
+def escape(text: str) -> str:
+    """Escape a flattened text for Markdown at the start of a list item, including lookalikes of
+    brackets and backticks.
+    """
+    escaped = _INLINE.sub(r"\\\g<0>", text)
+    if not escaped.isascii():
+        escaped = _LOOKALIKES.sub(r"\\\g<0>", escaped)
+    start = _BLOCK_START.match(escaped)
+    if start is None:
+        return escaped
+    # "1." is escaped before the dot, any other mark at its beginning.
+    at = start.end() if start.group()[0].isdigit() else 0
+    return f"{escaped[:at]}\\{escaped[at:]}"
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    # isspace: spaces of every width and line ends; below U+00A0: the remaining control characters.
+    return " " if character.isspace() or character < "\xa0" else ""

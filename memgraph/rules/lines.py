@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import combinations
@@ -60,6 +60,7 @@ class BlockLine:
         until: when it ceased to be valid, in milliseconds; None: it has not, or it is unknown.
         in_part: only a part of it was replaced.
         replaced_by, replaces, contradicts: ids of other memories.
+        notes: what else its head says, for instance the status of a decision.
         handle: the short id at the end of the line, by which tools refer to it; "" for none.
     """
 
@@ -75,6 +76,7 @@ class BlockLine:
     replaced_by: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     handle: str = ""
 
     @property
@@ -104,8 +106,10 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         type=memory.type,
         text=memory.content if text is None else text,
         at=None if undated else said_at(memory),
-        speaker=_speaker(memory),
-        place="" if memory.kind is MemoryKind.REFLECTION else _place(source),
+        speaker=speaker_of(memory.kind, memory.source_role),
+        place=""
+        if memory.kind is MemoryKind.REFLECTION
+        else place_of(source.source_path, source.locator),
         until=memory.valid_until,
     )
 
@@ -115,24 +119,25 @@ def said_at(memory: Memory) -> int:
     return memory.created_at if memory.event_time is None else memory.event_time
 
 
-def _speaker(memory: Memory) -> str:
-    if memory.source_role is None or memory.kind is MemoryKind.REFLECTION:
+def speaker_of(kind: str, role: str | None) -> str:
+    """Return the speaker of a memory; "" without one."""
+    if role is None or kind == MemoryKind.REFLECTION:
         return ""
-    name = label(memory.source_role)
+    name = label(role)
     return name.capitalize() if name in ("user", "assistant", "system", "tool") else name
 
 
-def _place(source: StoredSource) -> str:
+def place_of(source_path: str | None, locator: str | None) -> str:
     """Return a file and the first line, for instance ``adr/0004.md:9``.
 
     Of a file in the drop zone the folder is shown too, never where the drop zone itself lies.
     """
-    if source.source_path is None:
+    if not source_path:
         return ""
-    parts = PurePosixPath(source.source_path).parts
+    parts = PurePosixPath(source_path).parts
     zone = max((at for at, part in enumerate(parts) if part == _DROP_ZONE), default=len(parts) - 2)
     path = label("/".join(parts[zone + 1 :][-_PATH_PARTS:])) or "file"
-    part = part_of(source.locator)
+    part = part_of(locator)
     return path if part is None or part.first is None else f"{path}:{part.first}"
 
 
@@ -143,6 +148,26 @@ def in_time(lines: Iterable[BlockLine]) -> list[BlockLine]:
 
 def _time_key(line: BlockLine) -> tuple[bool, int, str]:
     return line.at is not None, line.at or 0, line.memory_id
+
+
+def named(lines: Sequence[BlockLine]) -> list[BlockLine]:
+    """Let both lines of a replacement name each other, and only lines that are in the block."""
+    inside = {line.memory_id for line in lines}
+    replaces: dict[str, list[str]] = {}
+    newer: dict[str, tuple[str, ...]] = {}
+    for line in lines:
+        successor = next((one for one in line.replaced_by if one in inside), None)
+        newer[line.memory_id] = () if successor is None else (successor,)
+        if successor is not None:
+            replaces.setdefault(successor, []).append(line.memory_id)
+    return [
+        replace(
+            line,
+            replaced_by=newer[line.memory_id] or line.replaced_by[:1],
+            replaces=tuple(replaces.get(line.memory_id, ())),
+        )
+        for line in lines
+    ]
 
 
 def render(
@@ -208,14 +233,20 @@ def records(lines: Sequence[BlockLine], zone: tzinfo = UTC, first: int = 1) -> s
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=first)}
     timed = _disagreeing_days(lines, zone)
     return "".join(
-        _record(line, numbers, zone, with_time=bool(line.others) and _date(line.at, zone) in timed)
+        record(line, numbers, zone, with_time=bool(line.others) and _date(line.at, zone) in timed)
         for line in lines
     )
 
 
-def _record(
+def record(
     line: BlockLine, numbers: Mapping[str, int], zone: tzinfo, *, with_time: bool = False
 ) -> str:
+    """Return a line with its newline.
+
+    Args:
+        numbers: the numbers of the lines, which its marks name.
+        with_time: show the time of day, too.
+    """
     when = f"{_date(line.at, zone)} {_clock(line.at, zone)}" if with_time else _date(line.at, zone)
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     end = f" #{line.handle}" if line.handle else ""
@@ -252,7 +283,7 @@ def cost_of(
 def _cost(line: BlockLine, format: BlockFormat, count: Callable[[str], int], zone: tzinfo) -> int:  # noqa: A002
     if format == BlockFormat.FENCED:
         numbers = dict.fromkeys((line.memory_id, *line.others), _WIDEST)
-        return count(_record(line, numbers, zone))
+        return count(record(line, numbers, zone))
     return count(render([line], format, mark="0" * MARK_DIGITS, zone=zone)) - count(
         LIST_TITLE + LIST_MESSAGE if format == BlockFormat.LIST else SECTION_TITLE
     )
@@ -291,7 +322,7 @@ def _marks(line: BlockLine, name: Callable[[str], str], zone: tzinfo) -> list[st
     Args:
         name: returns how the line of a memory is named, or "" if it is not in the block.
     """
-    marks = []
+    marks = list(line.notes)
     newer = _named(line.replaced_by, name)
     part = "in part " if line.in_part else ""
     if line.until is not None:

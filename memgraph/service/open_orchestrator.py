@@ -11,6 +11,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
 
 from memgraph.audit import anchor, journal
 from memgraph.audit.anchor import AnchorState
@@ -132,6 +133,7 @@ class OpenOrchestrator:
             log=self.log,
             deferred=True,
             erased=lambda: paths.erased,
+            zone=ZoneInfo(settings.memory.schedule.timezone),
         )
         with database.read() as snapshot:
             self.other_model = model_mismatch(snapshot, embedding)

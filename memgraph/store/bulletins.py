@@ -45,6 +45,7 @@ from memgraph.store.visibility import (
 _READ: Final = (
     *("pk", "memory_id", "type", "kind", "source_id", "item_id", "content", "summary"),
     *("event_time", "created_at", "importance", "confidence", "valid_until", "tags", "attributes"),
+    "source_role",
 )
 _CHANGED: Final = sa.Table(
     "bulletin_changed",
@@ -129,6 +130,8 @@ class BulletinExcerpt(NamedTuple):
             read, which the journal does not record.
         decision_status: free text, or None.
         path: the source file; None if it does not come from a file.
+        source_role: who said it, or None.
+        locator: its place in the file.
     """
 
     memory_id: str
@@ -140,6 +143,9 @@ class BulletinExcerpt(NamedTuple):
     valid_until: int | None
     decision_status: str | None
     path: str | None
+    kind: str
+    source_role: str | None
+    locator: str | None
 
     @property
     def at(self) -> int | None:
@@ -361,6 +367,9 @@ def _excerpt(m: Table) -> list[Column]:
         sa.case((has_fixed_end, m.c.valid_until)),
         member(m.c.attributes, "decision_status"),
         _path(m),
+        m.c.kind,
+        m.c.source_role,
+        _locator(m),
     ]
 
 
@@ -370,6 +379,12 @@ def _path(m: Table) -> Column:
     path = sa.select(sa.func.coalesce(s.c.source_path, ""))
     path = path.where(s.c.source_id == m.c.source_id, is_file)
     return path.correlate(m).scalar_subquery()
+
+
+def _locator(m: Table) -> Column:
+    s = tables.sources.alias("s")
+    locator = sa.select(s.c.locator).where(s.c.source_id == m.c.source_id)
+    return locator.correlate(m).scalar_subquery()
 
 
 def moment(m: Table) -> Column:

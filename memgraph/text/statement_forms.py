@@ -42,6 +42,12 @@ _TODO = re.compile(
     r"(?:\s*\([^()\n]{1,40}\)|\s+for\s+[^:\n]{1,40})?\s*:\s*(?=\S*[^\W\d_]{2})",
     re.IGNORECASE,
 )
+_LABEL = re.compile(
+    r"^(?:(?:to-?do|action(?: items?| point)?|next steps?|follow-?up)"
+    r"(?:\s*\([^()\n]{1,40}\))?|(?:final )?(?:decision|decided|resolved|agreed|chosen option)"
+    r"|(?:goal|objective|aim|target|ziel)s?)\s*[:—–]\s*(?=\S)",
+    re.IGNORECASE,
+)
 _GOAL = re.compile(
     r"^(?:the|our|my) (?:\w+ ){0,2}(?:goal|aim|objective|target|ambition|mission)"
     r"(?: (?:for|in|this|by) [^.]{1,60}?)? (?:is|was|remains) (?!not\b|to be\b|unclear)"
@@ -188,6 +194,12 @@ def type_of(sentence: str, *, decides: bool = False) -> MemoryType:
     if _PREFERENCE.match(head) and not _PERSON_SUBJECT.match(head):
         return MemoryType.PREFERENCE
     return MemoryType.FACT
+
+
+def without_label(sentence: str) -> str:
+    """Return a sentence without the label that its type carries: "TODO: ", "Decision: "."""
+    rest = _LABEL.sub("", sentence.lstrip(), count=1).strip()
+    return f"{rest[:1].upper()}{rest[1:]}" if rest else sentence
 
 
 def ground_of(sentence: str) -> str | None:

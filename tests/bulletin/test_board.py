@@ -26,6 +26,7 @@ from memgraph.errors import DatabaseCorrupt, MemoryDisabled
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import Sensitivity
+from memgraph.rules.blocks import FENCE_INTRO
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.sqlite.database import SqliteDatabase
 
@@ -172,7 +173,7 @@ def test_another_view_is_never_fallen_back_to(
         issued = board.bulletin_or_fallback(OPEN_TO_ALL)
         assert issued.warning == EMPTY
         assert not issued.bulletin.memory_ids
-        assert issued.bulletin.text.startswith("# Memory bulletin\n")
+        assert issued.bulletin.text.startswith(FENCE_INTRO)
         assert issued.bulletin.change_seq == 0
 
 

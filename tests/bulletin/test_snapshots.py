@@ -11,13 +11,16 @@ from memgraph.bulletin.board import BulletinFiles
 from memgraph.bulletin.generate import composed
 from memgraph.config.schema import BulletinSettings
 from memgraph.model.context import Bulletin
-from memgraph.rules.bulletin import BulletinSection, LayoutEntry
+from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.rules.bulletin import BulletinSection
+from memgraph.rules.lines import BlockLine
 
 PLAIN, OTHER = "0" * 16, "f" * 16
 
 
 def bulletin(seq: int, key: str = PLAIN, text: str = "Ship — 船") -> Bulletin:
-    offered = {BulletinSection.ACTIVE_GOALS: [LayoutEntry(text, ("fact_1",))]}
+    goal = BlockLine("fact_1", MemoryKind.FACT, MemoryType.GOAL, text, 0)
+    offered = {BulletinSection.ACTIVE_GOALS: [(goal,)]}
     return composed(offered, BulletinSettings(), change_seq=seq, key=key)
 
 

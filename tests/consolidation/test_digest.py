@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from memgraph.clock import MS_PER_DAY
 from memgraph.consolidation.digest import (
     MAX_CHARS,
+    DigestLine,
     DigestPart,
     WeekMaterial,
     digest,
@@ -27,7 +28,6 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.values import Memory
-from memgraph.rules.bulletin import LayoutEntry
 from memgraph.rules.conversations import ReflectionPeriod
 
 NOW = 1_767_225_600_000
@@ -126,7 +126,7 @@ def test_more_than_was_looked_at_is_said() -> None:
 
 
 def test_a_model_s_sentences_stand_in_place_of_the_most_central() -> None:
-    said = [LayoutEntry("It was about the depot.", ("fact_0001",))]
+    said = [DigestLine("It was about the depot.", ("fact_0001",))]
     found = digest(week(memory(1), memory(2)), said)
     assert "## In short\n\n- It was about the depot. [fact_0001]\n" in found.text
     assert DigestPart.CENTRAL not in [part for part, lines in found.lines.items() if lines]

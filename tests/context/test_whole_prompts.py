@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import cache
 
 import pytest
 from hostile_texts import MARK, NUMBER, hostile_texts
@@ -12,7 +10,7 @@ from hostile_texts import MARK, NUMBER, hostile_texts
 from memgraph.model.context import BlockFormat, ContextPackage
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
-from memgraph.rules.bulletin import INTRO, BulletinSection, LayoutEntry, compose
+from memgraph.rules.bulletin import BulletinSection, Entry, compose
 from memgraph.rules.lines import BlockLine, render
 from memgraph.service.turns.prompts import PromptMemories
 
@@ -20,29 +18,33 @@ BATCH = 20
 EVERYTHING = 1_000_000
 HEADINGS = "|".join(each.heading for each in BulletinSection)
 FRAME = re.compile(
-    rf"# Memory bulletin|{re.escape(INTRO)}|## (?:{HEADINGS}) \(\d+ of (?:over )?\d+\)|"
+    rf"{re.escape(FENCE_INTRO)}|</?memory [0-9a-f]{{8}}>|"
+    rf"## (?:{HEADINGS}) \(\d+ of (?:over )?\d+\)|"
 )
-ITEM = re.compile(r"- ((?:[^\[\\]|\\.)*) \[((?:[^\[\]\\]|\\.)+)\]")
+ITEM = re.compile(r"\[(\d+)\] Thu 1970-01-01, [^:\[\]<>]*: (.+) #(\d+)")
 BEGINS = {
     BlockFormat.FENCED: FENCE_INTRO,
     BlockFormat.LIST: LIST_TITLE,
     BlockFormat.SECTIONS: SECTION_TITLE,
 }
-SIGNS = frozenset("[]<>`")
-
-
-@cache
-def passes_for_a_sign(character: str) -> bool:
-    return not SIGNS.isdisjoint(unicodedata.normalize("NFKC", character))
 
 
 def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
     """The bulletin, the block and the prompt."""
     sections = list(BulletinSection)
-    offered: dict[BulletinSection, list[LayoutEntry]] = {each: [] for each in sections}
+    offered: dict[BulletinSection, list[Entry]] = {each: [] for each in sections}
     for place, text in enumerate(texts):
-        offered[sections[place % len(sections)]].append(LayoutEntry(text, (f"{text[:6]}id",)))
-    bulletin = compose(offered, EVERYTHING).markdown
+        line = BlockLine(
+            f"id{place}",
+            MemoryKind.FACT,
+            MemoryType.FACT,
+            text,
+            0,
+            label(text[:60]),
+            handle=str(place),
+        )
+        offered[sections[place % len(sections)]].append((line,))
+    bulletin = compose(offered, EVERYTHING).text
     lines = [
         BlockLine(f"id{place}", MemoryKind.FACT, MemoryType.FACT, each, 0, label(each[:60]))
         for place, each in enumerate(texts)
@@ -66,7 +68,7 @@ def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
         assert all(not each or each.isprintable() for each in lines)
         # One place where the bulletin ends and the block begins, and it is where it should be.
         first = bulletin.count("\n") + 1
-        assert [at for at, each in enumerate(lines) if each == BEGINS[form]] == [first]
+        assert [at for at, each in enumerate(lines) if each == BEGINS[form]][-1] == first
         assert "\n".join(lines[first:]) == block
         fences = 1 if form is BlockFormat.FENCED else 0
         plain = re.sub(r"\\.", "", prompt)
@@ -78,8 +80,7 @@ def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
         for each in items:
             found = ITEM.fullmatch(each)
             assert found is not None
-            bare = re.sub(r"\\.", "", "".join(found.groups()))
-            assert not any(map(passes_for_a_sign, bare))
+            assert not re.search(r"</?memory\b|\[\s*#?\d+\s*\]", found[2])
         assert len(items) == len(batch)
         read += len(items)
     assert read == NUMBER

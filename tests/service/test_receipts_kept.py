@@ -160,7 +160,7 @@ def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
     clock.advance(ms=DAY)
     owner.retract(ground, reason="it was looked at")
     issued = owner.bulletin()
-    assert "Its evidence was withdrawn on 2026-01-02" in issued.bulletin.text
+    assert "evidence withdrawn 2026-01-02: " in issued.bulletin.text
     assert issued.bulletin.memory_ids == (held,)
     [listed] = owner.receipts.bulletins().bulletins
     assert issued.receipt_id is not None

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from memgraph.context.excerpts import content_stems
 from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
 from memgraph.context.token_counters import TokenCounter
-from memgraph.graph.marks import NO_MARK, Marks, marks_of
+from memgraph.graph.marks import Marks, marked, marks_of
 from memgraph.ids import IdSource
 from memgraph.model.context import BlockFormat, BlockMemory, ContextBlock
 from memgraph.model.enums import MemoryKind
@@ -299,26 +299,6 @@ def _candidates(found: _Found, marks: Marks, short: Mapping[str, str]) -> list[C
         beside = (*found.beside.get(memory_id, ()), *sides)
         candidates.append(Candidate(line, tuple(dict.fromkeys(beside))))
     return candidates
-
-
-def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
-    """Return a line with its marks, which name only shown memories."""
-    mark = marks.of(line.memory_id)
-    if mark is NO_MARK:
-        return line
-    shown_ids = set(shown)
-
-    def names(ids: Iterable[str]) -> tuple[str, ...]:
-        named = (marks.shown_as(one, shown_ids) for one in ids)
-        return tuple(dict.fromkeys(one for one in named if one not in (None, line.memory_id)))
-
-    return replace(
-        line,
-        until=line.until if mark.until is None else mark.until,
-        in_part=mark.in_part,
-        replaced_by=names(mark.replaced_by) or mark.replaced_by,
-        contradicts=names(mark.contradicts) or mark.contradicts,
-    )
 
 
 def entity_block(

@@ -21,7 +21,7 @@ from memgraph.context.assembly import (
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.graph.marks import marks_of
+from memgraph.graph.marks import marked, marks_of
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -36,7 +36,7 @@ from memgraph.model.enums import EdgeType, Scope
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
-from memgraph.operations.context.block import marked, new_mark
+from memgraph.operations.context.block import new_mark
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading
 from memgraph.operations.read.receipts import ReceiptContext

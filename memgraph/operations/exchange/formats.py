@@ -21,7 +21,7 @@ import yaml
 from memgraph.clock import iso
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.graph.export import xml_attributes, xml_value
-from memgraph.rules.bulletin import flatten
+from memgraph.rules.blocks import flatten
 from memgraph.store.files import draft_beside, publish
 
 Record = dict[str, Any]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
 from memgraph.consolidation.digest import (
+    DigestLine,
     WeekDigest,
     WeekMaterial,
     by_centrality,
@@ -35,7 +36,6 @@ from memgraph.model.enums import (
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.rules import conversations as rules
-from memgraph.rules.bulletin import LayoutEntry
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -256,7 +256,7 @@ def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
     ]
 
 
-def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[LayoutEntry]:
+def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[DigestLine]:
     """Return the model's lines on the week; empty without a model or if it fails."""
     if run.provider is None:
         return []
@@ -287,7 +287,7 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[LayoutE
     if reflection is None:
         return []
     run.rejected.extend(reflection.rejected)
-    return [LayoutEntry(sentence.text, sentence.memory_ids) for sentence in reflection.sentences]
+    return [DigestLine(sentence.text, sentence.memory_ids) for sentence in reflection.sentences]
 
 
 def _save(

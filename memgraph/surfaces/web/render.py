@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.rules.bulletin import without_ignorable
+from memgraph.rules.blocks import without_ignorable
 from memgraph.service.readiness import REMEDIES
 from memgraph.service.sanitizer import without_root
 

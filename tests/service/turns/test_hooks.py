@@ -33,6 +33,7 @@ from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import DiagnosisFinding
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
+from memgraph.rules.blocks import FENCE_INTRO
 from memgraph.rules.workflow import ParsedOutput, parse
 from memgraph.service.turns import write_back as writing_back
 
@@ -78,7 +79,7 @@ def test_a_message_is_kept_and_recalled_from_another_channel(tmp_path: Path) -> 
         assert again.context is not None
         assert first.episode_id in again.context.memory_ids
         assert "opens at nine" in again.prompt
-        assert again.prompt.startswith("# Memory bulletin")
+        assert again.prompt.startswith(FENCE_INTRO)
         # What the reader has before its eyes is not told again.
         same = hooks.on_message("When does the oven shop open?", conversation_id="c-1")
         assert same.context is not None

@@ -250,7 +250,7 @@ def bulletin(
     orchestrator: OrchestratorName,
     as_of: Annotated[str | None, value("TIME", "As of this time, ISO 8601.")] = None,
 ) -> CommandResult:
-    """Print the bulletin as Markdown: what an orchestrator should know before each message."""
+    """Print the bulletin: what an orchestrator should know before each message."""
     with invocation(context).orchestrator(orchestrator) as handle:
         issued = handle.bulletin(as_of=as_of)
 
