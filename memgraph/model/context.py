@@ -362,7 +362,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class BulletinLine(Value):
-    """A line of a bulletin as printed, and its memory, or a reference to lines of other sections."""
+    """A line of a bulletin as printed: a memory, or a reference to lines of other sections."""
 
     text: str
     memory_ids: tuple[str, ...]

@@ -1522,16 +1522,16 @@ export interface components {
             warning?: string | null;
         };
         /**
-         * @description A bulletin: its six sections and their Markdown.
+         * @description A bulletin: its six sections and their text.
          *
          *     Attributes:
-         *         sections: chosen lines by section name, all six present; texts are not escaped here.
-         *         text: the Markdown, at most ``max_chars`` characters.
+         *         sections: chosen lines by section name, all six present.
+         *         text: the lines under their headings, between two marks; at most ``max_chars`` characters.
          *         change_seq: the last journal entry that it reflects; 0 if it is empty.
          *         view_key: the key of its view and size limits; see ``view_key``.
          *         size: the number of characters of ``text``.
-         *         left_out: by section, the number of offered lines that did not fit. A section is offered
-         *             one line for every 300 characters of the limit, so this does not count stored memories.
+         *         left_out: by section, the number of offered entries that did not fit. A section is offered
+         *             one entry for every 300 characters of the limit, so this does not count stored memories.
          */
         Bulletin: {
             change_seq: number;
@@ -1567,7 +1567,7 @@ export interface components {
             bulletins: components["schemas"]["BulletinEntry"][];
             cut: boolean;
         };
-        /** @description A line of a bulletin: the text of a memory, or a line about two, with their ids. */
+        /** @description A line of a bulletin as printed, and its memory, or a reference to lines of other sections. */
         BulletinLine: {
             memory_ids: string[];
             text: string;

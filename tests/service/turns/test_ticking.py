@@ -44,7 +44,7 @@ def test_what_a_step_ticks_is_open_no_longer(orc: Orchestrator, hooks: MemoryHoo
     assert [orc.get(each).status for each in opened] == [Status.SUPERSEDED, Status.ACTIVE]
     text = hooks.on_step("What is left?", **WORK).bulletin
     assert "Buy rope" in text
-    assert ": Tell the pilot" not in text
+    assert ", Todo: Tell the pilot" not in text
     # Told again it changes nothing; opened anew and done anew it is done.
     assert hooks.on_step_output("- [x] Tell the pilot", **WORK).edges == ()
     [again] = hooks.on_step_output("- [ ] Tell the pilot", **PLAN).memory_ids
