@@ -22,7 +22,7 @@ from ingest.parsers.transcript import is_transcript, parse_transcript
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryStatus, MemoryType
 from memgraph.text.dates import read_date
-from memgraph.text.statement_forms import addresses_model, is_placeholder
+from memgraph.text.statement_forms import addresses_model, is_placeholder, without_label
 
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+(?=\S)")
@@ -119,14 +119,15 @@ def task(
 
     A single word, a placeholder or an instruction to a model is not a task.
     """
-    if len(passage.said.split()) < 2 or is_placeholder(passage.said):
+    said = without_label(passage.said)
+    if len(said.split()) < 2 or is_placeholder(said):
         return
-    if addresses_model(passage.said):
+    if addresses_model(said):
         return
     attributes = {"done": bool(passage.checked), **_attributes(section, title)}
     yield IngestCandidate(
         keys.new(),
-        next(split_long(passage.said, MAX_PASSAGE_CHARS)),
+        next(split_long(said, MAX_PASSAGE_CHARS)),
         passage.locator,
         type=MemoryType.TODO,
         importance=DEFAULT_IMPORTANCE[MemoryType.TODO],

@@ -43,8 +43,8 @@ _TODO = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^(?:(?:to-?do|action(?: items?| point)?|next steps?|follow-?up)"
-    r"(?:\s*\([^()\n]{1,40}\))?|(?:final )?(?:decision|decided|resolved|agreed|chosen option)"
+    r"^(?:to-?do|action(?: items?| point)?|next steps?|follow-?up"
+    r"|(?:final )?(?:decision|decided|resolved|agreed|chosen option)"
     r"|(?:goal|objective|aim|target|ziel)s?)\s*[:—–]\s*(?=\S)",
     re.IGNORECASE,
 )

@@ -45,7 +45,8 @@ def test_a_sentence_has_the_type_that_it_says(text: str, kind: MemoryType) -> No
         ("Decision: rent goes up in 2027.", MemoryType.DECISION, "Rent goes up in 2027."),
         ("Goal: lend every tool twice a year.", MemoryType.GOAL, "Lend every tool twice a year."),
         ("TODO: order new sanding belts", MemoryType.TODO, "Order new sanding belts"),
-        ("TODO (Ana): order belts and glue", MemoryType.TODO, "Order belts and glue"),
+        ("- [ ] TODO: order belts and glue", MemoryType.TODO, "Order belts and glue"),
+        ("TODO (Ana): order more glue", MemoryType.TODO, "TODO (Ana): order more glue"),
     ],
 )
 def test_a_label_is_carried_by_the_type(text: str, kind: MemoryType, stored: str) -> None:
