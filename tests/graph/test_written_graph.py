@@ -47,7 +47,7 @@ def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedC
     edge = orc.relate(noon, EdgeType.CONTRADICTS, dusk)
     section = "conflicts_and_uncertainties"
     first = orc.bulletin().bulletin
-    assert [line.memory_ids for line in first.sections[section]] == [(dusk, noon)]
+    assert [line.memory_ids for line in first.sections[section]] == [(dusk,), (noon,)]
     (item,) = orc.contradictions.list().items
     assert (item.first.memory_id, item.second.memory_id) == (noon, dusk)
     edge_id = item.edge.edge_id

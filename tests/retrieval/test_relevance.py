@@ -53,7 +53,7 @@ def test_both_sides_of_a_contradiction_are_marked_in_every_format(orc: Orchestra
 def test_a_short_id_stands_for_a_memory(orc: Orchestrator) -> None:
     memory_id = filled(orc)[TEXTS[0]]
     short = short_id(memory_id)
-    assert f"[{short}]" in orc.bulletin().bulletin.text
+    assert f" #{short}\n" in orc.bulletin().bulletin.text
     assert orc.get(short).memory_id == orc.trace(short).memory.memory_id == memory_id
     orc.retract(short, reason="wrong")
     assert orc.get(memory_id).status == "retracted"
