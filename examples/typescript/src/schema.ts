@@ -1567,7 +1567,7 @@ export interface components {
             bulletins: components["schemas"]["BulletinEntry"][];
             cut: boolean;
         };
-        /** @description A line of a bulletin as printed, and its memory, or a reference to lines of other sections. */
+        /** @description A line of a bulletin as printed: a memory, or a reference to lines of other sections. */
         BulletinLine: {
             memory_ids: string[];
             text: string;
