@@ -115,6 +115,8 @@ class MemoryEntityRow(SQLModel, table=True):
 
     entity_pk: int = column(sa.Integer, sa.ForeignKey("entities.pk"), primary_key=True)
     memory_pk: int = column(sa.Integer, sa.ForeignKey("memories.pk"), primary_key=True)
+    # The keys of the entity's names that the memory says, one a line.
+    names: str = column(sa.Text, nullable=False)
 
 
 __all__ = [

@@ -99,32 +99,33 @@ class Entities(Handle[F], group="entities"):
             return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
 
     @operation(
-        Permission.ADMIN, "POST", "/entities/split", tag="entities", body="Split", id="split_entity"
+        Permission.ADMIN,
+        "POST",
+        "/entities/remove-alias",
+        tag="entities",
+        body="AliasRemoval",
     )
-    def split(
-        self,
-        entity: Name,
-        *,
-        names: Annotated[
-            Sequence[str], WireFormat(tuple[Name, ...]), Field(min_length=1, max_length=50)
-        ],
-        reason: Reason,
-    ) -> EntityInfo:
-        """Split names off an entity, and return the new entity. Journalled.
+    def remove_alias(self, entity: Name, alias: Name, *, reason: Reason) -> EntityInfo:
+        """Take a name away from an entity, and return the entity. Journalled.
 
-        The first name becomes its canonical name. Memories are reassigned by the names in their
-        texts.
+        Memories that name the entity by this alias alone are no longer linked to it. An alias that
+        comes from a merge becomes an entity of its own again, with these memories.
+
+        Args:
+            entity: an id or a name.
 
         Raises:
-            NotFound: no visible entity has this id or name, or it does not have these names.
-            Conflict: a name is the entity's canonical name, or comes from the settings.
-            InvalidInput: there are no names, or more than 50.
+            NotFound: no visible entity has this id or name, or it does not have this alias.
+            Conflict: the name is ambiguous (``details["candidates"]``); or the alias is the
+                entity's main or first name, or comes from the settings.
         """
-        from memgraph.operations.life.entity_merge import split
+        from memgraph.operations.life.entity_merge import remove_alias
 
         because = self._because(reason)
         with self._service.opened(self.name) as opened:
-            return split(opened, self.viewer, entity, names, reason=because, actor=self.actor)
+            return remove_alias(
+                opened, self.viewer, entity, alias, reason=because, actor=self.actor
+            )
 
     @operation(
         Permission.ADMIN,

@@ -77,14 +77,3 @@ def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandi
 
 def _read(rows: list[tuple[Any, ...]]) -> list[EnrichmentCandidate]:
     return [EnrichmentCandidate._make((*row[:-1], json.loads(row[-1]))) for row in rows]
-
-
-@prepared
-def _links_of() -> sa.Select[Any]:
-    n = tables.links
-    return sa.select(n.c.entity_pk, n.c.memory_pk).where(among(n.c.memory_pk, "pks"))
-
-
-def links_of(snapshot: Snapshot, pks: Collection[int]) -> set[tuple[int, int]]:
-    """Return the links of memories as pairs of (entity key, memory key)."""
-    return set(_links_of().rows(snapshot, pks=pks))

@@ -112,7 +112,10 @@ def _newest() -> sa.Select[Any]:
 
 
 _spelling = InsertRows("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
-add_links = InsertRows("memory_entities", ("entity_pk", "memory_pk"), or_ignore=True)
+_add_links = InsertRows("memory_entities", ("entity_pk", "memory_pk", "names"))
+
+Link = tuple[int, int]
+"""A link as (entity key, memory key)."""
 
 
 PROVIDERS: Final = ("regex", "spacy", "llm", "told")
@@ -408,16 +411,67 @@ def _add_mentions() -> sa.Update:
     return sa.update(e).where(e.c.pk == value("entity")).values(more)
 
 
-def link(transaction: Transaction, pairs: Sequence[tuple[int, int]]) -> None:
-    """Store pairs of (entity key, memory key), each once, and count the mentions."""
-    if not pairs:
-        return
-    add_links(transaction, pairs)
+@prepared
+def _links_of() -> sa.Select[Any]:
+    n = tables.links
+    return sa.select(n.c.entity_pk, n.c.memory_pk, n.c.names).where(among(n.c.memory_pk, "pks"))
+
+
+def links_of(snapshot: Snapshot, pks: Collection[int]) -> dict[Link, list[str]]:
+    """Return the links of memories, each with the keys of the names that it rests on."""
+    rows = _links_of().rows(snapshot, pks=pks)
+    return {(entity, memory): names.split("\n") for entity, memory, names in rows}
+
+
+@prepared
+def _set_names() -> sa.Update:
+    n = tables.links
+    its = (n.c.entity_pk == value("entity"), n.c.memory_pk == value("memory"))
+    return sa.update(n).where(*its).values(names=value("keys"))
+
+
+def set_names(transaction: Transaction, names: Mapping[Link, Collection[str]]) -> None:
+    """Replace the names by which memories are linked."""
+    rows = (
+        {"entity": entity, "memory": memory, "keys": _joined(keys)}
+        for (entity, memory), keys in names.items()
+    )
+    _set_names().write_all(transaction, rows)
+
+
+def _joined(keys: Collection[str]) -> str:
+    return "\n".join(sorted(keys))
+
+
+def link(
+    transaction: Transaction,
+    names: Mapping[Link, Collection[str]],
+    linked: Mapping[Link, Collection[str]],
+) -> int:
+    """Link memories by names, add names to existing links, and count the mentions.
+
+    Args:
+        names: the keys of names for each link.
+        linked: the names of existing links.
+
+    Returns:
+        The number of new links.
+    """
+    new = [
+        (*pair, next(iter(keys)) if len(keys) == 1 else _joined(keys))
+        for pair, keys in names.items()
+        if pair not in linked
+    ]
+    _add_links(transaction, new)
     mentions: dict[int, int] = {}
-    for entity, _ in pairs:
+    for entity, _, _ in new:
         mentions[entity] = mentions.get(entity, 0) + 1
     rows = ({"number": number, "entity": entity} for entity, number in mentions.items())
     _add_mentions().write_all(transaction, rows)
+    if linked:
+        more = {pair: {*keys, *linked[pair]} for pair, keys in names.items() if pair in linked}
+        set_names(transaction, {p: k for p, k in more.items() if k != set(linked[p])})
+    return len(new)
 
 
 # Queries for entities: by id, by name, by number of mentions, within a view.

@@ -1,16 +1,16 @@
-"""Merge entities and split them again, in the caller's transaction."""
+"""Merge entities and take their aliases away, in the caller's transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.store import tables
-from memgraph.store.entities import EntityName, TypedEntity, add_links
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.entities import EntityName, Link, TypedEntity, link, links_of, set_names
+from memgraph.store.snapshot import Transaction
 from memgraph.store.statements import among, prepared, value
 from memgraph.store.text_index import recount
 
@@ -18,9 +18,11 @@ from memgraph.store.text_index import recount
 @prepared
 def _copy_links() -> sa.Insert:
     n = tables.links
-    moved = sa.select(value("into"), n.c.memory_pk).where(n.c.entity_pk == value("other"))
-    copied = insert(n).from_select(["entity_pk", "memory_pk"], moved)
-    return copied.on_conflict_do_nothing()
+    moved = sa.select(value("into"), n.c.memory_pk, n.c.names)
+    moved = moved.where(n.c.entity_pk == value("other"))
+    copied = insert(n).from_select(["entity_pk", "memory_pk", "names"], moved)
+    both = n.c.names.concat("\n").concat(copied.excluded.names)
+    return copied.on_conflict_do_update(index_elements=n.primary_key, set_={"names": both})
 
 
 @prepared
@@ -53,7 +55,7 @@ def merge(transaction: Transaction, into: tuple[int, str], other: tuple[int, str
         into, other: (key, id) of each entity.
 
     Returns:
-        The number of new links of ``into``.
+        The number of moved links.
     """
     pks = {"into": into[0], "other": other[0]}
     moved = _copy_links().write(transaction, pks)
@@ -101,57 +103,64 @@ def protect(transaction: Transaction, pk: int, *, protected: bool) -> None:
     _protect().write(transaction, entity=pk, is_protected=protected)
 
 
-def unmerge(transaction: Transaction, pk: int) -> None:
-    """Make a merged name a separate entity again."""
-    _set_merged("pk").write(transaction, which=pk, into=None)
+def unmerge(transaction: Transaction, pks: Sequence[int]) -> None:
+    """Make merged entities one entity again: the first, with the names of the others."""
+    first, *_ = pks
+    entity_id = _entity_id().scalar(transaction, entity=first)
+    rows = ({"which": pk, "into": None if pk == first else entity_id} for pk in pks)
+    _set_merged("pk").write_all(transaction, rows)
 
 
 @prepared
-def _make_name_of() -> sa.Update:
-    e = tables.entities
-    return sa.update(e).where(among(e.c.pk, "pks")).values(merged_into=value("into"))
-
-
-def make_name_of(transaction: Transaction, pks: Collection[int], entity_id: str) -> None:
-    """Make merged names the names of another entity."""
-    _make_name_of().write(transaction, pks=pks, into=entity_id)
+def _entity_id() -> sa.Select[Any]:
+    return sa.select(tables.entities.c.entity_id).where(tables.entities.c.pk == value("entity"))
 
 
 @prepared
-def _move_alias() -> sa.Update:
+def _forget_alias() -> sa.Delete:
     a = tables.aliases
-    moved = sa.update(a).prefix_with("OR REPLACE", dialect="sqlite")
-    conditions = (a.c.entity_pk == value("entity"), a.c.alias_key == value("key"))
-    return moved.where(*conditions).values(entity_pk=value("into"))
+    return sa.delete(a).where(among(a.c.entity_pk, "pks"), a.c.alias_key == value("key"))
 
 
-def move_aliases(
-    transaction: Transaction, aliases: Sequence[tuple[int, str]], entity_pk: int
-) -> None:
-    """Move aliases, as (entity key, alias key), to another entity."""
-    rows = ({"entity": pk, "key": key, "into": entity_pk} for pk, key in aliases)
-    _move_alias().write_all(transaction, rows)
+def forget_alias(transaction: Transaction, pks: Collection[int], key: str) -> None:
+    """Delete an alias of these entities."""
+    _forget_alias().write(transaction, pks=pks, key=key)
 
 
 @prepared
-def _linked_memories() -> sa.Select[Any]:
+def _links_of_entity() -> sa.Select[Any]:
     n = tables.links
-    query = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
+    query = sa.select(n.c.memory_pk, n.c.names).where(n.c.entity_pk == value("entity"))
     return query.order_by(n.c.memory_pk)
 
 
-def linked_memories(snapshot: Snapshot, entity_pk: int) -> list[int]:
-    """Return the keys of the memories that mention an entity, ascending."""
-    return _linked_memories().column(snapshot, entity=entity_pk)
-
-
 def relink(
-    transaction: Transaction,
-    *,
-    add: Sequence[tuple[int, int]],
-    remove: Sequence[tuple[int, int]],
-) -> None:
-    """Add and remove links as (entity key, memory key); the caller updates the counts."""
-    add_links(transaction, add)
-    rows = ({"entity": entity, "memory": memory} for entity, memory in remove)
-    _unlink(True).write_all(transaction, rows)
+    transaction: Transaction, entity_pk: int, keys: Collection[str], meant: Mapping[str, int]
+) -> int:
+    """Move the links of an entity that rest on some names to the entities that these mean now.
+
+    A memory that also says another name of the entity stays linked to it.
+
+    Args:
+        meant: the entity that each of ``keys`` means; a key that means none only unlinks.
+
+    Returns:
+        The number of memories whose links changed.
+    """
+    moving = {key for key in keys if meant.get(key) != entity_pk}
+    kept: dict[Link, set[str]] = {}
+    gained: dict[Link, set[str]] = {}
+    for memory_pk, names in _links_of_entity().rows(transaction, entity=entity_pk):
+        old = set(names.split("\n"))
+        if not moving & old:
+            continue
+        kept[entity_pk, memory_pk] = old - moving
+        for key in moving & old & meant.keys():
+            gained.setdefault((meant[key], memory_pk), set()).add(key)
+    _unlink(True).write_all(
+        transaction, ({"entity": e, "memory": m} for (e, m), names in kept.items() if not names)
+    )
+    set_names(transaction, {pair: names for pair, names in kept.items() if names})
+    link(transaction, gained, links_of(transaction, sorted({pk for _, pk in gained})))
+    recount(transaction, [entity_pk], ())
+    return len(kept)

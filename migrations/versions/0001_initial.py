@@ -631,6 +631,7 @@ def upgrade() -> None:
         "memory_entities",
         sa.Column("entity_pk", sa.Integer(), nullable=False),
         sa.Column("memory_pk", sa.Integer(), nullable=False),
+        sa.Column("names", sa.Text(), nullable=False),
         sa.ForeignKeyConstraint(
             ["entity_pk"], ["entities.pk"], name=op.f("fk_memory_entities_entity_pk")
         ),

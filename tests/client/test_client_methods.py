@@ -227,7 +227,7 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     assert way.maintenance.stats()["memories"]["kind"] == {"fact": 1}
 
 
-def test_entities_are_listed_merged_and_split(way: Any) -> None:
+def test_entities_are_listed_merged_and_mended(way: Any) -> None:
     way.remember("Nora Quill lives in Bergen.")
     way.remember("Ada Okafor met Nora Quill.")
     names = {each.canonical_name for each in way.entities.list()}
@@ -239,8 +239,9 @@ def test_entities_are_listed_merged_and_split(way: Any) -> None:
     merged = way.entities.merge("Nora Quill", "Ada Okafor", reason="one person")
     assert way.entities.get("Ada Okafor").entity_id == merged.entity_id
     assert way.entities.protect("Nora Quill", reason="kept").entity_id == merged.entity_id
-    parted = way.entities.split("Nora Quill", names=["Ada Okafor"], reason="two persons")
-    assert parted.canonical_name == "Ada Okafor"
+    mended = way.entities.remove_alias("Nora Quill", "Ada Okafor", reason="two persons")
+    assert (mended.entity_id, mended.mention_count) == (merged.entity_id, 2)
+    assert way.entities.get("Ada Okafor").entity_id != merged.entity_id
     with pytest.raises(NotFound):
         way.entities.get("Nobody Here")
     with pytest.raises(Conflict):

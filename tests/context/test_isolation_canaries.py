@@ -486,7 +486,7 @@ ELSEWHERE = {
     "save_episode": WRITES,
     "save_episodes": WRITES,
     "memories.store": "its outcome names nothing hidden: tests/service/test_comparisons.py",
-    "entities.split": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
+    "entities.remove_alias": "asks as entities.get does: tests/service/test_entities.py",
     "events.subscribe": HOST,
     "events.unsubscribe": HOST,
     "maintenance.journal_state": OPERATOR,

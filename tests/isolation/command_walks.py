@@ -172,10 +172,10 @@ def _merge(view: View) -> Iterator[Line]:
         yield ["entities", "merge", ONE, other, own[0], *WHY]
 
 
-def _split(view: View) -> Iterator[Line]:
+def _remove_alias(view: View) -> Iterator[Line]:
     own = [each.word for each in view.world.seen(view.viewer)[:2]]
     for entity, name in (own, (own[0], view.words[0]), (view.words[0], view.words[1])):
-        yield ["entities", "split", ONE, entity, "--name", name, *WHY]
+        yield ["entities", "remove-alias", ONE, entity, name, *WHY]
 
 
 def _protect(view: View) -> Iterator[Line]:
@@ -243,7 +243,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "show": lambda view: _each("show", view.own[0], *view.hidden),
     "entities list": _entities,
     "entities merge": _merge,
-    "entities split": _split,
+    "entities remove-alias": _remove_alias,
     "entities protect": _protect,
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),

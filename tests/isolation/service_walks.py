@@ -103,13 +103,13 @@ def merge(view: View) -> Iterator[Ask]:
         yield _post("/entities/merge", {"into": other, "other": into, **WHY})
 
 
-@walks("POST", HERE + "/entities/split")
-def split(view: View) -> Iterator[Ask]:
+@walks("POST", HERE + "/entities/remove-alias")
+def remove_alias(view: View) -> Iterator[Ask]:
     own = [each.word for each in view.world.seen(view.viewer)[:2]]
-    yield _post("/entities/split", {"entity": own[0], "names": [own[1]], **WHY})
+    yield _post("/entities/remove-alias", {"entity": own[0], "alias": own[1], **WHY})
     for word in view.words[:3]:
-        yield _post("/entities/split", {"entity": word, "names": [word], **WHY})
-        yield _post("/entities/split", {"entity": own[0], "names": [word], **WHY})
+        yield _post("/entities/remove-alias", {"entity": word, "alias": word, **WHY})
+        yield _post("/entities/remove-alias", {"entity": own[0], "alias": word, **WHY})
 
 
 @walks("POST", HERE + "/entities/protect")

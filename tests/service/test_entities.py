@@ -1,4 +1,4 @@
-"""Entities through a handle: profiles as far as the viewer sees, merging, splitting, nicknames."""
+"""Entities through a handle: profiles as far as the viewer sees, merging, mending, nicknames."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_an_entity_of_hidden_memories_is_not_there(
         with pytest.raises(NotFound):
             other.entities.merge("Melanie Stone", name, reason="guess")
         with pytest.raises(NotFound):
-            other.entities.split(name, names=["x"], reason="guess")
+            other.entities.remove_alias(name, "x", reason="guess")
     assert all_of(other) == [("Melanie Stone", "person", 1)]
     assert all_of(other, prefix="quentin") == []
 
@@ -200,7 +200,7 @@ def test_a_name_that_stands_in_hidden_memories_alone_is_neither_shown_nor_found(
     with pytest.raises(NotFound):
         other.entities.get("Quentin Zanzipool")
     with pytest.raises(NotFound):
-        other.entities.split("Melanie Stone", names=["Quentin Zanzipool"], reason="guess")
+        other.entities.remove_alias("Melanie Stone", "Quentin Zanzipool", reason="guess")
 
 
 def test_a_hidden_name_in_a_longer_word_is_not_known(service: MemoryService) -> None:
@@ -219,7 +219,7 @@ def test_a_hidden_name_in_a_longer_word_is_not_known(service: MemoryService) -> 
     assert re.search(as_a_word("art"), "start") is None
 
 
-def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_split_off(
+def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_taken_away(
     talk: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "MAX_READ", 2)
@@ -231,8 +231,9 @@ def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_split_off(
     narrow = talk._service.orchestrator(talk.name, viewer=Viewer(clearance=Sensitivity.PUBLIC))
     with pytest.raises(NotFound):
         narrow.entities.get("Caz Brown")
-    apart = talk.entities.split("Caroline Smith", names=["Caz Brown"], reason="another person")
-    assert named(apart) == ("Caz Brown", "person", 1)
+    left = talk.entities.remove_alias("Caroline Smith", "Caz Brown", reason="another person")
+    assert named(left) == ("Caroline Smith", "person", 7)
+    assert named(talk.entities.get("Caz Brown")) == ("Caz Brown", "person", 1)
     sound_after_a_rebuild(talk)
 
 
@@ -278,7 +279,7 @@ def test_session_and_project_scopes_are_kept(service: MemoryService) -> None:
     assert orc.entities.list() == []
 
 
-# Merging and splitting.
+# Merging and taking away.
 
 
 def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orchestrator) -> None:
@@ -306,17 +307,115 @@ def test_a_memory_that_names_both_is_linked_once(talk: Orchestrator) -> None:
     sound_after_a_rebuild(talk)
 
 
-def test_a_split_takes_back_what_a_merge_joined(talk: Orchestrator) -> None:
+def test_taking_an_alias_away_mends_a_merge(talk: Orchestrator) -> None:
     talk.remember("Caroline Smith is Caz Brown to some.")
     before = rows(talk)
+    gone = talk.entities.get("Caz Brown").entity_id
     talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
     talk.remember("Caz Brown, later.")
-    apart = talk.entities.split("Caroline Smith", names=["Caz Brown"], reason="another person")
-    assert named(apart) == ("Caz Brown", "person", 3)
-    assert named(talk.entities.get("Caroline Smith")) == ("Caroline Smith", "person", 3)
+    left = talk.entities.remove_alias("Caroline Smith", "Caz Brown", reason="another person")
+    assert named(left) == ("Caroline Smith", "person", 3)
     assert talk.entities.get("Caroline Smith").aliases == ()
+    assert named(talk.entities.get("Caz Brown")) == ("Caz Brown", "person", 3)
+    assert talk.entities.get("Caz Brown").entity_id == gone
     assert [each for each in rows(talk) if "later" not in each[2]] == before
     sound_after_a_rebuild(talk)
+
+
+@pytest.fixture
+def petrovs(service: MemoryService) -> Orchestrator:
+    """Mr. Petrov, with whom Mrs. Petrova was merged wrongly."""
+    orc = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    orc.remember("Mr. Petrov signed the lease.")
+    orc.remember("Petrov asked for a boat.")
+    orc.remember("Mrs. Petrova sings in the choir.")
+    orc.remember("Mr. Petrov met Mrs. Petrova at the station.")
+    orc.remember("Mrs. Petrova sold a Stradivari.", sensitivity="Restricted")
+    orc.entities.merge("Petrov", "Petrova", reason="one person")
+    return orc
+
+
+def test_a_wrong_merge_is_mended_by_taking_the_alias_away(petrovs: Orchestrator) -> None:
+    assert set(links(petrovs)) == {"petrov"}
+    petrovs.remember("Petrova wrote a letter.")
+    left = petrovs.entities.remove_alias("Petrov", "Petrova", reason="his wife")
+    assert named(left) == ("Petrov", "person", 3)
+    both = "Mr. Petrov met Mrs. Petrova at the station."
+    assert links(petrovs) == {
+        "petrov": ["Mr. Petrov signed the lease.", "Petrov asked for a boat.", both],
+        "petrova": [
+            *("Mrs. Petrova sings in the choir.", both, "Mrs. Petrova sold a Stradivari."),
+            "Petrova wrote a letter.",
+        ],
+    }
+    assert petrovs.entities.get("Petrova").aliases == ()
+    sound_after_a_rebuild(petrovs)
+    petrovs.remember("Petrova came home.")
+    assert petrovs.entities.get("Petrov").mention_count == 3
+
+
+@pytest.mark.engines
+def test_hidden_memories_are_unlinked_but_not_shown(petrovs: Orchestrator) -> None:
+    narrow = petrovs._service.orchestrator(petrovs.name)
+    left = narrow.entities.remove_alias("Petrov", "Petrova", reason="his wife")
+    assert named(left) == ("Petrov", "person", 3)
+    seen = ["Mrs. Petrova sings in the choir.", "Mr. Petrov met Mrs. Petrova at the station."]
+    hidden = "Mrs. Petrova sold a Stradivari."
+    assert texts_of(narrow, "Petrova") == set(seen)
+    assert texts_of(petrovs, "Petrova") == {*seen, hidden}
+    assert texts_of(petrovs, "Petrov") == {
+        "Mr. Petrov signed the lease.",
+        "Petrov asked for a boat.",
+        seen[1],
+    }
+    assert "Stradivari" not in narrow.entities.get("Petrova").model_dump_json()
+
+
+def texts_of(orc: Orchestrator, name: str) -> set[str]:
+    return {each.content for each in orc.entities.get(name).memories}
+
+
+@pytest.mark.engines
+def test_who_sees_only_the_alias_learns_no_other_name(service: MemoryService) -> None:
+    knowing = service.orchestrator("orc-1", create=True, viewer=SEES_ALL)
+    knowing.remember("Quentin Zanzipool sold a boat.", sensitivity="Restricted")
+    knowing.remember("Melanie Stone likes tea.")
+    knowing.entities.merge("Quentin Zanzipool", "Melanie Stone", reason="one person")
+    narrow = service.orchestrator("orc-1")
+    left = narrow.entities.remove_alias("Melanie Stone", "Melanie Stone", reason="herself")
+    assert named(left) == ("Melanie Stone", "person", 0)
+    assert all_of(narrow) == [("Melanie Stone", "person", 1)]
+    assert knowing.entities.get("Quentin Zanzipool").mention_count == 1
+
+
+def test_an_alias_that_was_no_entity_only_unlinks(talk: Orchestrator) -> None:
+    with talk._service.opened(talk.name) as opened, opened.database.write() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO entity_aliases SELECT 'my boss', pk, 'my boss' FROM entities"
+            " WHERE name_key = 'caroline smith'"
+        )
+    talk.remember("I lunched with my boss.")
+    talk.remember("Caroline Smith is my boss.")
+    assert talk.entities.get("my boss").mention_count == 4
+    left = talk.entities.remove_alias("Caroline Smith", "my boss", reason="not any more")
+    assert named(left) == ("Caroline Smith", "person", 3)
+    assert "I lunched with my boss." not in links(talk)["caroline smith"]
+    with pytest.raises(NotFound):
+        talk.entities.get("my boss")
+    talk.remember("I dined with my boss.")
+    assert talk.entities.get("Caroline Smith").mention_count == 3
+
+
+def test_a_first_name_goes_to_the_person_whom_it_means_now(orc: Orchestrator) -> None:
+    orc.remember("Boris Keller called.")
+    orc.remember("Anna Petrova wrote.")
+    orc.entities.merge("Boris Keller", "Anna Petrova", reason="one account")
+    orc.remember("Then Anna came, and Boris left.")
+    orc.entities.remove_alias("Boris Keller", "Anna Petrova", reason="two persons")
+    both = "Then Anna came, and Boris left."
+    assert links(orc)["anna petrova"] == ["Anna Petrova wrote.", both]
+    assert links(orc)["boris keller"] == ["Boris Keller called.", both]
+    sound_after_a_rebuild(orc)
 
 
 def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestrator) -> None:
@@ -325,30 +424,9 @@ def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestra
     assert talk.entities.get("Melanie").canonical_name == "Caroline Smith"
     assert talk.entities.get("Melanie").aliases == ("Caz Brown", "Melanie")
     sound_after_a_rebuild(talk)
-    apart = talk.entities.split("Melanie", names=["Caz Brown", "melanie"], reason="3")
-    assert (apart.canonical_name, apart.mention_count) == ("Caz Brown", 2)
-    assert talk.entities.get("Melanie").canonical_name == "Caz Brown"
-    sound_after_a_rebuild(talk)
-
-
-def test_the_first_name_that_is_split_off_is_the_new_entitys(talk: Orchestrator) -> None:
-    talk.remember("Dr. Melanie-Ann Brown wrote. Melanie Ann Brown paints.")
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="1")
-    talk.entities.merge("Caroline Smith", "Melanie", reason="2")
-    with talk._service.opened(talk.name) as opened, opened.database.write() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO entity_aliases SELECT 'sent a note', pk, 'Sent a Note' FROM entities"
-            " WHERE name_key = 'caroline smith'"
-        )
-    apart = talk.entities.split(
-        "Caroline Smith", names=["sent a note", "Caz Brown", "Melanie"], reason="3"
-    )
-    found = talk.entities.get(apart.entity_id)
-    assert (apart.canonical_name, found.canonical_name) == ("Sent a Note", "Sent a Note")
-    assert found.aliases == ("Caz Brown", "Melanie")
-    assert found.mention_count == apart.mention_count == 2
-    assert talk.entities.get("Caz Brown").entity_id == apart.entity_id
-    assert talk.entities.get("Caroline Smith").aliases == ()
+    talk.entities.remove_alias("Melanie", "caz brown", reason="3")
+    assert named(talk.entities.get("Caz Brown")) == ("Caz Brown", "person", 1)
+    assert talk.entities.get("Caroline Smith").aliases == ("Melanie",)
     sound_after_a_rebuild(talk)
 
 
@@ -364,37 +442,40 @@ def test_entities_of_two_types_can_be_one(orc: Orchestrator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "error"),
+    ("alias", "error"),
     [
-        ([], InvalidInput),
-        (["..."], InvalidInput),
-        (["a"] * 3 + [f"n{number}" for number in range(51)], InvalidInput),
-        (["caroline smith"], Conflict),
-        (["Melanie"], NotFound),
+        ("", NotFound),
+        ("...", NotFound),
+        ("caroline smith", Conflict),
+        ("Caroline", Conflict),
+        ("Melanie", NotFound),
     ],
 )
-def test_only_other_names_of_the_entity_can_be_split_off(
-    talk: Orchestrator, names: list[str], error: type[Exception]
+def test_only_other_names_of_the_entity_can_be_taken_away(
+    talk: Orchestrator, alias: str, error: type[Exception]
 ) -> None:
+    talk.remember("Caroline came.")
     before = rows(talk, "SELECT count(*) FROM audit_log")
     with pytest.raises(error):
-        talk.entities.split("Caroline Smith", names=names, reason="x")
+        talk.entities.remove_alias("Caroline Smith", alias, reason="x")
     assert rows(talk, "SELECT count(*) FROM audit_log") == before
 
 
-def test_merging_and_splitting_are_journalled(talk: Orchestrator) -> None:
+def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
     talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
-    talk.entities.split("Caroline Smith", names=["Caz Brown"], reason="after all not")
+    talk.entities.remove_alias("Caroline Smith", "Caz Brown", reason="after all not")
     told = rows(
         talk,
-        "SELECT action, subject, actor, details FROM audit_log WHERE action LIKE '%entit%'"
+        "SELECT action, subject, actor, details FROM audit_log"
+        " WHERE action IN ('merge_entities', 'remove_alias')"
         " ORDER BY seq",
     )
-    assert [each[0] for each in told] == ["merge_entities", "split_entity"]
+    assert [each[0] for each in told] == ["merge_entities", "remove_alias"]
     merged, parted = (json.loads(each[3]) for each in told)
     assert (merged["reason"], merged["links"]) == ("her pen name", 1)
     assert merged["other"]["name"] == "Caz Brown"
     assert (parted["reason"], parted["links"]) == ("after all not", 1)
+    assert parted["alias"] == "caz brown"
     assert parted["new"]["id"] == merged["other"]["id"]
     assert told[0][1] == told[1][1] == merged["into"]["id"]
 
@@ -410,6 +491,10 @@ def test_a_merge_goes_with_an_export(talk: Orchestrator, tmp_path: Path) -> None
     )
     assert found == given
     assert given["aliases"] == ("Caz Brown",)
+    names = "SELECT m.content, l.names FROM memory_entities l JOIN memories m ON m.pk = l.memory_pk"
+    assert sorted(rows(other, names)) == sorted(rows(talk, names))
+    other.entities.remove_alias("Caroline Smith", "Caz Brown", reason="another person")
+    assert links(other)["caz brown"] == ["Caz Brown sent a note to Melanie."]
     sound_after_a_rebuild(other)
 
 

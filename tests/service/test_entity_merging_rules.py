@@ -1,4 +1,4 @@
-"""Whatever is said, merged and split, in whatever order: the audit is content, a rebuild changes
+"""Whatever is said, merged and mended, in whatever order: the audit is content, a rebuild changes
 nothing, and every text is linked to what its names mean."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHOICE = st.integers(0, len(NAMES) - 1)
 STEPS = st.lists(
     st.tuples(st.just("say"), CHOICE, CHOICE)
     | st.tuples(st.just("merge"), CHOICE, CHOICE)
-    | st.tuples(st.just("split"), CHOICE, CHOICE),
+    | st.tuples(st.just("mend"), CHOICE, CHOICE),
     min_size=2,
     max_size=10,
 )
@@ -41,7 +41,7 @@ class Model:
         gone, kept = self.means[other], self.means[into]
         self.means = {name: kept if at == gone else at for name, at in self.means.items()}
 
-    def split(self, name: int) -> None:
+    def mend(self, name: int) -> None:
         self.means[name] = name
 
     def links(self) -> set[tuple[str, int]]:
@@ -78,14 +78,14 @@ def play(orc: Orchestrator, steps: list[tuple[str, int, int]]) -> Model:
             if action == "merge":
                 orc.entities.merge(NAMES[one], NAMES[other], reason="test")
             else:
-                orc.entities.split(NAMES[one], names=[NAMES[other]], reason="test")
+                orc.entities.remove_alias(NAMES[one], NAMES[other], reason="test")
         except NotFound:
             known = one in model.means and other in model.means
             assert not known or model.means[one] != model.means[other]
         except Conflict:
             assert model.means[one] == model.means[other]
         else:
-            model.merge(one, other) if action == "merge" else model.split(other)
+            model.merge(one, other) if action == "merge" else model.mend(other)
     return model
 
 

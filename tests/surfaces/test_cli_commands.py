@@ -108,9 +108,9 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "show": ["show", "orc-1", one],
         "entities list": ["entities", "orc-1"],
         "entities merge": ["entities", "merge", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
-        "entities split": [
-            *("entities", "split", "orc-1", "Ada Okafor"),
-            *("--name", "Nora Quill", *WHY),
+        "entities remove-alias": [
+            *("entities", "remove-alias", "orc-1", "Ada Okafor"),
+            *("Nora Quill", *WHY),
         ],
         "entities protect": ["entities", "protect", "orc-1", "Vitalia Borges", *WHY],
         "entity": ["entity", "orc-1", "Nora Quill"],

@@ -38,13 +38,15 @@ def test_entities_are_listed_by_mentions_and_prefix(talk: CommandLine) -> None:
     assert talk("entities", "orc-1", "--prefix", "zz").out == "no entity\n"
 
 
-def test_merge_and_split(talk: CommandLine) -> None:
+def test_a_merge_and_its_mending(talk: CommandLine) -> None:
     why = ("--reason", "pen name")
     merged = talk.json("entities", "merge", "orc-1", "Ada Okafor", "Nora Quill", *why)["entity"]
     assert merged["mention_count"] == 2
     assert talk.json("entity", "orc-1", "Nora Quill")["aliases"] == ["Nora Quill"]
-    parted = talk("entities", "split", "orc-1", "Ada Okafor", "--name", "Nora Quill", *why)
-    assert (parted.code, "Nora Quill is ent_" in parted.out) == (0, True)
+    parted = talk("entities", "remove-alias", "orc-1", "Ada Okafor", "Nora Quill", *why)
+    kept = merged["entity_id"]
+    assert (parted.code, parted.out) == (0, f"Nora Quill is no longer {kept}, 2 mentions\n")
+    assert talk.json("entity", "orc-1", "Nora Quill")["mention_count"] == 1
     assert talk.json("verify", "orc-1")["ok"] is True
 
 

@@ -505,7 +505,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/entities/split": {
+    "/v1/orchestrators/{orchestrator}/entities/remove-alias": {
         parameters: {
             query?: never;
             header?: never;
@@ -515,13 +515,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Split Entity
-         * @description Split names off an entity, and return the new entity. Journalled.
+         * Remove Alias
+         * @description Take a name away from an entity, and return the entity. Journalled.
          *
-         *     The first name becomes its canonical name. Memories are reassigned by the names in their
-         *     texts.
+         *     Memories that name the entity by this alias alone are no longer linked to it. An alias that
+         *     comes from a merge becomes an entity of its own again, with these memories.
          */
-        post: operations["split_entity"];
+        post: operations["remove_alias"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1424,6 +1424,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AliasRemoval: {
+            alias: string;
+            entity: string;
+            reason: string;
+        };
         /** @description A problem found by the verification. */
         AuditFinding: {
             code: string;
@@ -3646,11 +3651,6 @@ export interface components {
         };
         /** @enum {string} */
         SourceType: "workflow_output" | "channel_transcript" | "ingest_file" | "diagnostics" | "manual";
-        Split: {
-            entity: string;
-            names: string[];
-            reason: string;
-        };
         /** @description An active memory, and the one of its refuted premises that ended last. */
         StaleMemory: {
             memory: components["schemas"]["Memory"];
@@ -4914,7 +4914,7 @@ export interface operations {
             };
         };
     };
-    split_entity: {
+    remove_alias: {
         parameters: {
             query?: {
                 /** @description Only these projects; an empty value means no project. */
@@ -4935,7 +4935,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Split"];
+                "application/json": components["schemas"]["AliasRemoval"];
             };
         };
         responses: {

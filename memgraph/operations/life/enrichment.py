@@ -17,7 +17,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import enrichment, memories, metadata
+from memgraph.store import enrichment, entities, memories, metadata
 from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, EnrichmentCandidate
 from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import NewEntry
@@ -224,7 +224,7 @@ class _Run:
                 for memory in open_memories
             ]
             transaction.record(opened.writer.linker.mend_types(transaction, names))
-            linked = enrichment.links_of(transaction, [memory.pk for memory in open_memories])
+            linked = entities.links_of(transaction, [memory.pk for memory in open_memories])
             new = opened.writer.linker.link(transaction, names, linked)
             if self.error is None:
                 for memory in open_memories:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config import Settings
@@ -15,8 +16,7 @@ from memgraph.model.enums import EntityType
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.relations.statement import Statement
 from memgraph.store import entities, entity_merges
-from memgraph.store.enrichment import links_of
-from memgraph.store.entities import TOLD, EntityName, MentionContext, NameCursor
+from memgraph.store.entities import TOLD, EntityName, Link, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.text.tokens import LETTERS
 
@@ -373,7 +373,7 @@ class EntityLinker:
         self,
         transaction: JournalledTransaction,
         names_by_pk: Sequence[Named],
-        linked: Collection[tuple[int, int]] = (),
+        linked: Mapping[Link, Collection[str]] = MappingProxyType({}),
         *,
         search: bool = True,
     ) -> int:
@@ -383,7 +383,7 @@ class EntityLinker:
         it was extracted from, the names supplied with it, and every known name in its text.
 
         Args:
-            linked: existing pairs of (entity key, memory key).
+            linked: the names of the existing links.
             search: search the texts for known names; if False, call ``link_known`` for that.
 
         Returns:
@@ -398,12 +398,14 @@ class EntityLinker:
         }
         names = dict.fromkeys(name for group in all_names.values() for name in group)
         keys = self._keys_of(transaction, names)
-        pairs = {(keys[name], pk): None for pk, names in all_names.items() for name in names}
+        found: dict[Link, set[str]] = {}
+        for pk, group in all_names.items():
+            for name in group:
+                found.setdefault((keys[name], pk), set()).add(name.key)
         if search:
-            pairs |= dict.fromkeys(self._known_in(transaction, contexts, all_names))
-        new = [pair for pair in pairs if pair not in linked]
-        entities.link(transaction, new)
-        return len(new)
+            for pair, key in self._known_in(transaction, contexts, all_names):
+                found.setdefault(pair, set()).add(key)
+        return entities.link(transaction, found, linked)
 
     def mend_types(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> list[NewEntry]:
         """Correct entity types that less reliable providers determined for these memories.
@@ -435,9 +437,10 @@ class EntityLinker:
         pks = [pk for pk, _ in names_by_pk]
         contexts = entities.mention_contexts(transaction, pks)
         known_names = {pk: list(names) for pk, names in names_by_pk}
-        pairs = dict.fromkeys(self._known_in(transaction, contexts, known_names))
-        linked = links_of(transaction, pks)
-        entities.link(transaction, [pair for pair in pairs if pair not in linked])
+        found: dict[Link, set[str]] = {}
+        for pair, key in self._known_in(transaction, contexts, known_names):
+            found.setdefault(pair, set()).add(key)
+        entities.link(transaction, found, entities.links_of(transaction, pks))
 
     def _speakers(self, context: MentionContext) -> list[EntityName]:
         """Return the speakers of a memory, and the names supplied with it."""
@@ -479,8 +482,8 @@ class EntityLinker:
         snapshot: Snapshot,
         contexts: Sequence[MentionContext],
         linked: dict[int, list[EntityName]],
-    ) -> list[tuple[int, int]]:
-        """Return pairs of (entity key, memory key) for known names in the texts."""
+    ) -> list[tuple[Link, str]]:
+        """Return a link and the key of its name for each known name in the texts."""
         self._refresh(snapshot)
         pairs: list[tuple[int, str]] = []
         for context in contexts:
@@ -491,7 +494,7 @@ class EntityLinker:
                 (context.pk, key) for key in keys if not any(f" {key} " in name for name in names)
             ]
         pk_by_key = entities.meant_by(snapshot, {key for _, key in pairs})
-        return [(pk_by_key[key], pk) for pk, key in pairs if key in pk_by_key]
+        return [((pk_by_key[key], pk), key) for pk, key in pairs if key in pk_by_key]
 
     def _refresh(self, snapshot: Snapshot) -> None:
         """Load the names added since the last write, by any process."""

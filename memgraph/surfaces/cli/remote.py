@@ -65,7 +65,7 @@ REMOTE: Final = frozenset(
         "show",
         "entities list",
         "entities merge",
-        "entities split",
+        "entities remove-alias",
         "entities protect",
         "entity",
         "stats",

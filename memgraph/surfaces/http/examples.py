@@ -66,9 +66,9 @@ MERGE: Final = _example(
 PROTECT: Final = _example(
     "Facts about a person do not decay", {"name": "Anna Berg", "reason": "our oldest customer"}
 )
-SPLIT: Final = _example(
+ALIAS: Final = _example(
     "A name that belongs to another person",
-    {"entity": "Anna Berg", "names": ["A. Berg"], "reason": "Axel signs so, too"},
+    {"entity": "Anna Berg", "alias": "A. Berg", "reason": "Axel signs so, too"},
 )
 ERASURE: Final = _example(
     "A preview of the erasure of a session",
@@ -120,7 +120,7 @@ _BODIES: Final = {
     "retract_source": SOURCE_TAKEN,
     "get_entity_info": ENTITY,
     "merge_entities": MERGE,
-    "split_entity": SPLIT,
+    "remove_alias": ALIAS,
     "protect_entity": PROTECT,
     "dismiss_contradiction": REASON,
     "reopen_contradiction": REASON,

@@ -116,7 +116,7 @@ def lasting(orc: Orchestrator) -> dict[str, Any]:
         "into": "Anna Berg",
         "other": "Axel Holm",
         "entity": "Eva Lind",
-        "names": ["Ida Falk"],
+        "alias": "Ida Falk",
     }
     places = {"orchestrator": orc.name, "sha256": "f" * 64, "session_id": "talk"}
     orc.bulletin()

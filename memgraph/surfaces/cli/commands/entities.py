@@ -31,8 +31,8 @@ def _show_merged(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> N
     screen.line(f"{call['other']} is {info.canonical_name} ({info.entity_id}), {_mentions(info)}")
 
 
-def _show_split(screen: Screen, info: EntityInfo, _: Mapping[str, Any]) -> None:
-    screen.line(f"{info.canonical_name} is {info.entity_id}, {_mentions(info)}")
+def _show_without_alias(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
+    screen.line(f"{call['alias']} is no longer {info.entity_id}, {_mentions(info)}")
 
 
 def _show_protected(screen: Screen, info: EntityInfo, call: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ def _show(screen: Screen, profile: EntityProfile, _: Mapping[str, Any]) -> None:
 COMMANDS: dict[str, Any] = {
     "entities": make_group(
         "entities",
-        "List entities; merge, split and protect them.",
+        "List entities; merge them, take aliases away, and protect them.",
         {
             "list": command_of(
                 Entities.list,
@@ -88,18 +88,11 @@ COMMANDS: dict[str, Any] = {
                 key="entity",
                 text="Merge two entities: OTHER becomes a name of INTO.",
             ),
-            "split": command_of(
-                Entities.split,
-                _show_split,
+            "remove-alias": command_of(
+                Entities.remove_alias,
+                _show_without_alias,
                 key="entity",
-                options={
-                    "names": typer.Option(
-                        "--name",
-                        metavar="TEXT",
-                        help="A name to move; repeatable. The first becomes the main name.",
-                    )
-                },
-                text="Move names of an entity to another entity.",
+                text="Take a name away from an entity; a merged one is an entity of its own again.",
             ),
             "protect": command_of(
                 Entities.protect,
