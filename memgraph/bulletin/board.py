@@ -167,10 +167,6 @@ class BulletinBoard:
             if self._snapshots is not None:
                 self._snapshots.clear()
 
-    def snapshot_files(self) -> list[Path]:
-        """Return the snapshot files that ``forget`` would remove now."""
-        return [] if self._snapshots is None else self._snapshots.files()
-
     def _keep(self, viewer: Viewer, cached: _CachedBulletin) -> None:
         # A slower thread may store an older bulletin here, which does no harm: heads are compared.
         self._kept[viewer] = cached
@@ -296,11 +292,6 @@ class BulletinFiles:
         """
         for path in self._found():
             _remove(path)
-
-    def files(self) -> list[Path]:
-        """Return the files that ``clear`` would remove."""
-        pairs = ((path, path.with_suffix(".md")) for path in self._found())
-        return sorted(file for pair in pairs for file in pair if file.is_file())
 
     def _found(self, view_key: str | None = None) -> list[Path]:
         """Return the .json files, of one view or of all, newest first."""

@@ -152,7 +152,6 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
         (["show", "orc-9", "fact_none"], "orchestrator.missing"),
         (["init", "orc-1"], "orchestrator.exists"),
         (["remember", "orc-1", "x", "--importance", "101"], "input.invalid"),
-        (["sessions", "orc-1", "--retry"], "cli.local_only"),
         (["verify", "orc-1", "--accept-journal", "why"], "cli.local_only"),
         (["stats", "orc-1", "--actor", "ada"], "cli.usage"),
         (["stats", "orc-1", "--server", "memory.example"], "input.invalid"),
@@ -161,7 +160,8 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
     ):
         assert remote.error(*arguments)["code"] == code, arguments
     assert remote.json("init", "orc-1", "--exist-ok")["created"] is False
-    assert "with these options" in remote.error("sessions", "orc-1", "--retry")["message"]
+    refused = remote.error("verify", "orc-1", "--accept-journal", "why")
+    assert "with these options" in refused["message"]
     assert "with these options" not in remote.error("key", "list")["message"]
     for command, named in ((["ingest", "orc-1"], True), (["key", "list"], False)):
         assert ("PUT /ingest/files" in remote.error(*command)["message"]) is named
