@@ -138,7 +138,7 @@ def context(view: View) -> Iterator[Ask]:
 @walks("POST", HERE + "/context/block")
 def block(view: View) -> Iterator[Ask]:
     for more in ({}, {"kinds": []}, {"agent_id": "Kxagena"}, {"agent_id": "Kxagenb"}):
-        yield _post("/context/block", {"prompt": QUERY, "limit": 200, **more})
+        yield _post("/context/block", {"prompt": QUERY, "budget_tokens": 20_000, **more})
 
 
 @walks("GET", HERE + "/tiers/{tier}")

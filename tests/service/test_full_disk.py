@@ -110,7 +110,7 @@ def test_an_erasure_names_it_and_is_finished_by_the_next(
     (small / FILLER).unlink()
     report = orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False)
     assert report.complete
-    assert report.residue.hits == 0
+    assert report.remains == ()
     assert orc.verify().ok
 
 

@@ -24,8 +24,20 @@ from memgraph.store import ingest_files
 
 
 def document(mark: str, *texts: str, **fields: Any) -> Document:
-    given = tuple(MemoryInput(key=f"m{n}", content=text) for n, text in enumerate(texts))
+    source = source_of(mark)
+    given = tuple(
+        MemoryInput(key=f"m{n}", content=text, source=source) for n, text in enumerate(texts)
+    )
     return Document(sha256=mark * 64, path=f"/drop/{mark}.md", memories=given, main="#m0", **fields)
+
+
+def source_of(mark: str, path: str | None = None) -> Source:
+    return Source(
+        source_type=SourceType.INGEST_FILE,
+        captured_by=CapturedBy.EXTRACTOR,
+        source_path=path or f"/drop/{mark}.md",
+        content_sha256=mark * 64,
+    )
 
 
 def test_a_content_is_taken_once_for_ever(orc: Orchestrator) -> None:
@@ -104,12 +116,7 @@ def test_a_failure_on_the_way_leaves_nothing(
 
 def ledger(mark: str, *days: int, path: str | None = None, **fields: Any) -> Document:
     """A file that says for how long the backups of the ledger are kept."""
-    source = Source(
-        source_type=SourceType.INGEST_FILE,
-        captured_by=CapturedBy.EXTRACTOR,
-        source_path=path or f"/drop/{mark}.md",
-        content_sha256=mark * 64,
-    )
+    source = source_of(mark, path)
     memories = tuple(
         MemoryInput(
             key=f"m{each}",
@@ -230,9 +237,10 @@ def test_hidden_statements_are_neither_compared_nor_in_the_way(
 def test_a_replaced_decision_takes_no_hidden_part_with_it(
     orc: Orchestrator, service: MemoryService, bound: Orchestrator
 ) -> None:
-    detail = {"attributes": {"role": "decision_detail"}}
+    source = source_of("a")
+    detail = {"attributes": {"role": "decision_detail"}, "source": source}
     parts = (
-        MemoryInput(key="m0", content="We bake at night."),
+        MemoryInput(key="m0", content="We bake at night.", source=source),
         MemoryInput(key="m1", content="The oven is free then.", **detail),
         MemoryInput(key="m2", content="Otto is ill.", sensitivity=Sensitivity.RESTRICTED, **detail),
     )
