@@ -303,6 +303,9 @@ class ContextPackage(Value):
         return tuple(item.memory_id for item in self.items)
 
 
+Count = Annotated[int, Field(ge=0)]
+
+
 class BlockMemory(Value):
     """A memory in a block: the parts of its line, and what only the caller needs.
 
@@ -340,6 +343,7 @@ class ContextBlock(Value):
     Attributes:
         text: the text; empty if nothing is related.
         memories: every memory in the text, by the number of its line, from 1.
+        left_out: the number of further related memories that did not fit.
         token_cost: the tokens of the text, at most the budget.
         counter: the token counter: ``litellm:<model>`` or ``estimate``.
     """
@@ -347,6 +351,7 @@ class ContextBlock(Value):
     text: str
     format: BlockFormat
     memories: dict[int, BlockMemory]
+    left_out: Count
     receipt_id: str
     token_cost: int
     counter: str
@@ -356,9 +361,6 @@ class ContextBlock(Value):
     def memory_ids(self) -> tuple[str, ...]:
         """The ids of the memories, in the order of the text."""
         return tuple(memory.memory_id for memory in self.memories.values())
-
-
-Count = Annotated[int, Field(ge=0)]
 
 
 class BulletinLine(Value):

@@ -30,10 +30,25 @@ def test_the_block_is_printed_and_explained(cli: CommandLine) -> None:
 def test_a_budget_holds_and_what_was_left_out_is_told(cli: CommandLine) -> None:
     for number in range(9):
         cli.remember(f"Rule {number} of the bakery.")
-    data = cli.json("context", "orc-1", "--budget", "150", "--max-items", "20")
+    task = ("context", "orc-1", "--task", "t1", "--budget", "150")
+    data = cli.json(*task, "--max-items", "20")
     assert data["token_cost"] <= 150
     assert data["left_out_count"] == len(data["left_out"]) > 0
-    assert "left out" in cli("context", "orc-1", "--budget", "150", "--explain").out
+    assert "left out" in cli(*task, "--explain").out
+
+
+def test_without_a_task_it_is_the_block_before_a_message(cli: CommandLine) -> None:
+    oven = cli.remember("The oven is slow.")
+    for number in range(9):
+        cli.remember(f"Rule {number} of the bakery.")
+    told = cli("context", "orc-1", "what about the oven", "--explain").out
+    assert told.startswith("Between the two marks are records from memory.")
+    assert "Fact: The oven is slow.\n" in told
+    assert oven in told
+    data = cli.json("context", "orc-1", "rules of the bakery", "--budget", "150")
+    assert data["token_cost"] <= 150
+    assert data["left_out"] > 0
+    assert list(data["memories"]) == [str(number + 1) for number in range(len(data["memories"]))]
 
 
 def test_a_project_goes_with_a_task(cli: CommandLine) -> None:
@@ -51,8 +66,8 @@ def test_agents_own_memories_stay_out_of_the_prompts_of_others(cli: CommandLine)
     other = cli.remember("The oven smells.", "--agent-id", "ben")
 
     def given(*options: str) -> set[str]:
-        items = cli.json("context", "orc-1", "oven", *options)["items"]
-        return {each["memory_id"] for each in items}
+        memories = cli.json("context", "orc-1", "oven", *options)["memories"]
+        return {each["memory_id"] for each in memories.values()}
 
     assert given("--agent-id", "ada") == {shared, own}
     assert given("--agent-id", "ben") == {shared, other}
@@ -77,6 +92,6 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
     for budget in ("0", "3"):
         ran = cli("context", "orc-1", "oven", "--budget", budget)
         assert (ran.code, ran.out) == (0, "")
-        assert ran.err.startswith(f"empty[budget_too_small]: a budget of {budget} tokens")
+        assert ran.err.startswith("empty[budget_too_small]: the budget is too small")
         told = cli.json("context", "orc-1", "oven", "--budget", budget)
-        assert (told["empty"], told["items"]) == ("budget_too_small", [])
+        assert (told["empty"], told["memories"]) == ("budget_too_small", {})

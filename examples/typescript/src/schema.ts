@@ -1660,6 +1660,7 @@ export interface components {
          *     Attributes:
          *         text: the text; empty if nothing is related.
          *         memories: every memory in the text, by the number of its line, from 1.
+         *         left_out: the number of further related memories that did not fit.
          *         token_cost: the tokens of the text, at most the budget.
          *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
          */
@@ -1668,6 +1669,7 @@ export interface components {
             /** @default [] */
             degraded?: components["schemas"]["Degraded"][];
             format: components["schemas"]["BlockFormat"];
+            left_out: number;
             memories: {
                 [key: string]: components["schemas"]["BlockMemory"];
             };

@@ -144,6 +144,7 @@ def block_for(
         text=block.text,
         format=plan.format,
         memories=_memories(block, found, at, settings.decay.exponent),
+        left_out=len(block.left_out),
         receipt_id=receipt_id,
         token_cost=block.token_cost,
         counter=counter.name,
@@ -173,7 +174,7 @@ def _found(answered: RecallInSnapshot, request: RecallRequest) -> tuple[_Found, 
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(text.casefold().split()).rstrip(" .!?…")
 
 
 def _is_silent(memory: Memory) -> bool:
@@ -248,7 +249,9 @@ def _merge(found: _Found, marks: Marks) -> None:
         if memory.kind is not MemoryKind.FACT or not turns:
             continue
         turn = memories[turns[0]]
-        adds = not content_stems(memory.content) <= content_stems(turn.content)
+        new = content_stems(memory.content) - content_stems(f"{turn.source_role} {turn.content}")
+        # A quotation adds its speaker and date alone, which the turn's line has as well.
+        adds = any(not word.isdigit() for word in new)
         if adds and len(split_sentences(turn.content)) == 1:
             instead[turn.memory_id] = memory_id
         else:

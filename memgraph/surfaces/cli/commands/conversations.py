@@ -21,7 +21,13 @@ from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invo
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
-    from memgraph.model.context import ContextPackage, ContextRequest, OmittedMemory, Task
+    from memgraph.model.context import (
+        ContextBlock,
+        ContextPackage,
+        ContextRequest,
+        OmittedMemory,
+        Task,
+    )
     from memgraph.surfaces.cli.invocation import Invocation
 
 # A memory with all its fields is never longer.
@@ -234,7 +240,8 @@ def context(
         str | None, value("ID", "The prompt's agent; other agents' own memories stay out.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(help="Maximum tokens. [memory.context.budget_tokens]")
+        int | None,
+        typer.Option(help="Maximum tokens. [memory.context.block_tokens or budget_tokens]"),
     ] = None,
     model: Annotated[
         str | None, value("NAME", "The model whose tokenizer counts, litellm's name. [estimate]")
@@ -242,23 +249,24 @@ def context(
     format_: Annotated[
         BlockFormatOption | None, choice(BlockFormatOption, "--format", text="The output format.")
     ] = None,
-    max_items: Annotated[int, typer.Option(help="Maximum memories, 1 to 1000.")] = 100,
+    max_items: Annotated[int, typer.Option(help="With --task: maximum memories, 1 to 1000.")] = 100,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show tiers, reasons and omitted memories.")
+        bool, typer.Option("--explain", help="Show which memories these are, and why.")
     ] = False,
 ) -> CommandResult:
-    """Print the memories that a task needs, within a token budget, ready for a prompt.
+    """Print the block of memories to put before a message, within a token budget.
 
-    --project ID is the project of the task.
+    --task ID adds the items of a task, and --project ID those of its project.
     """
     from memgraph.model.context import AgentProfile, ContextRequest
     from memgraph.model.values import validated
     from memgraph.operations.context.assembler import ContextAssembler
 
+    text = sys.stdin.read(MAX_STDIN_CHARS) if message == "-" else message
     request = validated(
         ContextRequest,
         {
-            "query": sys.stdin.read(MAX_STDIN_CHARS) if message == "-" else message,
+            "query": text,
             "budget_tokens": budget,
             "model": model,
             "format": format_,
@@ -267,6 +275,14 @@ def context(
     )
     call = invocation(context)
     task = _task(call, task_id)
+    if task is None:
+        # Private memories of other agents stay out, also where no agent is named.
+        reader = agent_id or call.actor or "orchestrator"
+        with call.orchestrator(orchestrator) as handle:
+            block = handle.context(
+                text, budget_tokens=budget, format=format_, agent_id=reader, model=model
+            )
+        return _block_result(block, explain)
     if call.server_url is not None:
         return _package_result(
             _build_remotely(call, orchestrator, task, request, agent_id), explain
@@ -287,16 +303,50 @@ def context(
     return _package_result(package, explain)
 
 
+def _block_result(block: ContextBlock, explain: bool) -> CommandResult:
+    empty = None
+    if not block.memories:
+        empty = EmptyReason.BUDGET if block.left_out else EmptyReason.NOTHING_KNOWN
+
+    def show(screen: Screen) -> None:
+        screen.raw_lines(block.text)
+        if explain:
+            screen.table(
+                ("line", "memory", "score", "confidence", "source"),
+                [
+                    (
+                        str(number),
+                        memory.memory_id,
+                        f"{memory.score:.4f}",
+                        f"{memory.confidence:.2f}",
+                        memory.citation + (", shortened" if memory.shortened else ""),
+                    )
+                    for number, memory in block.memories.items()
+                ],
+            )
+            screen.line(
+                f"receipt {block.receipt_id}, {block.token_cost} tokens by {block.counter},"
+                f" {block.left_out} left out"
+            )
+        if empty is EmptyReason.BUDGET:
+            note(f"empty[{empty.value}]: the budget is too small for any of {block.left_out}")
+        elif empty is not None:
+            note(f"empty[{empty.value}]: no visible memory relates to this")
+        for degradation in block.degraded:
+            note(f"degraded[{degradation.code}]: {degradation.text}")
+
+    return CommandResult({**as_json(block), "empty": empty}, show)
+
+
 def _build_remotely(
     call: Invocation,
     orchestrator: str,
-    task: Task | None,
+    task: Task,
     request: ContextRequest,
     agent_id: str | None,
 ) -> ContextPackage:
     call.agent = agent_id
-    if task is not None:
-        call.session.append(task.task_id)
+    call.session.append(task.task_id)
     with call.orchestrator(orchestrator) as handle:
         return handle.contexts.build(task, request)
 
