@@ -41,7 +41,7 @@ _MARK = re.compile(rf"[0-9a-f]{{{MARK_DIGITS}}}")
 _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DROP_ZONE = "ingest"
+_DROP_ZONE = ("ingest", "processed")
 _PATH_PARTS = 2
 _QUOTED_CHARS = 40
 MAX_NAMES = 10
@@ -135,7 +135,7 @@ def place_of(source_path: str | None, locator: str | None) -> str:
     if not source_path:
         return ""
     parts = PurePosixPath(source_path).parts
-    zone = max((at for at, part in enumerate(parts) if part == _DROP_ZONE), default=len(parts) - 2)
+    zone = max((at for at, part in enumerate(parts) if part in _DROP_ZONE), default=len(parts) - 2)
     path = label("/".join(parts[zone + 1 :][-_PATH_PARTS:])) or "file"
     part = part_of(locator)
     return path if part is None or part.first is None else f"{path}:{part.first}"

@@ -29,7 +29,7 @@ def test_a_dropped_todo_and_a_contradiction_are_shown(
     orc.relate(second, EdgeType.CONTRADICTS, first)
     text = orc.bulletin().bulletin.text
     todo = line_with(text, "otate the API keys")
-    assert ", Todo (processed/notes.md:3): Rotate the API keys before March. #" in todo
+    assert ", Todo (notes.md:3): Rotate the API keys before March. #" in todo
     lines = [line_with(text, words) for words in ("dentist", "before April")]
     numbers = [re.findall(r"\[(\d+)\]", line) for line in lines]
     assert numbers[0] == numbers[1][::-1]

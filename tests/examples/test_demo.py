@@ -80,7 +80,7 @@ def test_it_answers_an_auditor(shown: str) -> None:
 
 def test_it_shows_what_a_prompt_gets(shown: str) -> None:
     block = shown.split("$ memgraph context")[1].split("$ memgraph contradictions")[0]
-    assert "0002-keep-the-loan-register-in-sqlite.md#L" in block
+    assert "0002-keep-the-loan-register-in-sqlite.md:" in block
     assert "</memory " in block
 
 
