@@ -15,6 +15,7 @@ from examples.orchestrator.events import Show
 from examples.orchestrator.models import Model, ModelFailed
 from examples.orchestrator.workflows import Step, picked, selector_instruction
 from memgraph import MemoryHooks, MemoryType
+from memgraph.ids import short_id
 from memgraph.model.context import ContextRequest
 from memgraph.model.enums import Scope
 from memgraph.model.turns import (
@@ -28,10 +29,11 @@ from memgraph.model.turns import (
 SORRY = "I cannot answer at the moment."
 NOTHING_KNOWN = "unknown"
 _DIAGNOSE = (
-    "Say in one or two sentences why, from the evidence alone, and put the ids of the memories it "
-    f"rests on in brackets. Answer with the one word {NOTHING_KNOWN} where it does not tell."
+    "Say in one or two sentences why, from the evidence alone, and put the short ids of the "
+    "memories it rests on, #…, in brackets. Answer with the one word "
+    f"{NOTHING_KNOWN} where it does not tell."
 )
-_CITED = re.compile(r"\s*\[\w+\]")
+_CITED = re.compile(r"\s*\[#\w+\]")
 _ADDRESSED = re.compile(r"@(?P<name>[\w.-]+) .+")  # @bakery When are the rolls ready?
 
 
@@ -111,7 +113,7 @@ class Host:
         found = self._model.ask("diagnose", f"{_DIAGNOSE}\n\n{evidence.text}", question)
         if found.strip(" .").casefold() == NOTHING_KNOWN:
             return "Nothing in the memory tells why."
-        cited = tuple(each for each in evidence.memory_ids if f"[{each}]" in found)
+        cited = tuple(each for each in evidence.memory_ids if f"[#{short_id(each)}]" in found)
         finding = DiagnosisFinding(content=_CITED.sub("", found), caused_by=cited or None)
         written = self._hooks.record_findings([finding], evidence=evidence, **self._ids(message))
         self._tell(written, message)

@@ -28,7 +28,8 @@ class Model(Protocol):
 class Rule:
     """Answers where all of ``asked`` stand in the message, and of ``knows`` in what is put beside.
 
-    ``{id:words}`` becomes the id, in brackets, of the first memory shown that holds the words.
+    ``{id:words}`` becomes the short id, in brackets, of the first memory shown that holds the
+    words.
     """
 
     answer: str
@@ -80,10 +81,11 @@ class ScriptedModel:
 
 
 def _cited(words: str, system: str) -> str:
-    """The bracketed id of the memory that holds the words, empty where none was shown."""
+    """The bracketed short id of the memory that holds the words, empty where none was shown."""
     for line in system.splitlines():
-        if line.startswith("{") and words.casefold() in line.casefold():
-            return f"[{json.loads(line)['id']}]"
+        text, _, short = line.rpartition(" #")
+        if text.startswith("[") and words.casefold() in text.casefold():
+            return f"[#{short}]"
     return ""
 
 
