@@ -325,7 +325,7 @@ def _drop_table(connection: Any, ids: dict[str, str]) -> None:
         (_unqueue, {"vector.missing"}),
         (_miscount, {"entity.count_wrong"}),
         (_drop_trigger, {"schema.changed"}),
-        (_drop_table, {"schema.changed", "reference.dangling"}),
+        (_drop_table, {"schema.changed"}),
     ],
     ids=lambda item: item.__name__.strip("_") if callable(item) else "",
 )

@@ -71,7 +71,8 @@ def test_schemas_of_others_are_no_orchestrators(tmp_path: Path, url: str) -> Non
     with machine(tmp_path / "a", url) as first:
         first.create("orc-1")
     names = ("memgraph_../up", "memgraph_x~y", "memgraph_x~made")
-    connection = psycopg.connect(host=sa.make_url(url).query["host"], user="postgres")
+    server = sa.make_url(url)
+    connection = psycopg.connect(host=server.query["host"], user="postgres", dbname=server.database)
     with connection:
         for name in names:
             connection.execute(f'CREATE SCHEMA "{name}"')

@@ -273,7 +273,7 @@ def kept_service(root: Path, clock: FixedClock, **variables: str) -> MemoryServi
 def upkeep(service: MemoryService) -> None:
     with service.opened("o") as opened:
         opened.receipts.flush()
-        opened.upkeep._events_at = 0
+        opened.upkeep._removes_at = 0
         opened.upkeep.run()
 
 

@@ -29,11 +29,11 @@ def test_files_are_named_as_they_lie_below_the_root(text: str, told: str) -> Non
 
 def test_an_error_keeps_all_but_the_place() -> None:
     error = DatabaseMissing(f"no database at {ROOT}/a.db", path=f"{ROOT}/a.db", errno="ENOENT")
-    error.journalled = True
+    error.logged = True
     told = sanitized_error(error, ROOT)
     assert type(told) is DatabaseMissing
     assert told.message == "no database at a.db"
-    assert (told.details, told.journalled) == ({"path": "a.db", "errno": "ENOENT"}, True)
+    assert (told.details, told.logged) == ({"path": "a.db", "errno": "ENOENT"}, True)
     assert str(ROOT) in error.message
 
 
