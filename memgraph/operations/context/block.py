@@ -35,7 +35,7 @@ from memgraph.text.sentences import split_sentences
 
 PURPOSE = "get_context"
 RECEIPT_PREFIX = "rcl_"
-CANDIDATES = 100
+CANDIDATES = 200
 """Candidates by text and by vectors: more than for a recall, because a block shows more."""
 FEWEST_CONSIDERED, MOST_CONSIDERED = 20, 100
 """The number of ranked memories from which a block is filled, by its budget."""
