@@ -44,18 +44,19 @@ class ServerProcess:
 
 @contextmanager
 def server_process(
-    root: Path, *options: str, keyless: bool = True, **environ: str
+    root: Path, *options: str, keyless: bool = True, first: str = "", **environ: str
 ) -> Iterator[ServerProcess]:
     """Serve a root until the block ends; what still runs then is killed.
 
     Args:
         keyless: nobody needs a key.
+        first: statements that the process executes before it serves.
     """
 
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMGRAPH_")}
     process = subprocess.Popen(
         [
-            *(sys.executable, "-c", SERVE, "serve", "--json"),
+            *(sys.executable, "-c", f"{first}\n{SERVE}", "serve", "--json"),
             *("--port", "0", *(["--allow-without-key"] if keyless else []), *options),
         ],
         env={**kept, "MEMGRAPH_ROOT": str(root), **environ},

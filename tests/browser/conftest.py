@@ -87,8 +87,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterat
     """`memgraph serve`, which asks for keys. Worlds are put into its root while it runs."""
     root = tmp_path_factory.mktemp("served")
     # Every tab signs in by itself, more than ten in some minutes.
-    often = {"MEMGRAPH_MEMORY__SERVER__CONSOLE__SIGN_INS_PER_MINUTE": "10000"}
-    with server_process(root, "--no-worker", keyless=False, **often) as started:
+    often = "from memgraph.surfaces.web import sessions; sessions.SIGN_INS_PER_MINUTE = 10_000"
+    with server_process(root, "--no-worker", keyless=False, first=often) as started:
         yield started
 
 

@@ -22,7 +22,7 @@ def test_from_the_open_question_to_the_case_on_paper(
         _sign_in_and_find_the_case(tab)
         _read_both_grounds_to_the_line(tab)
         case = tab.page.url
-        assert "against" in _conflicts(tab)
+        assert "contradicts" in _conflicts(tab)
         before = tab.page.evaluate("new Date().toISOString()")
         tab.page.goto(case)
         _decide_for_the_notice(tab)
