@@ -112,8 +112,8 @@ def test_a_scripted_model_knows_what_it_was_given_and_nothing_else(tmp_path: Pat
 
 def test_a_scripted_model_cites_what_it_was_shown(tmp_path: Path) -> None:
     model = scripted(tmp_path, [{"answer": "It was damp {id:71 %} {id:sunny}."}])
-    shown = json.dumps({"id": "fact_1", "text": "The room was at 71 % humidity."})
-    assert model.ask("diagnose", f"Evidence:\n{shown}", "Why?") == "It was damp [fact_1] ."
+    shown = "[1] Tue 2026-06-02, Jonas: The room was at 71 % humidity. #7k2m9q"
+    assert model.ask("diagnose", f"Evidence:\n{shown}", "Why?") == "It was damp [#7k2m9q] ."
 
 
 @pytest.mark.parametrize(

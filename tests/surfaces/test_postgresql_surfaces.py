@@ -50,7 +50,7 @@ class Caller:
 
 
 def test_an_agent_remembers_and_recalls(served: Served) -> None:
-    with remote_agent(f"{served.url}/mcp/orc-1", served.key()) as agent:
+    with remote_agent(f"{served.url}/mcp/orc-1?tools=all", served.key()) as agent:
         stored = tell_the_story_of_the_bees(agent)
     assert served.orchestrator().get(stored).content == "Ada keeps her bees in Leeds."
 

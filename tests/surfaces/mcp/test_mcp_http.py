@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -413,11 +412,12 @@ def test_a_hostile_memory_closes_nothing_wherever_it_is_told(served: Served) -> 
         assert (opening[:8], closing[:9], rest) == ("<memory ", "</memory ", "")
         assert opening[1:] == closing[2:]
         assert len(records) == len(lines_in(block)) == 2
+        bulletin = agent.read("memgraph://bulletin")
+        assert bulletin.count("<memory ") == bulletin.count("</memory ") == 1
         assert not any("<memory" in each or "</memory" in each for each in records)
-        assert not {"\u202e", "\u200b"} & set(block)
+        assert not {"\u202e", "\u200b"} & set(block + bulletin)
         told = [
             agent.read(f"memgraph://memory/{stored}"),
-            agent.read("memgraph://bulletin"),
             *(
                 agent.do("call_tool", tool, arguments).content[0].text
                 for tool, arguments in (
@@ -429,5 +429,4 @@ def test_a_hostile_memory_closes_nothing_wherever_it_is_told(served: Served) -> 
     for text in told:
         assert "edger" in text
         assert not {"\u202e", "\u200b"} & set(text)
-        # A bulletin is Markdown, where a backslash makes it a character like any other.
-        assert not re.search(r"(?<!\\)<", text)
+        assert "<" not in text
