@@ -84,12 +84,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     """The URL of a database of its own: of a server that is started, or of the one that
     ``MEMGRAPH_TEST_POSTGRES_URL`` names.
     """
-    with postgres_database(tmp_path_factory.mktemp("postgres")) as url:
-        yield url
+    # Not below pytest's folder: another pytest of the same user closes that to the server's user.
+    prefix = "memgraph-postgres-"
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        with postgres_database(Path(folder)) as url:
+            yield url
 
 
 @pytest.fixture
