@@ -198,8 +198,11 @@ def type_of(sentence: str, *, decides: bool = False) -> MemoryType:
 
 def without_label(sentence: str) -> str:
     """Return a sentence without the label that its type carries: "TODO: ", "Decision: "."""
-    rest = _LABEL.sub("", sentence.lstrip(), count=1).strip()
-    return f"{rest[:1].upper()}{rest[1:]}" if rest else sentence
+    label = _LABEL.match(sentence.lstrip())
+    if label is None:
+        return sentence
+    rest = sentence.lstrip()[label.end() :].strip()
+    return f"{rest[:1].upper()}{rest[1:]}"
 
 
 def ground_of(sentence: str) -> str | None:

@@ -190,12 +190,12 @@ def _entity(view: View) -> Iterator[Line]:
 
 def _call(view: View) -> Iterator[Line]:
     for tool, given in (
-        ("memory_recall", {"query": QUERY}),
-        ("stats", {}),
-        ("memory_trace", {"memory_id": view.hidden[0]}),
-        ("memory_entity", {"name": view.words[0]}),
+        ("search_memory", {"query": QUERY}),
+        ("memory_stats", {}),
+        ("trace", {"memory_id": view.hidden[0]}),
+        ("get_entity_info", {"name": view.words[0]}),
     ):
-        yield ["call", ONE, tool, json.dumps(given)]
+        yield ["call", ONE, tool, json.dumps(given), "--all"]
 
 
 def _run(view: View) -> Iterator[Line]:

@@ -22,7 +22,6 @@ from ingest.safe_files import FileContent
     "run",
     [
         faults.consolidation_killed,
-        faults.migrating_at_once,
         faults.copied_and_restored,
         faults.load_killed,
         faults.paths_swapped,
@@ -31,7 +30,6 @@ from ingest.safe_files import FileContent
 def test_nothing_is_lost_doubled_or_changed(
     tmp_path: Path, run: Callable[[Path, float], Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(faults, "MIGRATING", 3)
     monkeypatch.setattr(faults, "WRITERS", 2)
     row = run(tmp_path, 1.0)
     assert row.times > 0

@@ -91,7 +91,7 @@ WRITTEN = {
     "memories.forget": "reason",
     "contexts.promote": "reason",
     "entities.merge": "reason",
-    "entities.split": "reason",
+    "entities.remove_alias": "reason",
     "entities.protect": "reason",
     "sources.retract": "reason",
     "recall": "query",
@@ -191,7 +191,7 @@ def written_about_entities(orc: Orchestrator, say: Callable[[str], str]) -> None
         orc.remember(text)
     orc.jobs.run("enrichment")
     orc.entities.merge("Eva Lind", "Ida Falk", reason=say("a merge"))
-    orc.entities.split("Eva Lind", names=["Ida Falk"], reason=say("a split"))
+    orc.entities.remove_alias("Eva Lind", "Ida Falk", reason=say("another name"))
     orc.entities.protect("Eva Lind", reason=say("a protection"))
 
 
