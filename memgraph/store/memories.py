@@ -261,6 +261,9 @@ def _by_end(snapshot: Snapshot, ends: Collection[str], view: View) -> dict[str, 
 
 def short_ids(snapshot: Snapshot, ids: Collection[str], view: View) -> dict[str, str]:
     """Return for each id the shortest form that no other visible memory has."""
+    if not ids:
+        # The ends of ids have no index: every memory would be read.
+        return {}
     by_end = _by_end(snapshot, {memory_id[-SHORT_CHARS:] for memory_id in ids}, view)
     result = {}
     for memory_id in ids:
