@@ -1,7 +1,8 @@
 """The anchor: a small file next to the database with the journal's head.
 
 It is written after each commit and never synced. After a crash it may be behind the journal, but
-never ahead: a journal without the anchored entry was truncated or rewritten. Such an anchor is
+never ahead: a journal without the anchored entry was truncated or rewritten. An anchor that was set
+back, behind what the last nightly audit saw or before the first entry, counts as damaged. Either is
 evidence, so later writes leave it unchanged until somebody accepts the journal and gives a reason.
 """
 
@@ -14,7 +15,8 @@ from pathlib import Path
 
 from memgraph.audit.journal import JournalHead
 from memgraph.errors import JournalBroken
-from memgraph.store import journal
+from memgraph.store import health, journal
+from memgraph.store.files import fsync
 from memgraph.store.snapshot import Snapshot
 
 _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")
@@ -81,37 +83,66 @@ def read_state(path: Path) -> JournalHead | AnchorState | None:
         return AnchorState.DAMAGED
 
 
-def compare(snapshot: Snapshot, anchored: JournalHead | AnchorState | None) -> AnchorState:
-    """Compare the journal with its anchor.
+def read_durable(path: Path) -> JournalHead | None:
+    """Return the anchored head after flushing the anchor to disk; None without a usable anchor."""
+    head = read_state(path)
+    if not isinstance(head, JournalHead):
+        return None
+    fsync(path)
+    return head
+
+
+def compare(
+    snapshot: Snapshot, anchored: JournalHead | AnchorState | None, path: Path
+) -> AnchorState:
+    """Compare the journal with its anchor, and both with what the last nightly audit saw.
 
     Args:
         anchored: the result of ``read_state`` from before the snapshot began, so that the snapshot
             must contain the anchored entry.
+        path: the path of the anchor.
     """
+    seen = health.last(snapshot).seen
+    if seen is not None and journal.hash_of(snapshot, seen[0]) != seen[1]:
+        return AnchorState.BEHIND
     if isinstance(anchored, AnchorState):
         return anchored
     if anchored is None:
         empty = journal.head(snapshot)[0] == 0
         return AnchorState.AGREES if empty else AnchorState.MISSING
-    holds = anchored.seq == 0 or journal.hash_of(snapshot, anchored.seq) == anchored.hash
-    return AnchorState.AGREES if holds else AnchorState.BEHIND
+    if anchored.seq and journal.hash_of(snapshot, anchored.seq) != anchored.hash:
+        return AnchorState.BEHIND
+
+    def is_set_back(head: JournalHead) -> bool:
+        # A process that dies between a commit and its anchor leaves one change unanchored.
+        behind_seen = seen is not None and head.seq < seen[0]
+        return behind_seen or (head.seq == 0 and journal.has_several_changes(snapshot))
+
+    if is_set_back(anchored):
+        # It may have moved on since it was read, before the snapshot began.
+        current = read_state(path)
+        if not isinstance(current, JournalHead) or is_set_back(current):
+            return AnchorState.DAMAGED
+    return AnchorState.AGREES
 
 
 def require_held(
-    snapshot: Snapshot, anchored: JournalHead | AnchorState | None, orchestrator: str
+    snapshot: Snapshot, anchored: JournalHead | AnchorState | None, path: Path, orchestrator: str
 ) -> AnchorState:
     """Compare the journal with its anchor, and raise if entries are missing.
 
     Raises:
         JournalBroken: the journal lacks acknowledged entries.
     """
-    state = compare(snapshot, anchored)
-    if state is AnchorState.BEHIND and isinstance(anchored, JournalHead):
-        seq = journal.head(snapshot)[0]
+    state = compare(snapshot, anchored, path)
+    if state is AnchorState.BEHIND:
+        seq, (known, _) = journal.head(snapshot)[0], health.last(snapshot).seen or (0, "")
+        if isinstance(anchored, JournalHead):
+            known = max(known, anchored.seq)
         raise JournalBroken(
-            f"the journal ends at entry {seq} and lacks the acknowledged entry {anchored.seq};"
+            f"the journal ends at entry {seq} and lacks the acknowledged entry {known};"
             f" writes are refused until you run: memgraph repair {orchestrator}",
             seq=seq,
-            anchored=anchored.seq,
+            anchored=known,
         )
     return state

@@ -21,6 +21,7 @@ class FindingCode(StrEnum):
     """The kinds of damage. ``memgraph rebuild`` repairs those in `REBUILDABLE`."""
 
     DATABASE_DAMAGED = "database.damaged"
+    INDEX_DAMAGED = "index.damaged"
     SCHEMA_CHANGED = "schema.changed"
     REFERENCE_DANGLING = "reference.dangling"
     JOURNAL_ENTRY_CHANGED = "journal.entry_changed"
@@ -54,6 +55,7 @@ class FindingCode(StrEnum):
 
 REBUILDABLE = frozenset(
     {
+        FindingCode.INDEX_DAMAGED,
         FindingCode.TEXT_INDEX_DRIFT,
         FindingCode.VECTOR_DAMAGED,
         FindingCode.VECTOR_MISSING,

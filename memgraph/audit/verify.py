@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from memgraph.audit import anchor
+from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import (
     SEALED_FIELDS,
@@ -107,7 +108,9 @@ def verify(
         ("references", check_references),
         (
             "journal",
-            lambda snapshot, into: _check_journal(snapshot, into, anchored, secrets, key),
+            lambda snapshot, into: _check_journal(
+                snapshot, into, anchored, anchor_file, secrets, key
+            ),
         ),
         *CONTENT_CHECKS,
         ("vectors", check_vectors),
@@ -132,11 +135,17 @@ def verify(
     return report
 
 
+_DAMAGE = {
+    None: FindingCode.DATABASE_DAMAGED,
+    "fts": FindingCode.TEXT_INDEX_DRIFT,
+    "indexes": FindingCode.INDEX_DAMAGED,
+}
+
+
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
     """Run the engine's own check of its pages."""
     for damage in snapshot.engine.damage(snapshot):
-        code = FindingCode.TEXT_INDEX_DRIFT if damage.of_index else FindingCode.DATABASE_DAMAGED
-        report.add(code, damage.message)
+        report.add(_DAMAGE[damage.part], damage.message)
 
 
 def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -343,6 +352,7 @@ def _check_journal(
     snapshot: Snapshot,
     report: VerifyReport,
     anchored: JournalHead | None,
+    anchor_file: Path,
     secrets: Iterable[bytes] | None,
     key: bytes | None,
 ) -> None:
@@ -351,6 +361,14 @@ def _check_journal(
     # A database that was never written to has no anchor yet.
     if anchored is None and head.seq and not anchor_findings:
         report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "the journal has no anchor")
+    state = anchor.compare(snapshot, anchored, anchor_file)
+    if state is AnchorState.DAMAGED:
+        message = "the anchor was set back behind entries that were anchored before"
+        report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, message)
+    lost = {FindingCode.JOURNAL_TRUNCATED, FindingCode.JOURNAL_REWRITTEN} & report.totals.keys()
+    if state is AnchorState.BEHIND and not lost:
+        message = "the journal lacks an entry that the last nightly audit saw"
+        report.add(FindingCode.JOURNAL_TRUNCATED, message, head.seq + 1)
 
 
 def _as_journalled(

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import TracebackType
 
+from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
@@ -287,7 +288,10 @@ def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:
     if stop():
         return JobReport.done(report.checked)
     with opened.database.write() as transaction:
-        health.note(transaction, opened.clock.now_ms(), report.totals)
+        seen = health.last(transaction).seen
+        if report.ok and (head := anchor.read_durable(opened.anchor_file)) is not None:
+            seen = (head.seq, head.hash)
+        health.note(transaction, opened.clock.now_ms(), report.totals, seen)
     if report.ok:
         return JobReport.done(report.checked)
     codes = ",".join(sorted(report.totals))

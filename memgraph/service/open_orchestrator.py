@@ -251,9 +251,9 @@ class OpenOrchestrator:
         with self.timed("write"), self._writing(after_commit) as transaction:
             anchored = anchor.read_state(path)
             if accepting:
-                anchor_state = anchor.compare(transaction, anchored)
+                anchor_state = anchor.compare(transaction, anchored, path)
             else:
-                anchor_state = anchor.require_held(transaction, anchored, self.paths.name)
+                anchor_state = anchor.require_held(transaction, anchored, path, self.paths.name)
                 self._require_key(transaction)
             transaction = JournalledTransaction(transaction, self.clock.now_ms(), actor)
             yield transaction
@@ -314,7 +314,7 @@ class OpenOrchestrator:
             raise self.damage.with_traceback(None)
         anchored = anchor.read_state(self.anchor_file)
         with self.database.read() as snapshot:
-            anchor.require_held(snapshot, anchored, self.paths.name)
+            anchor.require_held(snapshot, anchored, self.anchor_file, self.paths.name)
             self._require_key(snapshot)
 
     def shortcomings(self) -> list[str]:
@@ -324,7 +324,8 @@ class OpenOrchestrator:
         codes = []
         anchored = anchor.read_state(self.anchor_file)
         with self.database.read() as snapshot:
-            if anchor.compare(snapshot, anchored) in (AnchorState.MISSING, AnchorState.DAMAGED):
+            state = anchor.compare(snapshot, anchored, self.anchor_file)
+            if state in (AnchorState.MISSING, AnchorState.DAMAGED):
                 codes.append("journal.unanchored")
             if health.last(snapshot).totals:
                 codes.append("verify.failed")

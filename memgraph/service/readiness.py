@@ -195,11 +195,10 @@ class Readiness:
         paths = self._service.paths(name)
         database = store_of(paths, chosen.storage.url).open(chosen.storage)
         try:
-            anchored = anchor.read_state(
-                anchor.anchor_path(paths.database, chosen.audit.anchor_path)
-            )
+            path = anchor.anchor_path(paths.database, chosen.audit.anchor_path)
+            anchored = anchor.read_state(path)
             with database.read() as snapshot:
-                anchor.require_held(snapshot, anchored, name)
+                anchor.require_held(snapshot, anchored, path, name)
                 return _read(snapshot, name, [])
         finally:
             database.close()

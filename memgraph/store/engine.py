@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from memgraph.errors import InvalidConfig
 
@@ -53,11 +53,11 @@ raises DeadlinePassed."""
 
 
 class EngineDamage(NamedTuple):
-    """Damage of an engine's own structures. ``of_index``: it is in an index, which can be
-    rebuilt."""
+    """Damage of an engine's own structures. ``part``: that of ``memgraph rebuild`` that repairs it,
+    or None."""
 
     message: str
-    of_index: bool
+    part: Literal["fts", "indexes"] | None = None
 
 
 class SchemaUpgrade(NamedTuple):
@@ -143,6 +143,9 @@ class Engine(Protocol):
 
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
         """Return the damage of the engine's own structures."""
+
+    def reindex(self, transaction: Transaction) -> int:
+        """Rebuild the engine's own indexes from their tables; return their number."""
 
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
         """Yield the violated foreign keys as (table, row number, referenced table)."""

@@ -234,10 +234,13 @@ class LastVerification(NamedTuple):
     Attributes:
         at: the time in milliseconds; 0: never.
         totals: the number of findings by code.
+        seen: (seq, seal) of the journal entry that was anchored at the last verification without
+            findings; None: there was none.
     """
 
     at: int = 0
     totals: Mapping[str, int] = {}
+    seen: tuple[int, str] | None = None
 
 
 def last(snapshot: Snapshot) -> LastVerification:
@@ -246,9 +249,13 @@ def last(snapshot: Snapshot) -> LastVerification:
     if text is None:
         return LastVerification()
     result = json.loads(text)
-    return LastVerification(int(result["at"]), result["totals"])
+    seen = result["seen"] and (int(result["seen"][0]), str(result["seen"][1]))
+    return LastVerification(int(result["at"]), result["totals"], seen)
 
 
-def note(transaction: Transaction, at: int, totals: Mapping[str, int]) -> None:
-    """Store the result of a verification."""
-    metadata.put(transaction, _KEY, compact_json({"at": at, "totals": dict(totals)}))
+def note(
+    transaction: Transaction, at: int, totals: Mapping[str, int], seen: tuple[int, str] | None
+) -> None:
+    """Store the result of a verification; see ``LastVerification``."""
+    verification = {"at": at, "totals": dict(totals), "seen": seen}
+    metadata.put(transaction, _KEY, compact_json(verification))

@@ -121,6 +121,19 @@ def hash_of(snapshot: Snapshot, seq: int) -> str | None:
 
 
 @prepared
+def _changes() -> sa.Select[Any]:
+    # Each change records a state of the tables in its last entry.
+    log = tables.audit_log
+    changes = sa.select(log.c.seq).where(log.c.state.is_not(None), log.c.action != SEAL)
+    return changes.order_by(log.c.seq).limit(2)
+
+
+def has_several_changes(snapshot: Snapshot) -> bool:
+    """Return True if the entries are of more than one transaction, not counting seals."""
+    return len(_changes().column(snapshot)) > 1
+
+
+@prepared
 def _author_of() -> sa.Select[Any]:
     log = tables.audit_log
     stored = sa.select(log.c.actor).where(log.c.subject == value("id"), log.c.action == "remember")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from memgraph.audit import anchor
 from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
 from memgraph.errors import JournalBroken
+from memgraph.model.enums import JobName
 
 hashes = st.text("0123456789abcdef", min_size=64, max_size=64) | st.just("")
 
@@ -152,3 +154,67 @@ def test_a_folder_in_the_anchors_place_is_told_and_stops_no_write(tmp_path: Path
         orc = service.orchestrator(NAME)
         assert orc.remember("goes on all the same")
         assert orc.verify().totals == {"journal.anchor_damaged": 1}
+
+
+def test_an_anchor_set_back_to_nothing_is_damaged(tmp_path: Path) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        anchor.write(opened.anchor_file, JournalHead(0, ""))
+        orc = service.orchestrator(NAME)
+        assert orc.verify().totals == {"journal.anchor_damaged": 1}
+        assert "journal.unanchored" in service.health(NAME)["degraded"]
+        orc.remember("goes on, and hides nothing")
+        assert anchor.read(opened.anchor_file) == JournalHead(0, "")
+        orc.maintenance.accept_journal(reason="it was me")
+        assert orc.verify().ok
+
+
+def test_one_change_may_be_unanchored(tmp_path: Path) -> None:
+    """Simulate a process that died between its first commit and the anchor."""
+    with working(tmp_path) as service:
+        orc = service.orchestrator(NAME, create=True)
+        orc.remember_many([{"content": "one"}, {"content": "two"}])
+        with service.opened(NAME) as opened:
+            anchor.write(opened.anchor_file, JournalHead(0, ""))
+        assert orc.verify().ok
+        orc.remember("three")
+        assert orc.maintenance.journal_state().anchored == 3
+
+
+def test_neither_anchor_nor_journal_may_be_behind_what_the_nightly_audit_saw(
+    tmp_path: Path,
+) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        orc = service.orchestrator(NAME)
+        with opened.database.read() as snapshot:
+            [(earlier,)] = snapshot.exec_driver_sql("SELECT hash FROM audit_log WHERE seq = 12")
+        assert not orc.jobs.run(JobName.VERIFICATION).failed
+        assert orc.verify().ok
+        anchor.write(opened.anchor_file, JournalHead(12, earlier))
+        assert orc.verify().totals == {"journal.anchor_damaged": 1}
+        with tampering(opened.paths.database) as connection:
+            connection.execute("DELETE FROM audit_log WHERE seq > 12")
+        assert "journal.truncated" in orc.verify().totals
+        with pytest.raises(JournalBroken, match="lacks the acknowledged entry 14"):
+            orc.remember("more")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_rollback_of_the_whole_folder_is_seen_by_an_anchor_elsewhere(
+    tmp_path: Path, elsewhere: bool
+) -> None:
+    """With the anchor in the folder, only a head that was recorded elsewhere shows it."""
+    config = {"memory.audit.anchor_path": str(tmp_path)} if elsewhere else {}
+    root = tmp_path / "root"
+    with working(root, config=config) as service:
+        service.orchestrator(NAME, create=True).remember("first")
+    saved = copy_folder(root / NAME / "memory", tmp_path / "saved").parent
+    with working(root, config=config) as service:
+        orc = service.orchestrator(NAME)
+        orc.remember("second")
+        recorded = orc.maintenance.journal_state()
+        shutil.rmtree(root / NAME / "memory")
+        shutil.copytree(saved, root / NAME / "memory")
+        with pytest.raises(JournalBroken) if elsewhere else nullcontext():
+            orc.remember("another second")
+        assert orc.verify().ok is not elsewhere
+        assert orc.maintenance.verify_chain()[1].hash != recorded.hash

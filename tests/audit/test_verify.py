@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from working import NAME, copy_folder, filled, tampering
 
+from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.audit.anchor import anchor_path
 from memgraph.audit.findings import MAX_PER_CODE, FindingCode, VerifyReport
@@ -435,3 +436,27 @@ def test_the_report_stays_small_and_its_totals_are_full() -> None:
     assert len(report.findings) == MAX_PER_CODE
     assert report.totals["memory.edited"] == MAX_PER_CODE + 5
     assert not report.rebuildable
+
+
+@pytest.mark.parametrize("index", ["ix_memories_source_id", "ix_audit_log_subject"])
+def test_flipped_bytes_in_an_index_are_found_and_rebuilt(tmp_path: Path, index: str) -> None:
+    with filled(tmp_path) as (service, opened, _):
+        path = opened.paths.database
+        service.forget(NAME)
+    with tampering(path) as connection:
+        [(page,)] = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = ?", (index,)
+        ).fetchall()
+        [(size,)] = connection.execute("PRAGMA page_size").fetchall()
+    with path.open("r+b") as file:
+        file.seek(page * size - 4)
+        key = file.read(4)
+        file.seek(page * size - 4)
+        file.write(bytes(byte ^ 1 for byte in key))
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator(NAME)
+        report = orc.verify()
+        assert set(report.totals) == {"index.damaged"}
+        assert report.rebuildable
+        assert orc.maintenance.rebuild(["indexes"])["indexes"] > 20
+        assert orc.verify().ok

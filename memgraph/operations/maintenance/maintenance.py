@@ -142,15 +142,16 @@ def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None
             ]
         )
     with opened.database.write() as transaction:
-        health.note(transaction, opened.clock.now_ms(), {})
-        anchor.write(path, JournalHead(*journal_head(transaction)))
+        head = journal_head(transaction)
+        health.note(transaction, opened.clock.now_ms(), {}, head)
+        anchor.write(path, JournalHead(*head))
 
 
 def journal_state(opened: OpenOrchestrator) -> JournalState:
     """Compare the journal with its anchor. Nothing is changed."""
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
-        state = anchor.compare(snapshot, anchored)
+        state = anchor.compare(snapshot, anchored, opened.anchor_file)
         seq, sealed = journal_head(snapshot)
     remembered = anchored.seq if isinstance(anchored, JournalHead) else None
     return JournalState(

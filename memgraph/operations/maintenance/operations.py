@@ -115,7 +115,7 @@ class Maintenance(Handle[F], group="maintenance"):
     @local
     def rebuild(
         self,
-        parts: Sequence[str] = ("fts", "vectors", "entities"),
+        parts: Sequence[str] = ("indexes", "fts", "vectors", "entities"),
         *,
         progress: Progress = lambda _part, _done, _total: None,
     ) -> dict[str, int]:

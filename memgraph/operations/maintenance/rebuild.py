@@ -1,4 +1,4 @@
-"""Rebuild derived data: the text index, the vector index, entity links and embeddings.
+"""Rebuild derived data: indexes of tables, texts and vectors, entity links and embeddings.
 
 Readers and writers go on meanwhile. Long rebuilds work in self-contained batches, so the next call
 finishes a rebuild that was killed.
@@ -33,8 +33,9 @@ Progress = Callable[[str, int, int], None]
 
 
 class RebuildPart(StrEnum):
-    """The parts that can be rebuilt."""
+    """The parts that can be rebuilt. ``indexes``: the engine's own indexes of its tables."""
 
+    INDEXES = "indexes"
     FTS = "fts"
     VECTORS = "vectors"
     ENTITIES = "entities"
@@ -89,6 +90,7 @@ def rebuild(
     for part in RebuildPart:
         if part in parts:
             work = {
+                RebuildPart.INDEXES: _indexes,
                 RebuildPart.FTS: _text,
                 RebuildPart.VECTORS: _vectors,
                 RebuildPart.ENTITIES: _entities,
@@ -159,6 +161,17 @@ def embeddings_rebuild(
             details = {"part": "embeddings", "ready": run.ready, "failed": run.failed}
             transaction.record([NewEntry("rebuild", None, details)])
     return run
+
+
+def _indexes(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
+    with opened.transaction(actor) as transaction:
+        progress(RebuildPart.INDEXES, 0, 1)
+        number = transaction.engine.reindex(transaction)
+        transaction.record(
+            [NewEntry("rebuild", None, {"part": RebuildPart.INDEXES, "indexes": number})]
+        )
+    progress(RebuildPart.INDEXES, 1, 1)
+    return {RebuildPart.INDEXES.value: number}
 
 
 def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:

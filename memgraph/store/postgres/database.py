@@ -600,6 +600,14 @@ class PostgresEngine:
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:  # noqa: ARG002
         return []
 
+    def reindex(self, transaction: Transaction) -> int:
+        execute = transaction.driver.execute
+        for (table,) in execute(
+            "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema()"
+        ).fetchall():
+            execute(f"REINDEX TABLE {table}")
+        return sum(name.startswith("index ") for name in self.schema(transaction))
+
     def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
         for table, parent, statement in _references():
             for _ in statement.rows(snapshot):

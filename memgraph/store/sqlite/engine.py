@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from memgraph.store.vector_cache import LocalHeldVectors
 
 MAX_MESSAGES = 20
+_OF_INDEX = " index "
 
 
 def prepare(connection: Any) -> None:
@@ -66,13 +67,14 @@ def prepare(connection: Any) -> None:
 
 
 def damage(snapshot: Snapshot) -> list[EngineDamage]:
-    """Return the damage that SQLite's ``quick_check`` reports.
+    """Return the damage that SQLite's ``integrity_check`` reports.
 
-    It checks the structure of the pages, not their content: a flipped byte in a text is not found.
+    It checks the structure of the pages and compares indexes with their tables. A flipped byte in
+    a text that has no index is not found.
     """
     try:
         with sqlite.translated_errors():
-            rows = snapshot.driver.execute(f"PRAGMA quick_check({MAX_MESSAGES})").fetchall()
+            rows = snapshot.driver.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
     except DatabaseCorrupt as error:
         return [_damage(error.message)]
     messages = [str(message) for message, *_ in rows]
@@ -80,8 +82,10 @@ def damage(snapshot: Snapshot) -> list[EngineDamage]:
 
 
 def _damage(message: str) -> EngineDamage:
-    is_of_index = "fts5" in message.lower()
-    return EngineDamage("the full-text index is damaged" if is_of_index else message, is_of_index)
+    if "fts5" in message.lower():
+        return EngineDamage("the full-text index is damaged", "fts")
+    # Such as "row 7 missing from index …" and "wrong # of entries in index …".
+    return EngineDamage(message, "indexes" if _OF_INDEX in message else None)
 
 
 def schema(snapshot: Snapshot) -> dict[str, str]:
@@ -385,6 +389,10 @@ class SqliteEngine:
             raw.execute("RELEASE batch")
             raise ConstraintViolated(sqlite.violated(error)) from error
         raw.execute("RELEASE batch")
+
+    def reindex(self, transaction: Transaction) -> int:
+        transaction.driver.execute("REINDEX")
+        return sum(name.startswith("index ") for name in self.schema(transaction))
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
         return take(transaction.driver)

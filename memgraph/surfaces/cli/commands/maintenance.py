@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 class IndexPart(StrEnum):
     """The parts that can be rebuilt."""
 
+    INDEXES = "indexes"
     FTS = "fts"
     VECTORS = "vectors"
     ENTITIES = "entities"
@@ -326,7 +327,7 @@ def rebuild(
         choice(IndexPart, "--part", text="Only this; repeatable. [all of them]"),
     ] = None,
 ) -> CommandResult:
-    """Rebuild indexes: full text, vectors, entity links. No memory is changed."""
+    """Rebuild indexes: of tables, full text, vectors, entity links. No memory is changed."""
     call = invocation(context)
     with call.orchestrator(orchestrator) as handle:
         with stages("rebuilding") as advance:
