@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,11 +30,14 @@ class WorkerProcess(Process):
 
     Args:
         manner: ``quick``: jobs end at once; ``endless``: they never do.
+        config: settings of the service.
     """
 
-    def __init__(self, root: Path, began: Path, manner: str) -> None:
+    def __init__(
+        self, root: Path, began: Path, manner: str, config: Mapping[str, Any] = SETTINGS
+    ) -> None:
         self._stop = began.with_name(f"stop-{secrets.token_hex(4)}")
-        super().__init__(_work, root, began, manner, self._stop)
+        super().__init__(_work, root, began, manner, self._stop, config)
 
     def finish(self) -> int:
         """Let it come to its end; gives its exit code."""
@@ -42,7 +45,7 @@ class WorkerProcess(Process):
         return self.wait()
 
 
-def _work(root: Path, began: Path, manner: str, end: Path) -> None:
+def _work(root: Path, began: Path, manner: str, end: Path, config: Mapping[str, Any]) -> None:
     """Runs in the process."""
 
     def work(opened: Any, asked: Any, _progress: Any, stop: Callable[[], bool]) -> JobReport:
@@ -54,7 +57,7 @@ def _work(root: Path, began: Path, manner: str, end: Path) -> None:
 
     with (
         patch.object(jobs, "_work", work),
-        MemoryService(root, environ={}, config=SETTINGS, background=False) as service,
+        MemoryService(root, environ={}, config=config, background=False) as service,
         service.worker(),
     ):
         wait_until(end.exists)

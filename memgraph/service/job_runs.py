@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +17,7 @@ from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, jobs
+from memgraph.store.files import process_name
 from memgraph.store.snapshot import Snapshot, Transaction
 
 Told = Callable[[str, int, int], None]
@@ -148,14 +147,14 @@ def _run(
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
-        if not jobs.has_orphaned(snapshot, wall_ms=wall.now_ms()):
+        if not jobs.has_orphaned(snapshot, wall_ms=wall.now_ms()) and not jobs.dead(snapshot):
             return
     with opened.database.write() as transaction:
         _sweep(transaction, opened, wall.now_ms())
 
 
 def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> LeaseRenewal:
-    holder = new_holder(run_id)
+    holder = process_name(run_id)
     with opened.database.write() as transaction:
         now = wall.now_ms()
         _sweep(transaction, opened, now)
@@ -189,8 +188,8 @@ def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> Non
 
 
 def _sweep(transaction: Transaction, opened: OpenOrchestrator, wall_ms: int) -> None:
+    jobs.remove_ended(transaction, wall_ms=wall_ms)
     jobs.abandon_orphaned(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
-    jobs.remove_expired(transaction, wall_ms=wall_ms)
 
 
 def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: JobReport) -> JobRun:
@@ -214,7 +213,7 @@ def _give_back(opened: OpenOrchestrator, run_id: str, request: RunRequest) -> No
     report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
     with opened.database.write() as transaction:
         is_ended = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
-        jobs.release(transaction, request.lease, new_holder(run_id))
+        jobs.release(transaction, request.lease, process_name(run_id))
     if is_ended:
         opened.meters.job_ended(request.job, report.state)
         opened.log.info("job", job=request.job.value, state=report.state.value, code=STOPPED)
@@ -235,7 +234,7 @@ def _sessions(opened: OpenOrchestrator, run_id: str, callbacks: RunCallbacks) ->
 
     @contextmanager
     def take(session_id: str) -> Iterator[bool]:
-        name, holder = of_session(session_id).lease, new_holder(run_id)
+        name, holder = of_session(session_id).lease, process_name(run_id)
         with opened.database.write(durable=False) as transaction:
             now = callbacks.wall.now_ms()
             length = lease_ms(opened)
@@ -424,11 +423,6 @@ def _owed(
 
 RENEWALS = 3
 """The number of renewals within the lifetime of a lease."""
-
-
-def new_holder(run_id: str) -> str:
-    """Return a unique, readable name of this process and the run."""
-    return f"{socket.gethostname()}:{os.getpid()}:{run_id}"
 
 
 class LeaseRenewal:

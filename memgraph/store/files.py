@@ -4,18 +4,69 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
+import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import mkstemp
 from typing import TypeVar
 
 from memgraph.errors import DatabaseBusy, DatabaseMissing, StorageError
 from memgraph.paths import naming_full_disk, take_free_name
+
+PROC = Path("/proc")
+
+
+def process_name(suffix: str) -> str:
+    """Return a name of this process for locks and leases: host, pid, suffix and its start."""
+    return f"{socket.gethostname()}:{os.getpid()}:{suffix}:{_kernel()}.{_start_of(os.getpid())}"
+
+
+def is_dead(name: str) -> bool:
+    """Return True if the process of a ``process_name`` has ended.
+
+    This is known of processes of this boot and pid namespace only. A pid that was given to another
+    process is told by the start.
+    """
+    _, pid, _, mark = name.split(":") if name.count(":") == 3 else ("", "", "", "")
+    kernel, _, start = mark.partition(".")
+    if not start or kernel != _kernel():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # It is another user's.
+    return _start_of(int(pid)) not in ("", start)
+
+
+@cache
+def _kernel() -> str:
+    """Return a digest of the boot and the pid namespace; empty where they are not known."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text()
+        known = f"{boot}{(PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+    return hashlib.sha256(known.encode()).hexdigest()[:12]
+
+
+def _start_of(pid: int) -> str:
+    """Return when a process started, in the kernel's ticks; empty if unknown, "-" of a zombie."""
+    try:
+        # The name of the program, in parentheses, may contain anything.
+        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "-" if fields[0] in "ZX" else fields[19]
+
 
 LOCK_TIMEOUT_S = 60.0
 FIRST_PAUSE_S = 0.0002

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import JobName, JobState, Scope
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
 from memgraph.rules.similarity import MEMORY_ID
-from memgraph.store import memories, metadata, sessions, tables
+from memgraph.store import files, memories, metadata, sessions, tables
 from memgraph.store.rows import json_text, unreadable
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import Column, greatest, prepared, replacing, value
@@ -48,10 +48,10 @@ def _take() -> sa.Insert:
 def acquire(
     transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int
 ) -> str | None:
-    """Take a lease that is free or has expired, in the caller's transaction.
+    """Take a lease that is free, has expired or is a dead process's, in the caller's transaction.
 
     Args:
-        holder: a unique id, different for each time the lease is taken.
+        holder: a unique ``files.process_name``, different for each time the lease is taken.
         wall_ms: the time of the system clock, in milliseconds.
         lease_ms: the duration of the lease, in milliseconds.
 
@@ -59,7 +59,8 @@ def acquire(
         None if it was taken, else the current holder.
     """
     current: str | None = _held().scalar(transaction, name=name, wall_ms=wall_ms)
-    if current is None:
+    if current is None or files.is_dead(current):
+        current = None
         times = {"acquired_at": wall_ms, "expires_at": wall_ms + lease_ms}
         _take().write(transaction, times, name=name, holder=holder)
     return current
@@ -98,9 +99,21 @@ def _sweep() -> sa.Delete:
     return sa.delete(tables.leases).where(~_is_live())
 
 
-def remove_expired(transaction: Transaction, *, wall_ms: int) -> None:
-    """Remove leases that have expired or are from the future."""
+@prepared
+def _holders() -> sa.Select[Any]:
+    return sa.select(tables.leases.c.name, tables.leases.c.holder)
+
+
+def dead(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Return the name and the holder of each lease whose holder is known to be dead."""
+    return [(name, holder) for name, holder in _holders().rows(snapshot) if files.is_dead(holder)]
+
+
+def remove_ended(transaction: Transaction, *, wall_ms: int) -> None:
+    """Remove leases that have expired, are from the future, or are held by dead processes."""
     _sweep().write(transaction, wall_ms=wall_ms)
+    for name, holder in dead(transaction):
+        release(transaction, name, holder)
 
 
 _FIELDS = (

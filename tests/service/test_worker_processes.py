@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,8 +16,10 @@ from life_workers import ENDLESS, QUICK, SETTINGS, WorkerProcess
 from processes import PATIENCE_S, wait_until
 
 from memgraph import MemoryService
+from memgraph.errors import Conflict
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import LEASE_LOST, JobRun
+from memgraph.store.files import is_dead, process_name
 
 ORCHESTRATORS = 5
 
@@ -96,6 +99,45 @@ def test_a_killed_worker_loses_its_job_to_another(service: MemoryService, tmp_pa
     assert [(each.state, each.due_at) for each in again] == [(JobState.DONE, killed.due_at)]
     assert f":{first.pid}:" in abandoned.holder
     assert f":{second.pid}:" in again[0].holder
+
+
+def test_a_restart_right_after_a_kill_takes_the_job_at_once(
+    service: MemoryService, tmp_path: Path
+) -> None:
+    """Although the lease of the killed process has an hour to go."""
+    overdue(service, "orc-1")
+    (service.root / "memgraph.toml").write_text("[memory.schedule]\nlease_s = 3600\n")
+    began = tmp_path / "began"
+    config = {"memory.embedding.provider": "none"}
+    with (
+        WorkerProcess(service.root, began, ENDLESS, config) as first,
+        MemoryService(service.root, environ={}, config=config, background=False) as other,
+    ):
+        assert wait_until(began.exists)
+        [running] = runs(other, "orc-1")
+        with pytest.raises(Conflict, match="already running"):
+            other.orchestrator("orc-1").jobs.run(running.job)
+        os.kill(first.pid, signal.SIGSTOP)  # It is slow, not dead.
+        with pytest.raises(Conflict, match="already running"):
+            other.orchestrator("orc-1").jobs.run(running.job)
+        first.kill()
+        assert not other.orchestrator("orc-1").jobs.run(running.job).failed
+        [_, abandoned] = runs(other, "orc-1")
+        assert (abandoned.state, abandoned.error_code) == (JobState.ABANDONED, LEASE_LOST)
+
+
+def test_another_process_with_the_pid_of_a_dead_one_is_no_holder() -> None:
+    name = process_name("run_1")
+    assert not is_dead(name)
+    assert is_dead(f"{name}0")  # It started at another time.
+    with subprocess.Popen(["sleep", "60"]) as process:
+        other = name.replace(f":{os.getpid()}:", f":{process.pid}:")
+        assert is_dead(other)
+        process.kill()
+    # Of other boots, machines and containers nothing is known.
+    host, pid, suffix, mark = other.split(":")
+    assert not is_dead(f"{host}:{pid}:{suffix}:{'0' * 12}.{mark.partition('.')[2]}")
+    assert not is_dead(f"{host}:{pid}:{suffix}")
 
 
 def test_a_signal_ends_the_command_after_what_is_in_hand(service: MemoryService) -> None:
