@@ -426,7 +426,11 @@ class StorageSettings(SettingsGroup):
         default="FULL", description="`NORMAL` is faster and may lose the last writes on power loss."
     )
     busy_timeout_ms: int = Field(
-        default=30_000, ge=0, le=600_000, description="Maximum wait for a writer, milliseconds."
+        default=5_000,
+        ge=0,
+        le=600_000,
+        description="Maximum wait of a write for other writers, milliseconds; jobs wait six times"
+        " as long.",
     )
     max_open_orchestrators: int = Field(
         default=64,

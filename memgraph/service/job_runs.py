@@ -17,6 +17,7 @@ from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, jobs
+from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
 from memgraph.store.snapshot import Snapshot, Transaction
 
@@ -96,7 +97,8 @@ def run(
     """
     run_id = opened.ids.new("run_")
     try:
-        return _run(opened, request, run_id, callbacks)
+        with patiently():
+            return _run(opened, request, run_id, callbacks)
     except KeyboardInterrupt:
         # It may come between any two steps, even right after the lease is taken or at the end.
         _give_back(opened, run_id, request)

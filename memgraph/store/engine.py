@@ -7,10 +7,11 @@ An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orch
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from memgraph.errors import InvalidConfig
 
@@ -160,6 +161,26 @@ class Engine(Protocol):
         """Return True if a statement failed because a table or column differs from the schema."""
 
 
+LONGER: Final = 6
+"""How many times as long as others the writes of a long job wait for their turn."""
+_times: ContextVar[int] = ContextVar("times", default=1)
+
+
+@contextmanager
+def patiently() -> Iterator[None]:
+    """Let the writes in the block, which are of a long job, wait ``LONGER`` for their turn."""
+    token = _times.set(LONGER)
+    try:
+        yield
+    finally:
+        _times.reset(token)
+
+
+def wait_s(busy_timeout_ms: int) -> float:
+    """Return how many seconds a write waits for its turn."""
+    return _times.get() * busy_timeout_ms / 1000
+
+
 class Database(Protocol):
     """An open store, with concurrent readers and one writer at a time. Thread-safe.
 
@@ -202,7 +223,8 @@ class Database(Protocol):
                 disk. A power failure may undo the whole transaction, a crash of the process cannot.
 
         Raises:
-            DatabaseBusy: another writer held the lock for all of ``storage.busy_timeout_ms``.
+            DatabaseBusy: another writer held the lock for all of ``storage.busy_timeout_ms``, or
+                longer in a block that is run ``patiently``.
             StorageError: or another subclass for the specific problem.
         """
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkstemp
@@ -26,6 +26,12 @@ PROC = Path("/proc")
 def process_name(suffix: str) -> str:
     """Return a name of this process for locks and leases: host, pid, suffix and its start."""
     return f"{socket.gethostname()}:{os.getpid()}:{suffix}:{_kernel()}.{_start_of(os.getpid())}"
+
+
+@cache
+def _name_of(pid: int) -> str:
+    """Return the name of this process, whose id is the key, since a fork gets another."""
+    return process_name("") if pid == os.getpid() else ""
 
 
 def is_dead(name: str) -> bool:
@@ -73,8 +79,37 @@ FIRST_PAUSE_S = 0.0002
 LONGEST_PAUSE_S = 0.001
 
 
+@contextmanager
+def held_by_thread(lock: threading.Lock, timeout_s: float) -> Iterator[float]:
+    """Hold a lock of this process for the block, which gets the seconds that are left.
+
+    Raises:
+        DatabaseBusy: another thread held the lock for all of ``timeout_s`` seconds.
+    """
+    end = time.monotonic() + timeout_s
+    if not lock.acquire(timeout=timeout_s):
+        raise DatabaseBusy("another thread of this process holds the database; try again")
+    try:
+        yield max(end - time.monotonic(), 0.0)
+    finally:
+        lock.release()
+
+
+def busy(holder: str, **details: str) -> DatabaseBusy:
+    """Return the error for a database that a process holds; its ``process_name``, or ""."""
+    host, pid, *_ = [*holder.split(":"), ""]
+    if not pid or is_dead(holder):
+        return DatabaseBusy("another process holds the database; try again", **details)
+    return DatabaseBusy(
+        f"process {pid} on {host} holds the database; try again", **details, pid=pid, host=host
+    )
+
+
 class FileLock:
-    """An advisory lock on a file, between processes (flock); not re-entrant."""
+    """An advisory lock on a file, between processes (flock); not re-entrant.
+
+    The file contains the ``process_name`` of its last holder.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -90,6 +125,7 @@ class FileLock:
         handle = self._open()
         try:
             self._acquire(handle, time.monotonic() + timeout_s)
+            self._sign(handle)
             yield
         finally:
             os.close(handle)
@@ -104,6 +140,20 @@ class FileLock:
             name = errno.errorcode.get(error.errno or 0, "unknown")
             raise StorageError(f"{self._path} cannot be locked ({name})", errno=name) from error
 
+    @staticmethod
+    def _sign(handle: int) -> None:
+        name = f"{_name_of(os.getpid())}\n".encode()
+        with suppress(OSError):  # The name is a service only.
+            if os.pread(handle, len(name) + 1, 0) != name:
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, name, 0)
+
+    @staticmethod
+    def _holder(handle: int) -> str:
+        with suppress(OSError):
+            return os.pread(handle, 1_000, 0).decode(errors="replace").strip()
+        return ""
+
     def _acquire(self, handle: int, deadline: float) -> None:
         pause = FIRST_PAUSE_S
         while True:
@@ -112,9 +162,7 @@ class FileLock:
             except BlockingIOError:
                 # Poll, because a blocking flock has no timeout: a stopped process would block all.
                 if time.monotonic() >= deadline:
-                    raise DatabaseBusy(
-                        "another process holds the database; try again", lock=str(self._path)
-                    ) from None
+                    raise busy(self._holder(handle), lock=str(self._path)) from None
                 time.sleep(pause)
                 pause = min(pause * 1.5, LONGEST_PAUSE_S)
             else:

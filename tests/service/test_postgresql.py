@@ -367,7 +367,7 @@ def test_connections_that_broke_are_replaced(
     memory_id = orc.remember("The gate closes at nine.")
     end = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE application_name = 'memgraph' AND pid <> pg_backend_pid()"
+        " WHERE starts_with(application_name, 'memgraph ') AND pid <> pg_backend_pid()"
     )
     for _ in range(3):
         execute(url, end)

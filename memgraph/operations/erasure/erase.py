@@ -37,6 +37,7 @@ from memgraph.rules.erasure import names_of, strings_of, unsought
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import erasure, journal, memories, metadata
+from memgraph.store.engine import LONGER
 from memgraph.store.erasure import ErasedRow, Gone
 from memgraph.store.files import FileLock
 from memgraph.store.key_file import erasure_key, made_erasure_key
@@ -603,7 +604,7 @@ def _fold(opened: OpenOrchestrator) -> bool:
 
     They are waited for with the lock given up between two short tries, so that others may write.
     """
-    wait_s = opened.settings.memory.storage.busy_timeout_ms / 1000
+    wait_s = opened.settings.memory.storage.busy_timeout_ms * LONGER / 1000
     deadline = time.monotonic() + wait_s
     while True:
         # Most of it beside other writers: they would wait for the disk.

@@ -26,6 +26,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store.engine import Constraint
+from memgraph.store.files import process_name
 
 try:
     import psycopg
@@ -43,6 +44,8 @@ PREPARE_THRESHOLD: Final = "prepare_threshold"
 """A parameter of the URL; ``none`` if a connection pooler does not support prepared statements."""
 MOST_PREPARED: Final = 1_000
 PREFIX: Final = "memgraph_"
+APPLICATION: Final = "memgraph "
+"""The beginning of the name of each connection; its process follows."""
 
 _CONSTRAINTS: Final = {
     "23505": Constraint.UNIQUE,
@@ -58,6 +61,7 @@ _BY_STATE: Final[dict[str, tuple[type[StorageError], str]]] = {
     "55P03": (DatabaseBusy, "another process holds the database; try again"),
     "40001": (DatabaseBusy, "another transaction interfered; try again"),
     "40P01": (DatabaseBusy, "another transaction interfered; try again"),
+    "25P03": (DatabaseBusy, "the process was idle in a write for too long; try again"),
     "57014": (DatabaseBusy, "the server cancelled the statement; try again"),
     "53100": (DatabaseFull, "the server's disk is full; nothing was written"),
     "53300": (DatabaseBusy, "the server has no connection left; try again"),
@@ -168,6 +172,12 @@ def lock_key(schema: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
+def _application() -> str:
+    # The server cuts the name after 63 bytes.
+    host, _, process = process_name("").partition(":")
+    return f"{APPLICATION}{host[:20]}:{process}"
+
+
 def connect(url: sa.URL) -> Connection:
     """Return a connection. Its user begins each transaction with the name of the schema."""
     parameters: dict[str, Any] = {
@@ -176,7 +186,7 @@ def connect(url: sa.URL) -> Connection:
         "dbname": url.database,
         "user": url.username,
         "connect_timeout": CONNECT_TIMEOUT_S,
-        "application_name": "memgraph",
+        "application_name": _application(),
         "client_encoding": "utf8",
     }
     parameters.update(url.query)

@@ -30,7 +30,9 @@ from memgraph.store.engine import (
     Engine,
     EngineDamage,
     RowChange,
+    wait_s,
 )
+from memgraph.store.files import busy, held_by_thread
 from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
 from memgraph.store.postgres import indexes, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT, Dialect
@@ -183,6 +185,13 @@ def using(url: sa.URL) -> Iterator[PostgresServer]:
         give_back(server)
 
 
+IDLE_S: Final = 10.0
+"""How many seconds at least a write transaction may be idle; others have given up long before."""
+_HOLDER: Final = (
+    "SELECT a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+    " AND l.classid = {high} AND l.objid = {low}"
+)
 COMMITS_BETWEEN_FOLDS: Final = 8
 LEAST_GROWTH: Final = 200
 _ANALYZED: Final = ("memories", "memory_words", "memory_edges", "memory_sources", "memory_entities")
@@ -210,7 +219,9 @@ def reading(schema: str) -> str:
     )
 
 
-def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = False) -> str:
+def writing(
+    schema: str, *, wait_ms: int, durable: bool = True, watched: bool = False, idle_ms: int = 0
+) -> str:
     """Return the SQL that begins a write transaction, with the lock of the schema.
 
     It is READ COMMITTED, because a snapshot taken before the lock would be outdated.
@@ -220,6 +231,8 @@ def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = 
         durable: wait for the disk at the commit.
         watched: create the temporary table for row changes. Every transaction does so, because a
             pooler may give each one another session.
+        idle_ms: how long it may be idle until the server ends it, so that a frozen process does not
+            hold the lock for ever; 0: for any time.
     """
     return (
         f"BEGIN; SET LOCAL search_path TO {postgres.quoted(schema)};"
@@ -227,6 +240,7 @@ def writing(schema: str, *, wait_ms: int, durable: bool = True, watched: bool = 
         # Flush the counters that ``stores.PostgresStores`` watches, which may be seconds late.
         " SELECT pg_stat_force_next_flush();"
         f" SET LOCAL lock_timeout = {max(wait_ms, 1)};"
+        f" SET LOCAL idle_in_transaction_session_timeout = {idle_ms};"
         f" SET LOCAL synchronous_commit = {'on' if durable else 'off'};"
         f"{_PLANNING}"
         f" SELECT pg_advisory_xact_lock({postgres.lock_key(schema)}); {found(schema)}"
@@ -288,9 +302,16 @@ class PostgresDatabase:
     ) -> Iterator[Transaction]:
         self._require_open()
         is_durable = durable and self._durable
-        begin = writing(self.schema, wait_ms=self._wait_ms, durable=is_durable, watched=True)
-        with self._lock, postgres.translated_errors():
-            with self._server.begun(begin, watched=True) as connection:
+        seconds = wait_s(self._wait_ms)
+        with held_by_thread(self._lock, seconds) as left_s, postgres.translated_errors():
+            begin = writing(
+                self.schema,
+                wait_ms=round(left_s * 1000),
+                durable=is_durable,
+                watched=True,
+                idle_ms=round(max(IDLE_S, 2 * seconds) * 1000),
+            )
+            with self._naming_holder(), self._server.begun(begin, watched=True) as connection:
                 self._require_same(connection)
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
@@ -301,6 +322,22 @@ class PostgresDatabase:
             self.commits += 1
             if after_commit is not None:
                 after_commit()
+
+    @contextmanager
+    def _naming_holder(self) -> Iterator[None]:
+        """Name the process that holds the lock of the schema in an error about it."""
+        try:
+            yield
+        except (psycopg.errors.LockNotAvailable, DBAPIError) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            if not isinstance(cause, psycopg.errors.LockNotAvailable):
+                raise
+            key = postgres.lock_key(self.schema) % 2**64
+            query = _HOLDER.format(high=key >> 32, low=key % 2**32)
+            with self._server.begun(f"BEGIN; {query}") as connection:
+                raw: Any = connection.connection.driver_connection
+                [name] = raw.found or ("",)
+            raise busy(str(name).removeprefix(postgres.APPLICATION), sqlstate="55P03") from error
 
     def require_same_store(self) -> None:
         """Do nothing, because every transaction checks this when it begins."""

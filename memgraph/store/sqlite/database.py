@@ -31,7 +31,8 @@ from memgraph.errors import (
 )
 from memgraph.paths import naming_full_disk
 from memgraph.store import journal, sqlite, whole_tables
-from memgraph.store.files import FileLock
+from memgraph.store.engine import wait_s
+from memgraph.store.files import FileLock, held_by_thread
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.engine import ENGINE
@@ -154,7 +155,7 @@ class SqliteDatabase:
         self._reader = _engine(connect_reader, "BEGIN", READERS, MORE_READERS)
         self._lock = threading.Lock()
         self._file_lock = FileLock(path.with_name("memory.lock"))
-        self._busy_timeout_s = busy_timeout_ms / 1000
+        self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
         # The number of transactions that this process has committed.
         self.commits = 0
@@ -202,8 +203,8 @@ class SqliteDatabase:
         self._require_open()
         with (
             self._noting_full(),
-            self._lock,
-            self._file_lock.held(self._busy_timeout_s),
+            held_by_thread(self._lock, wait_s(self._busy_timeout_ms)) as left_s,
+            self._file_lock.held(left_s),
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
@@ -248,8 +249,8 @@ class SqliteDatabase:
         """Yield a driver connection outside any transaction, while nobody else can write."""
         self._require_open()
         with (
-            self._lock,
-            self._file_lock.held(self._busy_timeout_s),
+            held_by_thread(self._lock, wait_s(self._busy_timeout_ms)) as left_s,
+            self._file_lock.held(left_s),
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
