@@ -14,7 +14,10 @@ from processes import Process
 from memgraph import MemoryService
 from memgraph.operations.erasure import erase, files
 
-PLACES = ("planned", "rows", "noted", "committed", "files", "emptied", "cut", "search", "reported")
+PLACES = (
+    *("planned", "rows", "noted", "committed", "files", "overwriting", "emptied", "cut"),
+    *("search", "reported"),
+)
 
 
 def killed(root: Path, memory_id: str, place: str) -> int:
@@ -40,7 +43,8 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
         "noted": (erase.metadata, "put"),
         "committed": (erase, "_finish"),
         "files": (files, "erase_files"),
-        "emptied": (erase, "_note_files"),
+        "overwriting": (files, "_overwrite"),
+        "emptied": (erase, "_with_files"),
         "cut": (erase, "_fold"),
         "search": (files, "search"),
         "reported": (erase.metadata, "drop"),

@@ -72,11 +72,6 @@ def strings_of(texts: Iterable[str], words: Iterable[str] = ()) -> list[str]:
     return sorted(chosen | short, key=lambda string: (-len(string), string))
 
 
-def unsought(texts: Iterable[str], strings: Iterable[str]) -> int:
-    """Return the number of texts that are not searched as a whole because they identify nothing."""
-    return len({text.strip() for text in texts} - {"", *strings})
-
-
 def _parts(line: str) -> list[str]:
     parts = [line.strip(), *split_sentences(line)]
     for part in parts:
@@ -93,11 +88,6 @@ def _is_phrase(text: str) -> bool:
 def names_of(names: Iterable[str]) -> list[str]:
     """Return the distinct names that are long enough to search for."""
     return sorted({name.strip() for name in names if len(name.strip()) >= SHORTEST_NAME})
-
-
-def fill(length: int) -> bytes:
-    """Return ``length`` bytes to overwrite a text in a file, without line ends."""
-    return (b"erased " * (length // 7 + 1))[:length]
 
 
 def redacted_details(text: str, scrub: Scrub, fields: Collection[str] = ()) -> str:

@@ -3,7 +3,7 @@
 Texts are folded before they are searched (see ``memgraph.text.fold``), so that case, white space,
 markup and escapes make no difference. The bytes of a database are not folded: they are searched for
 the strings in UTF-8, as in JSON, and as in JSON inside JSON. The beginning of a string that was cut
-short counts as a match, too. All positions are hashed at once with numpy.
+short counts as a match, too.
 """
 
 from __future__ import annotations
@@ -13,21 +13,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import accumulate, takewhile
+from typing import Final, NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick
 
 from memgraph.rules.erasure import ENOUGH, MARK
 from memgraph.text.fold import FoldedBytes, fold
 
-if TYPE_CHECKING:
-    import numpy as np
-
-_ANCHORS: Final = (8, 4)
-"""The number of bytes that are hashed: eight, or four of shorter strings."""
-_TABLE_BITS: Final = 22
-_FACTOR: Final = 0x9E3779B97F4A7C15
-_PIECE: Final = 1 << 22
-_SMALL: Final = 400
 # Short strings of letters and digits occur by chance in ids, digests and large numbers.
 _BARE: Final = re.compile(r"[0-9A-Za-z]{1,11}")
 _WORD: Final = re.compile(rb"[0-9a-z\x80-\xff]")
@@ -35,9 +28,9 @@ _REST: Final = re.compile(rb"[\x80-\xbf]")
 
 
 class TermMatch(NamedTuple):
-    """A match: the number of the string, its span in bytes, and whether all of it is there."""
+    """A match: the string, its span in bytes, and whether all of it is there."""
 
-    string: int
+    string: str
     start: int
     end: int
     complete: bool
@@ -46,28 +39,10 @@ class TermMatch(NamedTuple):
 class _Pattern(NamedTuple):
     """A way to write a string; its first ``least`` bytes are enough to recognise it."""
 
-    string: int
+    string: str
     data: bytes
     least: int
     word: bool
-
-    def end(self, buffer: bytes, start: int) -> int | None:
-        """Return the end of a match at ``start``; None if there is none."""
-        if not buffer.startswith(self.data[: self.least], start):
-            return None
-        rest = buffer[start : start + len(self.data)]
-        common = (
-            place for place, (a, b) in enumerate(zip(self.data, rest, strict=False)) if a != b
-        )
-        end = start + next(common, len(rest))
-        # Whole characters only.
-        while end > start + self.least and _REST.match(buffer, end) is not None:
-            end -= 1
-        if self.word and (
-            (start and _WORD.match(buffer, start - 1)) or _WORD.match(buffer, end) is not None
-        ):
-            return None
-        return end
 
 
 def _encoded(text: str) -> bytes:
@@ -82,78 +57,40 @@ class _Matcher:
     """Finds all matches of some patterns."""
 
     def __init__(self, patterns: Iterable[_Pattern]) -> None:
-        self.patterns = [pattern for pattern in patterns if pattern.least >= min(_ANCHORS)]
-        self._by_anchor: dict[int, dict[bytes, list[_Pattern]]] = {size: {} for size in _ANCHORS}
-        for pattern in self.patterns:
-            size = next(size for size in _ANCHORS if pattern.least >= size)
-            self._by_anchor[size].setdefault(pattern.data[:size], []).append(pattern)
+        self.patterns = [item for item in patterns if item.least >= SearchTerms.SHORTEST]
+        self._beginnings = BytesAhoCorasick([item.data[: item.least] for item in self.patterns])
 
     def matches(self, buffer: bytes) -> Iterator[tuple[_Pattern, int, int]]:
         """Yield each match with its start and end; several patterns may match at one position."""
-        for size, by_anchor in self._by_anchor.items():
-            if not by_anchor:
-                continue
-            small = len(buffer) < _SMALL
-            for start in range(len(buffer)) if small else self._places(buffer, size):
-                for pattern in by_anchor.get(buffer[start : start + size], ()):
-                    end = pattern.end(buffer, start)
-                    if end is not None:
-                        yield pattern, start, end
-
-    @cached_property
-    def _tables(self) -> dict[int, np.ndarray]:
-        """The table of the anchors' hashes, by the size of the anchors."""
-        import numpy as np
-
-        tables = {}
-        for size, by_anchor in self._by_anchor.items():
-            table = np.zeros(1 << _TABLE_BITS, dtype=bool)
-            table[_hashed(np.frombuffer(b"".join(by_anchor), f"<u{size}"))] = True
-            tables[size] = table
-        return tables
-
-    def _places(self, buffer: bytes, size: int) -> Iterator[int]:
-        """Yield the positions at which an anchor of this size may begin."""
-        import numpy as np
-
-        table = self._tables[size]
-        for first in range(0, len(buffer), _PIECE):
-            for shift in range(size):
-                start = first + shift
-                number = (min(_PIECE, len(buffer) - first) - shift + size - 1) // size
-                number = min(number, (len(buffer) - start) // size)
-                if number > 0:
-                    words = np.frombuffer(buffer, f"<u{size}", count=number, offset=start)
-                    for place in np.flatnonzero(table[_hashed(words)]).tolist():
-                        yield start + place * size
-
-
-def _hashed(words: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    # Multiplication by an odd number close to 2^64 / golden ratio: Knuth, TAOCP 3, section 6.4.
-    return (words.astype(np.uint64) * np.uint64(_FACTOR)) >> np.uint64(64 - _TABLE_BITS)
+        found = self._beginnings.find_matches_as_indexes(buffer, overlapping=True)
+        for number, start, end in found:
+            pattern = self.patterns[number]
+            rest = zip(pattern.data, buffer[start : start + len(pattern.data)], strict=False)
+            stop = start + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], rest))
+            # Whole characters only.
+            while stop > end and _REST.match(buffer, stop) is not None:
+                stop -= 1
+            if not pattern.word or not (
+                (start and _WORD.match(buffer, start - 1)) or _WORD.match(buffer, stop)
+            ):
+                yield pattern, start, stop
 
 
 class SearchTerms:
     """The strings to search for; those of fewer than ``SHORTEST`` bytes never match.
 
     Args:
-        whole: the numbers of strings whose beginning alone is no match.
-        names: the numbers of names, which match as words only, and not in small letters.
+        whole: strings whose beginning alone is no match.
+        names: names, which match as whole words only, and not in small letters.
     """
 
-    SHORTEST: Final = min(_ANCHORS)
+    SHORTEST: Final = 4
 
     def __init__(
-        self,
-        strings: Sequence[str],
-        *,
-        whole: Collection[int] = (),
-        names: Collection[int] = (),
+        self, strings: Iterable[str], *, whole: Collection[str] = (), names: Collection[str] = ()
     ) -> None:
         self.strings = list(strings)
-        self._whole = frozenset(whole) | frozenset(names)
+        self._whole = {*whole, *names}
         self._names = frozenset(names)
 
     def hits(self, data: bytes) -> Iterator[TermMatch]:
@@ -165,26 +102,18 @@ class SearchTerms:
                 yield TermMatch(pattern.string, first, last, end - start == len(pattern.data))
 
     def spans(self, data: bytes) -> list[tuple[int, int]]:
-        """Return the disjoint spans of all matches in a text, in order."""
-        spans: list[tuple[int, int]] = []
-        for _, start, end, _ in sorted(self.hits(data), key=lambda match: match.start):
-            if spans and start <= spans[-1][1]:
-                spans[-1] = (spans[-1][0], max(spans[-1][1], end))
-            else:
-                spans.append((start, end))
-        return spans
+        """Return the spans of all matches in a text; see ``joined``."""
+        return joined((match.start, match.end) for match in self.hits(data))
 
     def scrub(self, text: str) -> str:
         """Replace all matches by a mark; return the same object if there are none."""
         data = _encoded(text)
         spans = self.spans(data)
-        if not spans:
-            return text
         parts, last = list[bytes](), 0
         for start, end in spans:
             parts += [data[last:start], MARK.encode()]
             last = end
-        return b"".join([*parts, data[last:]]).decode("utf-8", "surrogatepass")
+        return b"".join([*parts, data[last:]]).decode("utf-8", "surrogatepass") if spans else text
 
     def among(self, texts: Sequence[str]) -> list[tuple[int, TermMatch]]:
         """Return the matches in several texts, each with the number of its text."""
@@ -193,8 +122,8 @@ class SearchTerms:
         # Joined by NUL, which no string contains.
         return [(bisect_right(ends, match.start), match) for match in self.hits(b"\0".join(data))]
 
-    def found_in(self, buffer: bytes) -> set[int]:
-        """Return the numbers of the strings in the bytes of a database."""
+    def found_in(self, buffer: bytes) -> set[str]:
+        """Return the strings in the bytes of a database."""
         return {
             pattern.string
             for pattern, start, end in self._raw.matches(buffer.lower())
@@ -206,30 +135,39 @@ class SearchTerms:
         """The number of bytes by which consecutive pieces of a database must overlap."""
         return max((pattern.least for pattern in self._raw.patterns), default=1)
 
-    def _is_meant(self, string: int, data: bytes) -> bool:
+    def _is_meant(self, string: str, data: bytes) -> bool:
         """Return False for a name in small letters: ``will`` is not Will."""
         if string not in self._names or b"\\u" in data:
             return True
         text = data.decode("utf-8", "ignore")
-        return text != text.lower() or self.strings[string] == self.strings[string].lower()
+        return text != text.lower() or string == string.lower()
 
     @cached_property
     def _folded(self) -> _Matcher:
-        return _Matcher(
-            self._pattern(number, fold(text).strip()) for number, text in enumerate(self.strings)
-        )
+        return _Matcher(self._pattern(text, fold(text).strip()) for text in self.strings)
 
     @cached_property
     def _raw(self) -> _Matcher:
         patterns = []
-        for number, text in enumerate(self.strings):
+        for text in self.strings:
             written = {_json(text), json.dumps(text)[1:-1]}
             written |= {text, *map(_json, written)}
-            patterns += [self._pattern(number, item, lower=True) for item in sorted(written)]
+            patterns += [self._pattern(text, item, lower=True) for item in sorted(written)]
         return _Matcher(patterns)
 
-    def _pattern(self, number: int, text: str, *, lower: bool = False) -> _Pattern:
+    def _pattern(self, string: str, text: str, *, lower: bool = False) -> _Pattern:
         data = _encoded(text).lower() if lower else _encoded(text)
-        least = len(data) if number in self._whole else len(_encoded(text[:ENOUGH]))
-        word = number in self._names or _BARE.fullmatch(text) is not None
-        return _Pattern(number, data, least, word)
+        least = len(data) if string in self._whole else len(_encoded(text[:ENOUGH]))
+        word = string in self._names or _BARE.fullmatch(text) is not None
+        return _Pattern(string, data, least, word)
+
+
+def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return disjoint spans, in order, that cover the same positions."""
+    result: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        else:
+            result.append((start, end))
+    return result

@@ -116,7 +116,6 @@ def texts_of(
 # The byte positions of the lines of a file, counted as in ingestion. Pure.
 
 
-_ENDS: Final = re.compile("\r\n|[\r\n\u2028\u2029\x85]")
 _BYTE_ENDS: Final = re.compile(rb"\r\n|[\r\n]|\xe2\x80[\xa8\xa9]|\xc2\x85")
 UTF8: Final = "utf-8"
 
@@ -129,31 +128,12 @@ def encoding_of(data: bytes) -> str:
 
 
 def line_spans(data: bytes) -> list[tuple[int, int]]:
-    """Return the start and end of each line in the bytes of a file, without its line end."""
-    encoding = encoding_of(data)
-    ends: Iterable[tuple[int, int]]
-    if encoding == UTF8:
-        ends = (match.span() for match in _BYTE_ENDS.finditer(data))
-    else:
-        # Every two bytes are one unit; an odd byte at the end is left out.
-        ends = _unit_ends(data[: len(data) // 2 * 2].decode(encoding, "surrogatepass"))
+    """Return the start and end of each line of a text in UTF-8, without its line end."""
     starts, stops = [0], []
-    for first, last in ends:
-        stops.append(first)
-        starts.append(last)
+    for match in _BYTE_ENDS.finditer(data):
+        stops.append(match.start())
+        starts.append(match.end())
     return list(zip(starts, [*stops, len(data)], strict=True))
-
-
-def _unit_ends(text: str) -> Iterator[tuple[int, int]]:
-    units = last = 0
-    for match in _ENDS.finditer(text):
-        units += _units(text[last : match.start()])
-        yield 2 * units, 2 * (units + len(match[0]))
-        units, last = units + len(match[0]), match.end()
-
-
-def _units(text: str) -> int:
-    return len(text) + sum(char > "\uffff" for char in text)
 
 
 def citation(memory: Memory, source: StoredSource) -> str:

@@ -49,20 +49,26 @@ def _of_session(name: Column) -> sa.Select[Any]:
     return sa.select(o.c.pk).where(o.c.session_id == name)
 
 
-def _memories_joined(
+def keys_of(
     kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
-) -> tuple[sa.FromClause, Any]:
-    """Return the memories table of a source, and its join.
+) -> sa.Select[Any] | sa.CompoundSelect[Any]:
+    """Select the keys of all memories of a source, whatever their status.
 
     Args:
+        name: its name; by default the parameter ``name``.
         outer: the outer table that provides ``name``.
     """
     keys = _of_sources(kind, name).correlate(*outer)
     if kind is SourceName.CONVERSATION:
-        f: sa.FromClause = keys.union(_of_session(name).correlate(*outer)).subquery("f")
-    else:
-        f = keys.subquery("f")
-    m = tables.memories.alias("m")
+        return keys.union(_of_session(name).correlate(*outer))
+    return keys
+
+
+def _memories_joined(
+    kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
+) -> tuple[sa.FromClause, Any]:
+    """Return the memories table of a source, and its join; see ``keys_of``."""
+    f, m = keys_of(kind, name, *outer).subquery("f"), tables.memories.alias("m")
     return m, ordered(f, (m, m.c.pk == f.c.pk))
 
 

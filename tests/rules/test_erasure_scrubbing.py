@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memgraph.rules.erasure import MARK, scrubbed, strings_of, unsought
+from memgraph.rules.erasure import MARK, scrubbed, strings_of
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.rules.sources import line_spans
 
@@ -32,11 +32,11 @@ def test_a_few_letters_within_an_id_are_no_hit() -> None:
         assert list(terms.hits(each.encode())) == []
         assert terms.found_in(each.encode()) == set()
     text = b"id fact_01M81YP476PSWP2344R4BZPPCSACME, acme, beef: 4711"
-    assert {match.string for match in terms.hits(text)} == terms.found_in(text) == {0, 1, 2}
+    assert {match.string for match in terms.hits(text)} == terms.found_in(text) == {*terms.strings}
 
 
 def test_a_name_is_a_word_and_not_in_small_letters() -> None:
-    terms = SearchTerms(["Will Rose"], names=[0])
+    terms = SearchTerms(["Will Rose"], names=["Will Rose"])
     for text, found in (("WILL ROSE", 1), ("Will\nRose's", 1), ("will rose", 0), ("Will Rosen", 0)):
         assert len(list(terms.hits(text.encode()))) == found
         assert len(terms.found_in(text.replace("\n", " ").encode())) == found
@@ -45,27 +45,23 @@ def test_a_name_is_a_word_and_not_in_small_letters() -> None:
 @pytest.mark.parametrize("size", [0, 1_000])
 def test_the_beginning_of_a_long_string_is_enough(size: int) -> None:
     text = "The key of the green cabinet lies under the third pot äöü"
-    terms, around = SearchTerms([text, text], whole=[1]), "x" * size
+    code, around = f"{text}!", "x" * size
+    terms = SearchTerms([text, code], whole=[code])
     data = f"{around}: {text[:40].upper()}…{around}".encode()
     [match] = terms.hits(data)
-    assert (match.string, match.complete) == (0, False)
+    assert (match.string, match.complete) == (text, False)
     assert data[match.start : match.end].decode() == text[:40].upper()
-    assert terms.found_in(f"{around}{json.dumps(json.dumps(text))}".encode()) == {0, 1}
+    assert terms.found_in(f"{around}{json.dumps(json.dumps(code))}".encode()) == {text, code}
     assert terms.scrub(f"so: {text}") == f"so: {MARK}"
 
 
 def test_codes_and_what_follows_a_label_are_looked_for() -> None:
     assert strings_of(["PIN is 9437", "hunter2", "thank you", "word"]) == ["PIN is 9437", "hunter2"]
     assert "The key is under the pot" in strings_of(["Ada: Fact: The key is under the pot"])
-    assert unsought(["PIN is 9437", "thank you", "thank you ", ""], ["PIN is 9437"]) == 1
 
 
 def test_lines_lie_where_they_are_counted() -> None:
-    for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
-        start = "" if encoding == "utf-8" else "\ufeff"
-        lines = [f"{start}a\U0001f600", "", "b", "c\u20ac", "d", ""]
-        data = "".join(
-            each + end
-            for each, end in zip(lines, ("\r\n", "\r", "\n", "\u2028", "\x85", ""), strict=True)
-        ).encode(encoding)
-        assert [data[a:b].decode(encoding) for a, b in line_spans(data)] == lines
+    lines = ["a\U0001f600", "", "b", "c\u20ac", "d", ""]
+    ends = ("\r\n", "\r", "\n", "\u2028", "\x85", "")
+    data = "".join(line + end for line, end in zip(lines, ends, strict=True)).encode()
+    assert [data[a:b].decode() for a, b in line_spans(data)] == lines

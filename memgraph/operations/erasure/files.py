@@ -9,21 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import repeat
 from pathlib import Path
 from typing import IO, Any, Final
 
 from memgraph.model.erasure import ErasureTargetKind
 from memgraph.paths import OrchestratorPaths
-from memgraph.rules.erasure import fill
-from memgraph.rules.search_terms import SearchTerms
-from memgraph.rules.sources import UTF8, encoding_of, line_spans, part_of
+from memgraph.rules.search_terms import SearchTerms, joined
+from memgraph.rules.sources import UTF8, FileText, encoding_of, line_spans, part_of
 from memgraph.store import erasure
 from memgraph.store.engine import Database, store_of
 from memgraph.store.erasure import MemoryToErase
@@ -32,8 +32,11 @@ from memgraph.store.snapshot import Snapshot
 
 MAX_FILE_BYTES: Final = 256_000_000
 MANIFEST_ENDING: Final = ".manifest.json"
+Note = Callable[[str, str | None], None]
+"""Called before a file of the drop zone is changed, with its digest and the one it will have."""
 _WHOLE: Final = frozenset({ErasureTargetKind.PATH, ErasureTargetKind.CONTENT})
-_LINE_ENDS: Final = ("\r", "\n")
+# Line ends and the mark of an encoding stay.
+_STAYS: Final = re.compile(rb"(\r|\n|\xe2\x80[\xa8\xa9]|\xc2\x85|\xef\xbb\xbf)")
 _MAGIC: Final = b"SQLite format 3\x00"
 _CHUNK: Final = 1 << 24
 _COPY: Final = (
@@ -43,38 +46,43 @@ _COPY: Final = (
 
 @dataclass(slots=True)
 class SourceFiles:
-    """What an erasure takes from the files of its memories.
+    """What an erasure takes from the files of its memories, relative to the folder.
 
     Attributes:
-        spans: of a file, relative to the folder, the lines (first and last) that go.
+        lines: the numbers of the lines that go; ``texts``: these lines, and values of JSON.
         removals: files that go as a whole.
-        contents: the digests of the files of which something goes.
         outside: source files outside of the drop zone, which stay.
-        texts: the lines that go; ``labels``: other lines of files that go as a whole;
-            ``headings``: those with lines under them that stay.
     """
 
-    spans: dict[str, list[list[int]]] = field(default_factory=dict)
+    lines: dict[str, list[int]] = field(default_factory=dict)
     removals: list[str] = field(default_factory=list)
-    contents: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    headings: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class FoundFiles:
-    """Files relative to the folder: with erased texts, removed ones, those that could not be
-    read or written, and those that are still to be ingested. ``files``, ``bytes``: how many were
-    searched."""
+    """Files with erased texts, removed ones, those that cannot be read or written, those that are
+    still to be ingested, and what still has a text; then how much was searched."""
 
     redacted: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    remains: list[str] = field(default_factory=list)
     files: int = 0
+    tables: int = 0
     bytes: int = 0
+
+    @contextmanager
+    def trying(self, relative: str) -> Iterator[None]:
+        """Ignore a file that disappears, and note one that cannot be read or written."""
+        try:
+            yield
+        except FileNotFoundError:
+            pass
+        except OSError:
+            self.refused.append(relative)
 
 
 def source_files(
@@ -88,91 +96,39 @@ def source_files(
     A named file is removed if no remaining memory comes from it. In other files the lines of erased
     memories are overwritten, except lines that a remaining memory cites.
     """
-    result = SourceFiles(
-        contents=sorted({row.content_sha256 for row in rows if row.content_sha256})
-    )
-    pks = [row.pk for row in rows]
-    by_path: dict[str, list[MemoryToErase]] = {}
-    for row in rows:
-        if row.source_path is not None:
-            by_path.setdefault(row.source_path, []).append(row)
-    for path, own in sorted(by_path.items()):
+    result, ids = SourceFiles(), [row.memory_id for row in rows]
+    for path in sorted({row.source_path for row in rows if row.source_path is not None}):
         relative = _below(paths, path)
         if relative is None:
             result.outside.append(path)
-            continue
-        data = _read(paths.directory / relative)
-        if data is None:
-            continue
-        kept = erasure.remaining_locators(snapshot, path, pks)
-        if kind in _WHOLE and not kept:
-            result.removals += [relative, relative + MANIFEST_ENDING]
-            lines = data.decode(encoding_of(data), "replace").splitlines()
-            # Memories have a heading without its marks as their title.
-            result.labels += [line.lstrip("# ") for line in lines]
-            continue
-        _cited(result, relative, data, [row.locator for row in own], kept)
+        elif (data := _read(paths.directory / relative)) is not None:
+            kept = erasure.remaining_locators(snapshot, path, ids)
+            if kind in _WHOLE and not kept:
+                result.removals += [relative, relative + MANIFEST_ENDING]
+                continue
+            own = [row.locator or "" for row in rows if row.source_path == path]
+            text = _as_utf8(data)
+            places = line_spans(text)
+            stays = _numbers(kept, len(places))
+            lines = result.lines[relative] = sorted(_numbers(own, len(places)) - stays)
+            result.texts += [
+                text[slice(*places[number - 1])].decode("utf-8", "replace") for number in lines
+            ]
+            file = FileText.of(data)
+            for pointer in own:
+                if pointer.startswith("/"):
+                    result.texts += strings_in(json.loads(file.value_at(pointer) or "null"))
     return result
 
 
-def _cited(
-    result: SourceFiles,
-    relative: str,
-    data: bytes,
-    own: Sequence[str | None],
-    kept: Sequence[str | None],
-) -> None:
-    places, encoding = line_spans(data), encoding_of(data)
-    lines = [data[first:last].decode(encoding, "replace") for first, last in places]
-    stays = set(chain.from_iterable(_numbers(item, len(lines)) for item in kept))
-    goes = sorted(set(chain.from_iterable(_numbers(item, len(lines)) for item in own)) - stays)
-    if goes:
-        result.spans[relative] = [[number, number] for number in goes]
-    result.texts += [lines[number - 1] for number in goes]
-    result.texts += _pointed(data, [item for item in own if (item or "").startswith("/")])
-    gone = set(goes)
-    result.headings += sorted(
-        _headings_over("" if number in gone else line for number, line in enumerate(lines, 1))
-    )
-
-
-def _headings_over(lines: Iterable[str]) -> set[str]:
-    """Return the headings of Markdown that have any of the lines under them."""
-    above: list[tuple[int, str]] = []
-    result: set[str] = set()
-    for line in lines:
-        text = line.lstrip("#")
-        if level := len(line) - len(text):
-            above = [item for item in above if item[0] < level] + [(level, text.strip())]
-        elif line.strip():
-            result.update(heading for _, heading in above)
-    return result
-
-
-def _numbers(locator: str | None, lines: int) -> Iterable[int]:
-    part = part_of(locator)
-    if part is None or part.pointer is not None:
-        return ()
-    return range(part.first or 1, min(part.last or lines, lines) + 1)
-
-
-def _pointed(data: bytes, pointers: Iterable[str | None]) -> Iterator[str]:
-    """Yield the texts at some JSON pointers in a JSON file."""
-    if not pointers:
-        return
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return
-    for pointer in pointers:
-        value: Any = document
-        for part in (pointer or "").split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-                value = value[int(name)]
-            else:
-                value = value.get(name) if isinstance(value, dict) else None
-        yield from strings_in(value)
+def _numbers(locators: Iterable[str | None], lines: int) -> set[int]:
+    """Return the numbers of the lines that locators name, of so many lines."""
+    parts = [part for part in map(part_of, locators) if part is not None and part.pointer is None]
+    return {
+        number
+        for part in parts
+        for number in range(part.first or 1, min(part.last or lines, lines) + 1)
+    }
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -210,34 +166,14 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def changed_contents(
-    paths: OrchestratorPaths,
-    snapshot: Snapshot,
-    contents: Collection[str],
-    removed: Collection[str],
-) -> dict[str, str | None]:
-    """Return the digest now of each changed source file by its former one; None if it is gone."""
-    results: dict[str, str | None] = {}
-    for sha256 in contents:
-        for source in erasure.source_paths(snapshot, sha256):
-            relative = _below(paths, source)
-            if relative is None:
-                continue
-            data = _read(paths.directory / relative)
-            now = None if data is None else hashlib.sha256(data).hexdigest()
-            if now != sha256 and (now is not None or relative in removed):
-                results[sha256] = now
-    return results
-
-
 def erase_files(
     paths: OrchestratorPaths,
     database: Database,
     terms: SearchTerms,
     memory_ids: Sequence[str],
-    sources: SourceFiles,
-    *,
-    dry_run: bool = False,
+    lines: dict[str, list[int]],
+    removals: Sequence[str],
+    note: Note | None = None,
 ) -> FoundFiles:
     """Overwrite erased texts in files, and remove the files that are erased entirely.
 
@@ -245,92 +181,75 @@ def erase_files(
     and so is every snapshot of a bulletin.
 
     Args:
-        dry_run: change nothing, and look at the files that wait to be ingested, too.
+        lines, removals: see ``SourceFiles``.
+        note: None: change nothing, and look at the files that wait to be ingested, too.
     """
-    done = FoundFiles()
-    ids = SearchTerms(memory_ids, whole=range(len(memory_ids)))
+    done, own = FoundFiles(), store_of(paths).files()
+    ids = SearchTerms(memory_ids, whole=memory_ids)
     for name in database.copies(memory_ids):
-        if not dry_run:
+        if note is not None:
             database.remove_copy(name)
         done.removed.append(name)
-    for path in files_of(paths):
-        relative = str(path.relative_to(paths.directory))
-        try:
-            if any(map(path.is_relative_to, (paths.processed, paths.rejected, paths.logs))):
-                if relative not in sources.removals:
-                    if _redact(path, terms, sources.spans.get(relative, []), dry_run=dry_run):
-                        done.redacted.append(relative)
-                    continue
-            elif path.is_relative_to(paths.ingest):
-                if dry_run and next(terms.hits(_as_utf8(_whole(path))), None) is not None:
-                    done.waiting.append(relative)
-                continue
-            elif not path.is_relative_to(paths.bulletins) and not (
-                path not in store_of(paths).files()
-                and _is_database(path)
-                and any(ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path))
+    for path, relative in files_of(paths):
+        with done.trying(relative):
+            redacted = any(map(path.is_relative_to, (paths.processed, paths.rejected, paths.logs)))
+            if relative in removals or (
+                not redacted
+                and (
+                    path.is_relative_to(paths.bulletins)
+                    or (
+                        path not in own
+                        and _is_database(path)
+                        and any(
+                            ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path)
+                        )
+                    )
+                )
             ):
-                continue
-            if not dry_run:
-                wipe(path)
-            done.removed.append(relative)
-        except FileNotFoundError:
-            continue
-        except OSError:
-            done.refused.append(relative)
+                if note is not None:
+                    if relative in removals:
+                        note(_digest(_whole(path)), None)
+                    wipe(path)
+                done.removed.append(relative)
+            elif redacted:
+                if _redact(path, terms, lines.get(relative, []), note):
+                    done.redacted.append(relative)
+            elif note is None and path.is_relative_to(paths.ingest) and _says(path, terms):
+                done.waiting.append(relative)
     return done
 
 
-def search(
-    paths: OrchestratorPaths, database: Database, terms: SearchTerms
-) -> tuple[FoundFiles, list[str], int]:
-    """Search all files, and the tables of a database server, for erased texts.
-
-    Returns:
-        How much was searched, the places with a text, and the number of tables.
-    """
-    done, places, tables = FoundFiles(), list[str](), 0
-    own = store_of(paths).files()
-    for path in files_of(paths):
-        relative = str(path.relative_to(paths.directory))
-        try:
+def search(paths: OrchestratorPaths, database: Database, terms: SearchTerms) -> FoundFiles:
+    """Search all files, and the tables of a database server, for erased texts."""
+    done, own = FoundFiles(), store_of(paths).files()
+    for path, relative in files_of(paths):
+        with done.trying(relative):
             if path in own or _is_database(path):
-                found = set[int]()
-                for piece in pieces(path, terms.overlap):
-                    done.bytes += len(piece)
-                    found |= terms.found_in(piece)
+                found = any(terms.found_in(piece) for piece in pieces(path, terms.overlap))
             else:
-                data = _whole(path)
-                done.bytes += len(data)
-                found = {match.string for match in terms.hits(_as_utf8(data))}
-        except FileNotFoundError:
-            continue
-        except OSError:
-            done.refused.append(relative)
-            continue
-        done.files += 1
-        if found:
-            places.append(relative)
+                found = _says(path, terms)
+            done.bytes += path.stat().st_size
+            done.files += 1
+            done.remains += [relative] * found
     for name, parts in database.contents():
-        tables += 1
-        found = set()
+        found = False
         for piece in _overlapping(parts, terms.overlap):
             done.bytes += len(piece)
-            found |= {match.string for match in terms.hits(piece)}
-        if found:
-            places.append(name)
-    return done, places, tables
+            found |= any(terms.hits(piece))
+        done.tables += 1
+        done.remains += [name] * found
+    return done
 
 
-def files_of(paths: OrchestratorPaths) -> Iterator[Path]:
-    """Yield every regular file of an orchestrator; do not follow links."""
+def files_of(paths: OrchestratorPaths) -> Iterator[tuple[Path, str]]:
+    """Yield every regular file of an orchestrator, also relative to its folder; follow no links."""
     for root, folders, names in os.walk(paths.directory):
         folders.sort()
         for name in sorted(names):
             path = Path(root, name)
             try:
                 if stat.S_ISREG(path.lstat().st_mode):
-                    yield path
+                    yield path, str(path.relative_to(paths.directory))
             except FileNotFoundError:
                 continue
 
@@ -388,36 +307,51 @@ def _whole(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _redact(
-    path: Path, terms: SearchTerms, lines: Sequence[Sequence[int]], *, dry_run: bool
-) -> bool:
+def _says(path: Path, terms: SearchTerms) -> bool:
+    return any(terms.hits(_as_utf8(_whole(path))))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note | None) -> bool:
     """Overwrite lines of a file and every occurrence of an erased text; return whether any was."""
     data = _whole(path)
-    encoding, places = encoding_of(data), line_spans(data)
-    spans = [span for first, last in lines for span in places[first - 1 : last]]
-    text = _as_utf8(data)
-    for span in terms.spans(text):
-        first, last = span if encoding == UTF8 else (_units(text[:place]) for place in span)
-        # Line ends stay, so that the lines keep their numbers.
-        spans += [
-            (max(start, first), min(end, last))
-            for start, end in places
-            if max(start, first) < min(end, last)
-        ]
-    fresh = [(start, _filled(data[start:end], encoding)) for start, end in spans]
-    fresh = [(start, part) for start, part in fresh if data[start : start + len(part)] != part]
-    if not fresh or dry_run:
-        return bool(spans)
-    if path.stat().st_nlink > 1:
-        raise PermissionError(f"{path} has another hard link elsewhere")
-    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        for start, part in fresh:
-            os.pwrite(handle, part, start)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    return True
+    fresh = _redacted(data, terms, lines)
+    if fresh != data and note is not None:
+        if path.stat().st_nlink > 1:
+            raise PermissionError(f"{path} has another hard link elsewhere")
+        # Noted first, so that the file is known even if the process is killed in between.
+        note(_digest(data), _digest(fresh))
+        _overwrite(path, [fresh])
+    return fresh != data or bool(lines)
+
+
+def _redacted(data: bytes, terms: SearchTerms, lines: Sequence[int]) -> bytes:
+    """Return a file without erased texts and some lines, of the same length and lines."""
+    encoding, text = encoding_of(data), _as_utf8(data)
+    places = line_spans(text)
+    parts, last = list[bytes](), 0
+    whole_lines = [places[number - 1] for number in lines if number <= len(places)]
+    for start, end in joined([*terms.spans(text), *whole_lines]):
+        split = _STAYS.split(text[start:end])
+        split[::2] = [_filler(part, encoding) for part in split[::2]]
+        parts += [text[last:start], *split]
+        last = end
+    whole = b"".join([*parts, text[last:]])
+    if encoding == UTF8:
+        return whole
+    whole = whole.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass")
+    return whole + data[len(whole) :]
+
+
+def _filler(part: bytes, encoding: str) -> bytes:
+    """Return filler with as many units of the encoding as a text in UTF-8."""
+    size = len(part)
+    if encoding != UTF8:
+        size = len(part.decode("utf-8", "surrogatepass").encode(encoding, "surrogatepass")) // 2
+    return (b"erased " * (size // 7 + 1))[:size]
 
 
 def _as_utf8(data: bytes) -> bytes:
@@ -428,36 +362,21 @@ def _as_utf8(data: bytes) -> bytes:
     return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
 
 
-def _units(text: bytes) -> int:
-    """Return the length of a text in UTF-16 bytes."""
-    return len(text.decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass"))
-
-
-def _filled(part: bytes, encoding: str) -> bytes:
-    """Return filler bytes of the same length, with the same line ends."""
-    width = 1 if encoding == UTF8 else 2
-    ends = {item.encode(encoding) for item in _LINE_ENDS}
-    filler = bytearray(fill(len(part) // width).decode().encode(encoding))
-    for place in range(0, len(filler), width):
-        if part[place : place + width] in ends:
-            filler[place : place + width] = part[place : place + width]
-    return bytes(filler)
-
-
 def wipe(path: Path) -> None:
     """Overwrite a file with zeros and remove it; a missing file is ignored."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        _overwrite(path, repeat(bytes(1 << 20), (path.stat().st_size >> 20) + 1))
     except FileNotFoundError:
         return
-    try:
-        remaining = os.fstat(handle).st_size
-        while remaining > 0:
-            remaining -= os.write(handle, bytes(min(remaining, 1 << 20)))
-        os.fsync(handle)
-    finally:
-        os.close(handle)
     path.unlink(missing_ok=True)
+
+
+def _overwrite(path: Path, parts: Iterable[bytes]) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "wb") as file:
+        file.writelines(parts)
+        file.flush()
+        os.fsync(handle)
 
 
 def note_left_on_server(paths: OrchestratorPaths, url: str, schema: str) -> None:

@@ -207,13 +207,23 @@ class _Stands:
 
     def among(self, memory_ids: Sequence[str]) -> set[str]:
         """Return those of the memories that another source states as well."""
-        supported: set[str] = set()
-        for start in range(0, len(memory_ids), BATCH):
-            batch = memory_ids[start : start + BATCH]
-            for memory_id in sources.supported(self._snapshot, batch):
-                if stands_without(*supports.origins(self._snapshot, memory_id), self._gone):
-                    supported.add(memory_id)
-        return supported
+        return supported_elsewhere(self._snapshot, memory_ids, self._gone)
+
+
+def supported_elsewhere(
+    snapshot: Snapshot, memory_ids: Sequence[str], is_gone: Callable[[Origin], bool]
+) -> set[str]:
+    """Return those of the memories that a source beside their own states as well.
+
+    Args:
+        is_gone: returns True for a source that does not count.
+    """
+    return {
+        memory_id
+        for start in range(0, len(memory_ids), BATCH)
+        for memory_id in sources.supported(snapshot, memory_ids[start : start + BATCH])
+        if stands_without(*supports.origins(snapshot, memory_id), is_gone)
+    }
 
 
 def _weakened(

@@ -21,6 +21,7 @@ from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, influence, ingest_files
 from memgraph.store import sources as sources_rows
+from memgraph.store.erasure import REDACTED
 from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -180,13 +181,11 @@ class _File(NamedTuple):
     """A source file and what is recorded about it.
 
     Attributes:
-        erased: True if the file was erased on request.
         made: the ids of the memories that were stored from it.
         hidden: the parts that the reader may not see.
         kept: the current state and text of the file.
     """
 
-    erased: bool
     made: Collection[str]
     hidden: Sequence[FilePart]
     kept: _Kept
@@ -250,13 +249,12 @@ class _Reading:
         is_processed = record is not None and record[0] is IngestStatus.PROCESSED
         manifest: Mapping[str, Any] = record[1] if record is not None and is_processed else {}
         made = _made(manifest)
-        erased = bool(manifest.get("erased"))
-        if not made or erased:
-            return _File(erased, made, (), _Kept("unverified"))
+        if not made:
+            return _File(made, (), _Kept("unverified"))
         hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
         # An erasure overwrites lines in place, so the remaining lines keep their numbers.
-        digest = manifest.get("redacted", {}).get("sha256", sha256)
-        return _File(erased, made, _parts(hidden), _read(self._folder, path, digest))
+        digest = manifest.get(REDACTED, sha256)
+        return _File(made, _parts(hidden), _read(self._folder, path, digest))
 
 
 def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:
@@ -264,7 +262,7 @@ def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceSt
         return "none"
     if file is None or memory.memory_id not in file.made:
         return "unverified"
-    return "erased" if file.erased or not memory.content else file.kept.state
+    return file.kept.state if memory.content else "erased"
 
 
 def _made(manifest: Mapping[str, Any]) -> frozenset[str]:

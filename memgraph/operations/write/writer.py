@@ -351,7 +351,8 @@ class Writer:
             view,
         )
         # Erased memories are not accepted as evidence: the new text might repeat them.
-        evidence_ids -= erasure.erased_among(transaction, evidence_ids) if evidence_ids else set()
+        if evidence_ids:
+            evidence_ids -= set(erasure.erasures_of(transaction, evidence_ids))
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         session_ids = {turn.session_id for turn in turns if turn.session_id is not None}
         known_sessions = sessions.registered(transaction, session_ids)

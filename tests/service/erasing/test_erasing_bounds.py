@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -14,12 +12,7 @@ from erasing_worlds import NAME, SECRET, dropped
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import NotFound
-from memgraph.model.enums import EdgeType
-from memgraph.operations.erasure import erase, files
-from memgraph.operations.erasure.erase import Plan, make_plan
-from memgraph.store import erasure
-from memgraph.store.erasure import ErasedRow
-from memgraph.store.snapshot import Snapshot
+from memgraph.operations.erasure import files
 
 WHY = "asked for"
 LINE = "Fact: The zwieback lies in the attic of the house, behind the beam"
@@ -78,52 +71,12 @@ def test_lines_are_those_that_were_read(orc: Orchestrator, encoding: str, end: s
     assert holding(orc, "zwieback") == []
 
 
-def test_what_is_stored_while_it_is_planned_goes_too(orc: Orchestrator) -> None:
-    secret = orc.remember(SECRET)
-    late: list[str] = []
-
-    def planned(*args: Any, **fields: Any) -> Plan:
-        plan = make_plan(*args, **fields)
-        if not late:
-            late.append(orc.remember("So he hides it well", derived_from=[secret]))
-        return plan
-
-    with patch.object(erase, "make_plan", planned):
-        report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    assert set(report.memory_ids) == {secret, *late}
-    assert report.unfinished == ()
-    assert holding(orc, "hides it well") == []
-
-
 def test_nothing_is_derived_from_what_is_erased(orc: Orchestrator) -> None:
     secret, other = orc.remember(SECRET), orc.remember(STAYS)
     orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
     with pytest.raises(NotFound, match="erased"):
         orc.remember("So he hides it well", derived_from=[other, secret])
     assert orc.remember("So it is in the evening", derived_from=[other])
-
-
-def test_what_is_changed_while_it_is_scrubbed_is_scrubbed_again(orc: Orchestrator) -> None:
-    secret = orc.remember(SECRET)
-    one, two = orc.remember(STAYS), orc.remember("The saw was repaired on Monday")
-    edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=f"as it says: {SECRET}")
-    make = erasure.apply
-    late: list[str] = []
-
-    def changed(connection: Snapshot, changes: Sequence[ErasedRow]) -> list[ErasedRow]:
-        if not late and any(each.table == "memory_edges" for each in changes):
-            late.append(edge)
-            connection.exec_driver_sql(
-                "UPDATE memory_edges SET reason = ? WHERE edge_id = ?",
-                (f"as it says again: {SECRET}", edge),
-            )
-        return make(connection, changes)
-
-    with patch.object(erasure, "apply", changed):
-        report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    assert late
-    assert report.unfinished == ()
-    assert holding(orc, "Quendolin") == []
 
 
 def test_a_link_that_waits_for_what_is_erased_goes(
