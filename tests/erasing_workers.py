@@ -39,12 +39,12 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     """What to replace so that the process dies there: an object, a name, what takes its place."""
     before: dict[str, tuple[Any, str]] = {
         "planned": (erase, "_erase_rows"),
-        "rows": (erase, "_recorded"),
+        "rows": (erase._Erasing, "record"),
         "noted": (erase.metadata, "put"),
-        "committed": (erase, "_finish"),
+        "committed": (erase, "_finished"),
         "files": (files, "erase_files"),
         "overwriting": (files, "_overwrite"),
-        "emptied": (erase, "_with_files"),
+        "emptied": (erase.OpenOrchestrator, "forget_texts"),
         "cut": (erase, "_fold"),
         "search": (files, "search"),
         "reported": (erase.metadata, "drop"),
@@ -53,7 +53,7 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     if place == "committed":
         # The first call looks for an earlier erasure.
         calls: list[None] = []
-        finish = erase._finish
+        finish = erase._finished
         return (
             *found,
             lambda *args, **fields: (

@@ -38,29 +38,21 @@ class ErasureTarget(Value):
     value: Name
 
 
-def erasure_target(
-    *,
-    memory_id: str | None = None,
-    entity: str | None = None,
-    text: str | None = None,
-    session_id: str | None = None,
-    path: str | None = None,
-    conversation_id: str | None = None,
-    workflow_run_id: str | None = None,
-    content_sha256: str | None = None,
-) -> ErasureTarget:
+_NAMED_BY: Final = {
+    "memory_id": ErasureTargetKind.MEMORY,
+    "entity": ErasureTargetKind.ENTITY,
+    "text": ErasureTargetKind.TEXT,
+    "session_id": ErasureTargetKind.SESSION,
+    "path": ErasureTargetKind.PATH,
+    "content_sha256": ErasureTargetKind.CONTENT,
+    "conversation_id": ErasureTargetKind.CONVERSATION,
+    "workflow_run_id": ErasureTargetKind.RUN,
+}
+
+
+def erasure_target(**named: str | None) -> ErasureTarget:
     """Return the target that is named. Raises InvalidInput: none is, or more than one."""
-    values = {
-        ErasureTargetKind.MEMORY: memory_id,
-        ErasureTargetKind.ENTITY: entity,
-        ErasureTargetKind.TEXT: text,
-        ErasureTargetKind.SESSION: session_id,
-        ErasureTargetKind.PATH: path,
-        ErasureTargetKind.CONVERSATION: conversation_id,
-        ErasureTargetKind.RUN: workflow_run_id,
-        ErasureTargetKind.CONTENT: content_sha256,
-    }
-    targets = [(kind, value) for kind, value in values.items() if value is not None]
+    targets = [(_NAMED_BY[name], value) for name, value in named.items() if value is not None]
     if len(targets) != 1:
         names = ", ".join(choice.value for choice in ErasureTargetKind)
         raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
@@ -96,21 +88,13 @@ class NotErasedMemory(Value):
     why: Why
 
 
-class RedactedEntry(Value):
-    """An entry of the journal that was redacted: its seal, and the SHA-256 of its details now."""
-
-    seq: int
-    hash: str
-    details: str
-
-
 class Searched(Value):
     """What was searched for the erased texts.
 
     Attributes:
-        strings: how many strings, without ``too_short`` ones (short phrases, plain words, dates)
-            and ``shared`` ones, which occur in memories or ids that stay.
-        bytes: the number of bytes read, in ``files`` files and ``tables`` tables.
+        strings: how many strings, without ``too_short`` ones (short phrases, plain words) and
+            ``shared`` ones, which occur in memories or ids that stay.
+        files, tables: how many of them were read.
     """
 
     strings: int = 0
@@ -118,7 +102,6 @@ class Searched(Value):
     shared: int = 0
     files: int = 0
     tables: int = 0
-    bytes: int = 0
 
 
 class ServerTraces(Value):
@@ -169,7 +152,8 @@ class ErasureReport(Value):
         derived: how many of them are there for being derived from others alone.
         entities: how many entities are gone, since nothing else names them.
         kept: memories that have something to do with it and stay.
-        redactions: the earlier entries of the journal that were redacted.
+        redactions: how many earlier entries of the journal were redacted; the entries of the
+            erasure list them.
         rows: how many values of each table were redacted or removed.
         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
             that would be. On a server an earlier state is a schema, and stands among them.
@@ -196,7 +180,7 @@ class ErasureReport(Value):
     derived: int = 0
     entities: int = 0
     kept: tuple[NotErasedMemory, ...] = ()
-    redactions: tuple[RedactedEntry, ...] = ()
+    redactions: int = 0
     rows: dict[str, int] = Field(default_factory=dict)
     files_redacted: tuple[str, ...] = ()
     files_removed: tuple[str, ...] = ()

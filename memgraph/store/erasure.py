@@ -91,20 +91,15 @@ class MemoryToErase(NamedTuple):
 
 
 class EntityForms(NamedTuple):
-    """Entities, with those merged into them, and their names; ``dates``: those of mere dates."""
+    """Entities, with those merged into them, and their names, except those of mere dates."""
 
     pks: frozenset[int] = frozenset()
     ids: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
-    dates: frozenset[str] = frozenset()
 
     def plus(self, other: EntityForms) -> EntityForms:
-        return EntityForms(
-            self.pks | other.pks,
-            self.ids | other.ids,
-            self.names | other.names,
-            self.dates | other.dates,
-        )
+        pks, ids, names = other
+        return EntityForms(self.pks | pks, self.ids | ids, self.names | names)
 
 
 def named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> dict[str, bool]:
@@ -167,16 +162,16 @@ def memories_to_erase(snapshot: Snapshot, memory_ids: Collection[str]) -> list[M
 
 def forms_of(snapshot: Snapshot, records: Collection[EntityRecord]) -> EntityForms:
     """Return entities with all their names."""
-    forms = EntityForms()
+    group = [*records]
     for record in records:
-        group = [record, *entities.merged_names(snapshot, record.entity_id)]
-        pks = frozenset(item.pk for item in group)
-        names = frozenset(item.canonical_name for item in group)
-        names |= {alias for _, _, alias in entities.aliases(snapshot, pks)}
-        dated = all(item.type is EntityType.DATE for item in group)
-        ids = frozenset(item.entity_id for item in group)
-        forms = forms.plus(EntityForms(pks, ids, names, names if dated else frozenset()))
-    return forms
+        group += entities.merged_names(snapshot, record.entity_id)
+    named = {item.pk: item.canonical_name for item in group if item.type is not EntityType.DATE}
+    aliases = {alias for _, _, alias in entities.aliases(snapshot, named)}
+    return EntityForms(
+        frozenset(item.pk for item in group),
+        frozenset(item.entity_id for item in group),
+        frozenset(aliases.union(named.values())),
+    )
 
 
 def entities_called(snapshot: Snapshot, terms: SearchTerms) -> EntityForms:
@@ -381,7 +376,7 @@ def repeating(snapshot: Snapshot, terms: SearchTerms) -> Iterator[Change]:
         for page in _pages(_cursor(snapshot, query)):
             texts = ["\n".join(text for text in row[len(keys) :] if text) for row in page]
             for place in sorted({place for place, _ in terms.among(texts)}):
-                key, before = page[place][: len(keys)], page[place][len(keys) :]
+                key, before = tuple(page[place][: len(keys)]), page[place][len(keys) :]
                 after = [text and scrubbed(text, terms.scrub) for text in before]
                 changed = {
                     column: text

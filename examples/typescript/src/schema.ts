@@ -2154,7 +2154,8 @@ export interface components {
          *         derived: how many of them are there for being derived from others alone.
          *         entities: how many entities are gone, since nothing else names them.
          *         kept: memories that have something to do with it and stay.
-         *         redactions: the earlier entries of the journal that were redacted.
+         *         redactions: how many earlier entries of the journal were redacted; the entries of the
+         *             erasure list them.
          *         rows: how many values of each table were redacted or removed.
          *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
          *             that would be. On a server an earlier state is a schema, and stands among them.
@@ -2194,8 +2195,8 @@ export interface components {
             outside?: string[];
             preview?: components["schemas"]["ErasurePreview"] | null;
             reason: string;
-            /** @default [] */
-            redactions?: components["schemas"]["RedactedEntry"][];
+            /** @default 0 */
+            redactions?: number;
             /** @default [] */
             remains?: string[];
             rows?: {
@@ -2203,7 +2204,6 @@ export interface components {
             };
             /**
              * @default {
-             *       "bytes": 0,
              *       "files": 0,
              *       "shared": 0,
              *       "strings": 0,
@@ -3269,12 +3269,6 @@ export interface components {
             step_id: string | null;
             workflow_run_id: string | null;
         };
-        /** @description An entry of the journal that was redacted: its seal, and the SHA-256 of its details now. */
-        RedactedEntry: {
-            details: string;
-            hash: string;
-            seq: number;
-        };
         /**
          * @description A memory that becomes active again, because only ``by`` had replaced it or won against it.
          *
@@ -3384,13 +3378,11 @@ export interface components {
          * @description What was searched for the erased texts.
          *
          *     Attributes:
-         *         strings: how many strings, without ``too_short`` ones (short phrases, plain words, dates)
-         *             and ``shared`` ones, which occur in memories or ids that stay.
-         *         bytes: the number of bytes read, in ``files`` files and ``tables`` tables.
+         *         strings: how many strings, without ``too_short`` ones (short phrases, plain words) and
+         *             ``shared`` ones, which occur in memories or ids that stay.
+         *         files, tables: how many of them were read.
          */
         Searched: {
-            /** @default 0 */
-            bytes?: number;
             /** @default 0 */
             files?: number;
             /** @default 0 */

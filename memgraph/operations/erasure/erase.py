@@ -13,7 +13,9 @@ import hmac
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -26,13 +28,12 @@ from memgraph.model.erasure import (
     ErasureTarget,
     ErasureTargetKind,
     NotErasedMemory,
-    RedactedEntry,
     Searched,
     Why,
 )
 from memgraph.model.sources import NamedSource
 from memgraph.operations.erasure import files
-from memgraph.operations.erasure.files import FoundFiles, SourceFiles, strings_in
+from memgraph.operations.erasure.files import SourceFiles, strings_in
 from memgraph.operations.provenance.retraction import is_of, supported_elsewhere
 from memgraph.rules.erasure import names_of, strings_of
 from memgraph.rules.evidence import Origin
@@ -200,7 +201,7 @@ def _texts(
         asked=[target.value]
         if target.kind is ErasureTargetKind.TEXT
         else names_of(chosen.named.names),
-        names=names_of(gone.names - gone.dates),
+        names=names_of(gone.names),
         own=strings_of(contents, [*sources.texts, *quotes]),
         labels=strings_of((), beside),
         lines=sources.lines,
@@ -255,7 +256,7 @@ class Plan:
     report: ErasureReport
     rows: list[MemoryToErase]
     entities: EntityForms
-    chosen: Chosen
+    derived: frozenset[str]
     texts: ErasedTexts
     search: Search
     gone: Gone
@@ -267,7 +268,7 @@ def _plan(
     target: ErasureTarget,
     reason: str,
     actor: str,
-    named: str,
+    asked: str,
 ) -> Plan:
     """Return what an erasure takes. Raises NotFound, Conflict, InvalidInput: see ``erase``."""
     chosen = choose(snapshot, target)
@@ -279,13 +280,12 @@ def _plan(
     if search.terms.scrub(reason) != reason:
         raise InvalidInput("the reason repeats the text to be erased; use other words")
     said = {text.strip() for row in rows for text in (row.content, row.summary)} | gone.names
-    by_id = {ErasureTargetKind.TEXT: named, ErasureTargetKind.ENTITY: chosen.entity_id}
     now = opened.clock.now_ms()
     report = ErasureReport(
         erasure_id=opened.ids.new("era_"),
         orchestrator=opened.paths.name,
         kind=target.kind,
-        target=by_id.get(target.kind, target.value),
+        target=asked if target.kind is ErasureTargetKind.TEXT else chosen.entity_id or target.value,
         reason=reason,
         actor=actor,
         started_at=now,
@@ -301,8 +301,8 @@ def _plan(
             shared=search.shared,
         ),
     )
-    edges = erasure.edges_of(snapshot, chosen.ids)
-    return Plan(report, rows, gone, chosen, texts, search, Gone(chosen.ids, gone.ids, edges))
+    ids = Gone(chosen.ids, gone.ids, erasure.edges_of(snapshot, chosen.ids))
+    return Plan(report, rows, gone, chosen.derived, texts, search, ids)
 
 
 def _kept(says_it: Collection[str], others: dict[str, Why]) -> tuple[NotErasedMemory, ...]:
@@ -338,219 +338,120 @@ def erase(
     secret = (erasure_key(root) or b"") if dry_run else made_erasure_key(root)
     # A keyed digest: nobody can check a guessed name against it.
     text = fold(target.value).strip() if target.kind is ErasureTargetKind.TEXT else target.value
-    named = hmac.digest(secret, f"{target.kind}\n{text}".encode(), "sha256").hex()
+    asked = hmac.digest(secret, f"{target.kind}\n{text}".encode(), "sha256").hex()
     with FileLock(opened.paths.erasing).held():
-        earlier = None if dry_run else _finish(opened, progress)
-        if earlier is not None:
-            report, earlier_named = earlier
-            if named == earlier_named:
-                return report
-            if report.unfinished:
-                raise Conflict(
-                    f"{report.erasure_id} is not finished: {', '.join(report.unfinished)}",
-                    erasure_id=report.erasure_id,
-                )
+        earlier = None if dry_run else _finished(opened, progress)
+        if earlier is not None and earlier.asked == asked:
+            return earlier.report
+        if earlier is not None and earlier.report.unfinished:
+            unfinished = earlier.report
+            raise Conflict(
+                f"{unfinished.erasure_id} is not finished: {', '.join(unfinished.unfinished)}",
+                erasure_id=unfinished.erasure_id,
+            )
         progress(STEPS[0], 0, len(STEPS) - 1)
         opened.write_down()
         if dry_run:
             with opened.database.read() as snapshot:
-                plan = _plan(opened, snapshot, target, reason, actor, named)
-                return _previewed(opened, snapshot, plan)
+                plan = _plan(opened, snapshot, target, reason, actor, asked)
+            return _previewed(opened, plan)
         progress(STEPS[1], 1, len(STEPS) - 1)
         with opened.transaction(actor) as transaction:
-            plan = _plan(opened, transaction, target, reason, actor, named)
-            _erase_rows(transaction, plan, secret, named)
-        finished = _finish(opened, progress)
+            plan = _plan(opened, transaction, target, reason, actor, asked)
+            erasing = _Erasing(opened, plan.report, plan.texts, asked, secret)
+            _erase_rows(transaction, plan, erasing)
+        finished = _finished(opened, progress)
         if finished is None:
             raise Conflict("the erasure is finished elsewhere; its report is in the journal")
-        return finished[0]
+        return finished.report
 
 
-def _previewed(opened: OpenOrchestrator, snapshot: Snapshot, plan: Plan) -> ErasureReport:
-    report, terms = plan.report, plan.search.terms
-    texts, ids = plan.texts, report.memory_ids
+def _previewed(opened: OpenOrchestrator, plan: Plan) -> ErasureReport:
+    report, terms, texts = plan.report, plan.search.terms, plan.texts
+    ids = report.memory_ids
     found = files.erase_files(
         opened.paths, opened.database, terms, ids, texts.lines, texts.removals
     )
     shown = [*ids[:SHOWN], *(item.memory_id for item in report.kept[:SHOWN])]
-    _, notes = erasure.entries_to_redact(snapshot, plan.gone, terms)
-    own = {("memories", row.pk) for row in plan.rows}
-    changed = {
-        (name, *key): name
-        for name, key, _ in (
-            *erasure.rows_about(snapshot, plan.gone, notes),
-            *erasure.repeating(snapshot, terms),
-        )
-    }
+    with opened.database.read() as snapshot:
+        begins = memories.beginnings(snapshot, shown, _BEGINNING)
+        _, notes = erasure.entries_to_redact(snapshot, plan.gone, terms)
+        about = list(erasure.rows_about(snapshot, plan.gone, notes))
+        changed = {(name, key) for name, key, _ in (*about, *erasure.repeating(snapshot, terms))}
     preview = ErasurePreview(
-        begins=memories.beginnings(snapshot, shown, _BEGINNING),
-        derived_ids=tuple(sorted(plan.chosen.derived)),
+        begins=begins,
+        derived_ids=tuple(sorted(plan.derived)),
         names=tuple(sorted(plan.entities.names))[:SHOWN],
         waiting=tuple(found.waiting),
     )
-    rows = _counts(name for key, name in changed.items() if key not in own)
-    return _with_files(report, found).model_copy(
-        update={"dry_run": True, "preview": preview, "rows": rows}
-    )
-
-
-def _with_files(report: ErasureReport, found: FoundFiles) -> ErasureReport:
+    rows = Counter(name for name, _ in changed - {("memories", (row.pk,)) for row in plan.rows})
     return report.model_copy(
         update={
-            "files_redacted": tuple(sorted({*report.files_redacted, *found.redacted})),
-            "files_removed": tuple(sorted({*report.files_removed, *found.removed})),
+            "dry_run": True,
+            "preview": preview,
+            "rows": dict(sorted(rows.items())),
+            "files_redacted": tuple(sorted(found.redacted)),
+            "files_removed": tuple(sorted(found.removed)),
             "files_refused": tuple(found.refused),
         }
     )
 
 
-def _counts(tables: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for table in sorted(tables):
-        counts[table] = counts.get(table, 0) + 1
-    return counts
-
-
-def _erase_rows(transaction: JournalledTransaction, plan: Plan, secret: bytes, named: str) -> None:
+def _erase_rows(transaction: JournalledTransaction, plan: Plan, erasing: _Erasing) -> None:
     """Remove the texts from the database, and note that files and free space are to follow."""
+    terms, report = plan.search.terms, plan.report
     with transaction.engine.thorough(transaction):
-        entries, notes = erasure.entries_to_redact(transaction, plan.gone, plan.search.terms)
+        entries, notes = erasure.entries_to_redact(transaction, plan.gone, terms)
         about = list(erasure.rows_about(transaction, plan.gone, notes))
-        rows = erasure.blank(transaction, plan.rows, plan.entities.pks)
+        rows = Counter(erasure.blank(transaction, plan.rows, plan.entities.pks))
         erasure.apply(transaction, about)
-        repeating = list(erasure.repeating(transaction, plan.search.terms))
+        repeating = list(erasure.repeating(transaction, terms))
         erasure.apply(transaction, [*repeating, *entries])
-    for table, count in _counts(change.table for change in (*about, *repeating)).items():
-        rows[table] = rows.get(table, 0) + count
+    rows.update(change.table for change in (*about, *repeating))
     stones = [
-        NewEntry(erasure.ACTION, memory_id, {"erasure_id": plan.report.erasure_id})
-        for memory_id in plan.report.memory_ids
+        NewEntry(erasure.ACTION, memory_id, {"erasure_id": report.erasure_id})
+        for memory_id in report.memory_ids
     ]
-    asked = {"kind": plan.report.kind.value, "reason": plan.report.reason}
-    report = _recorded(transaction, plan.report, entries, secret, rows, asked, stones)
-    _note_unfinished(transaction, report, plan.texts, secret, named)
-
-
-def _recorded(
-    transaction: JournalledTransaction,
-    report: ErasureReport,
-    entries: Sequence[Change],
-    secret: bytes,
-    rows: dict[str, int],
-    details: dict[str, Any],
-    stones: Sequence[NewEntry] = (),
-) -> ErasureReport:
-    """Journal a transaction of an erasure, and drop caches of earlier data; return the report."""
-    listed = [
-        (seq, seal, digest(text))
-        for seq, seal, text in erasure.redacted(transaction, [key[0] for _, key, _ in entries])
-    ]
-    total = report.rows | {name: report.rows.get(name, 0) + n for name, n in rows.items()}
-    details = {"erasure_id": report.erasure_id, **details, "rows": rows, **sealed(secret, listed)}
-    head, _ = journal.head(transaction)
-    transaction.record([*stones, NewEntry(erasure.ACTION, None, details)])
-    erasure.note_head(transaction, head + len(stones) + 1)
-    by_seq = {entry.seq: entry for entry in report.redactions} | {
-        seq: RedactedEntry(seq=seq, hash=seal, details=now) for seq, seal, now in listed
-    }
-    redactions = tuple(by_seq[seq] for seq in sorted(by_seq))
-    return report.model_copy(update={"rows": total, "redactions": redactions})
+    asked = {"kind": report.kind.value, "reason": report.reason}
+    erasing.record(transaction, entries, rows, asked, stones)
 
 
 def finish_on_open(opened: OpenOrchestrator) -> None:
     """Finish an erasure whose process was killed, unless another process is doing it."""
     with FileLock(opened.paths.erasing).held(timeout_s=0):
-        _finish(opened, _silent, again=False)
+        _finished(opened, _silent, again=False)
 
 
-def _finish(
+def _finished(
     opened: OpenOrchestrator, progress: Progress, *, again: bool = True
-) -> tuple[ErasureReport, str] | None:
-    """Finish the unfinished erasure, and return its report and what it was asked for.
-
-    Return None if there is none.
+) -> _Erasing | None:
+    """Finish the unfinished erasure as far as possible, and return it; None if there is none.
 
     Args:
         again: also where something was in the way of an earlier attempt.
     """
     with opened.database.read() as snapshot:
         row = metadata.get(snapshot, erasure.UNFINISHED_KEY)
-    if row is None:
+    if row is None or (json.loads(row)["tried"] and not again):
         return None
-    state = json.loads(row)
-    if state["tried"] and not again:
-        return None
-    report, named = ErasureReport.model_validate(state["report"]), state["asked"]
-    secret = made_erasure_key(opened.paths.root)
-    known = _decrypted(secret, report.erasure_id, state["texts"])
-    texts = known or ErasedTexts()
+    erasing = _Erasing.of_row(opened, json.loads(row))
     # Others see that what they have cached is older than an erasure.
     os.utime(opened.paths.erasing)
     progress(STEPS[2], 2, len(STEPS) - 1)
-    report, search = _sweep(opened, report, texts, secret, named)
-    report = _with_files(report, _erase_files(opened, report, texts, search.terms))
+    search = erasing.sweep()
+    erasing.sweep_files(search.terms)
     opened.forget_texts()
     progress(STEPS[3], 3, len(STEPS) - 1)
     cut = _fold(opened)
     opened.database.rewrite()
     cut = _fold(opened) and cut
     progress(STEPS[4], 4, len(STEPS) - 1)
-    report = _searched(opened, report, search, cut=cut)
-    if known is None:
-        report = report.model_copy(update={"remains": ("unknown: erasure.key is another one",)})
-    with opened.transaction(report.actor) as transaction:
-        if report.unfinished:
-            _note_unfinished(transaction, report, texts, secret, named, tried=True)
-        else:
-            details = report.model_dump(mode="json", exclude={"preview"})
-            transaction.record([NewEntry(erasure.REPORT, None, details)])
-            metadata.drop(transaction, erasure.UNFINISHED_KEY)
+    erasing.search(search, cut=cut)
+    with opened.transaction(erasing.report.actor) as transaction:
+        erasing.end(transaction)
     os.utime(opened.paths.erasing)
     progress(STEPS[5], 5, len(STEPS) - 1)
-    return report, named
-
-
-def _sweep(
-    opened: OpenOrchestrator, report: ErasureReport, texts: ErasedTexts, secret: bytes, named: str
-) -> tuple[ErasureReport, Search]:
-    """Change the rows that were written meanwhile, and leave out what is now said by others."""
-    with opened.database.read() as snapshot:
-        search, changes = _repeating(snapshot, texts)
-    if changes:
-        with opened.transaction(report.actor) as transaction:
-            search, changes = _repeating(transaction, texts)
-            with transaction.engine.thorough(transaction):
-                erasure.apply(transaction, changes)
-            entries = [change for change in changes if change.table == erasure.JOURNAL]
-            rows = _counts(change.table for change in changes if change not in entries)
-            report = _recorded(transaction, report, entries, secret, rows, {})
-            _note_unfinished(transaction, report, texts, secret, named)
-    others = {item.memory_id: item.why for item in report.kept}
-    return report.model_copy(update={"kept": _kept(search.says_it, others)}), search
-
-
-def _repeating(snapshot: Snapshot, texts: ErasedTexts) -> tuple[Search, list[Change]]:
-    search = _search(snapshot, texts)
-    entries, _ = erasure.entries_to_redact(snapshot, Gone(), search.terms)
-    return search, [*erasure.repeating(snapshot, search.terms), *entries]
-
-
-def _erase_files(
-    opened: OpenOrchestrator, report: ErasureReport, texts: ErasedTexts, terms: SearchTerms
-) -> FoundFiles:
-    def note(sha256: str, now: str | None) -> None:
-        with opened.database.write() as transaction:
-            erasure.note_file(transaction, sha256, now)
-
-    return files.erase_files(
-        opened.paths,
-        opened.database,
-        terms,
-        report.memory_ids,
-        texts.lines,
-        texts.removals,
-        note,
-    )
+    return erasing
 
 
 def _fold(opened: OpenOrchestrator) -> bool:
@@ -570,73 +471,166 @@ def _fold(opened: OpenOrchestrator) -> bool:
         time.sleep(min(CUT_PAUSE_S, wait_s))
 
 
-def _searched(
-    opened: OpenOrchestrator, report: ErasureReport, search: Search, *, cut: bool
-) -> ErasureReport:
-    """Search the database and the folder for the texts; return the report with the result."""
-    done = files.search(opened.paths, opened.database, search.sought)
-    with opened.database.read() as snapshot:
-        entries, _ = erasure.entries_to_redact(snapshot, Gone(), search.sought)
-        rows = [*erasure.repeating(snapshot, search.sought), *entries]
-    refused = {*report.files_refused, *done.refused}
-    remains = (*done.remains, *sorted({row.table for row in rows}))
-    obstacles = (
-        (not cut, "database.in_use"),
-        (refused, "file.refused"),
-        (remains, "residue.found"),
-    )
-    searched = {
-        "strings": len(search.sought.strings),
-        "shared": search.shared,
-        "files": done.files,
-        "tables": done.tables or len(erasure.searched_columns()) + 1,
-        "bytes": done.bytes,
-    }
-    return report.model_copy(
-        update={
-            "ended_at": opened.clock.now_ms(),
-            "searched": report.searched.model_copy(update=searched),
-            "remains": remains,
-            "files_refused": tuple(sorted(refused)),
-            "server": opened.database.traces(),
-            "unfinished": tuple(code for applies, code in obstacles if applies),
+class _Erasing:
+    """An erasure between its transaction and its report.
+
+    Attributes:
+        report: the report so far.
+        texts: None: they were encrypted with another secret.
+        asked: a keyed digest of what was asked for.
+    """
+
+    def __init__(
+        self,
+        opened: OpenOrchestrator,
+        report: ErasureReport,
+        texts: ErasedTexts | None,
+        asked: str,
+        secret: bytes,
+    ) -> None:
+        self.report = report
+        self.texts = texts
+        self.asked = asked
+        self._opened = opened
+        self._secret = secret
+
+    @classmethod
+    def of_row(cls, opened: OpenOrchestrator, row: dict[str, Any]) -> _Erasing:
+        """Return the erasure of the row that ``record`` writes."""
+        report = ErasureReport.model_validate(row["report"])
+        erasing = cls(opened, report, None, row["asked"], made_erasure_key(opened.paths.root))
+        with suppress(ValueError):
+            texts = json.loads(erasing._veiled(base64.b64decode(row["texts"])))
+            erasing.texts = ErasedTexts(**texts)
+        return erasing
+
+    def update(self, **fields: Any) -> None:
+        """Change fields of the report."""
+        self.report = self.report.model_copy(update=fields)
+
+    def record(
+        self,
+        transaction: JournalledTransaction,
+        entries: Sequence[Change],
+        rows: Counter[str],
+        details: dict[str, Any],
+        stones: Sequence[NewEntry] = (),
+    ) -> None:
+        """Journal a transaction that changed rows and redacted entries, and note what follows."""
+        seqs = [key[0] for _, key, _ in entries]
+        listed = [
+            (seq, seal, digest(now)) for seq, seal, now in erasure.redacted(transaction, seqs)
+        ]
+        details = {"erasure_id": self.report.erasure_id, **details, "rows": rows}
+        head, _ = journal.head(transaction)
+        entry = NewEntry(erasure.ACTION, None, details | sealed(self._secret, listed))
+        transaction.record([*stones, entry])
+        # Others drop what they have cached from before.
+        erasure.note_head(transaction, head + len(stones) + 1)
+        self.update(
+            rows=dict(Counter(self.report.rows) + rows),
+            redactions=self.report.redactions + len(listed),
+        )
+        self._note(transaction, tried=False)
+
+    def sweep(self) -> Search:
+        """Change the rows that were written meanwhile, and leave out what others now say."""
+        texts = self.texts or ErasedTexts()
+        with self._opened.database.read() as snapshot:
+            search = _search(snapshot, texts)
+            changes = _changes(snapshot, search.terms)
+        if changes:
+            with self._opened.transaction(self.report.actor) as transaction:
+                search = _search(transaction, texts)
+                changes = _changes(transaction, search.terms)
+                with transaction.engine.thorough(transaction):
+                    erasure.apply(transaction, changes)
+                entries = [change for change in changes if change.table == erasure.JOURNAL]
+                rows = Counter(change.table for change in changes)
+                del rows[erasure.JOURNAL]
+                self.record(transaction, entries, rows, {})
+        others = {item.memory_id: item.why for item in self.report.kept}
+        self.update(kept=_kept(search.says_it, others))
+        return search
+
+    def sweep_files(self, terms: SearchTerms) -> None:
+        """Remove the texts from the files."""
+
+        def note(sha256: str, now: str | None) -> None:
+            with database.write() as transaction:
+                erasure.note_file(transaction, sha256, now)
+
+        texts, database = self.texts or ErasedTexts(), self._opened.database
+        ids = self.report.memory_ids
+        found = files.erase_files(
+            self._opened.paths, database, terms, ids, texts.lines, texts.removals, note
+        )
+        self.update(
+            files_redacted=tuple(sorted({*self.report.files_redacted, *found.redacted})),
+            files_removed=tuple(sorted({*self.report.files_removed, *found.removed})),
+            files_refused=tuple(found.refused),
+        )
+
+    def search(self, search: Search, *, cut: bool) -> None:
+        """Search the database and the folder for the texts, and put the result in the report.
+
+        Args:
+            cut: nobody reads an older state of the database.
+        """
+        database, sought = self._opened.database, search.sought
+        done = files.search(self._opened.paths, database, sought)
+        with database.read() as snapshot:
+            rows = sorted({change.table for change in _changes(snapshot, sought)})
+        refused = tuple(sorted({*self.report.files_refused, *done.refused}))
+        remains = (*done.remains, *rows)
+        obstacles = (
+            (not cut, "database.in_use"),
+            (refused, "file.refused"),
+            (remains, "residue.found"),
+        )
+        searched = {
+            "strings": len(sought.strings),
+            "shared": search.shared,
+            "files": done.files,
+            "tables": done.tables or len(erasure.searched_columns()) + 1,
         }
-    )
+        self.update(
+            ended_at=self._opened.clock.now_ms(),
+            searched=self.report.searched.model_copy(update=searched),
+            remains=remains if self.texts else ("unknown: erasure.key is another one",),
+            files_refused=refused,
+            server=database.traces(),
+            unfinished=tuple(code for applies, code in obstacles if applies),
+        )
+
+    def end(self, transaction: JournalledTransaction) -> None:
+        """Make the report an entry of the journal; if anything is in the way, only note it."""
+        if self.report.unfinished:
+            self._note(transaction, tried=True)
+            return
+        details = self.report.model_dump(mode="json", exclude={"preview"})
+        transaction.record([NewEntry(erasure.REPORT, None, details)])
+        metadata.drop(transaction, erasure.UNFINISHED_KEY)
+
+    def _note(self, transaction: JournalledTransaction, *, tried: bool) -> None:
+        texts = json.dumps(asdict(self.texts or ErasedTexts())).encode()
+        row = {
+            "report": self.report.model_dump(mode="json"),
+            "texts": base64.b64encode(self._veiled(texts)).decode(),
+            "asked": self.asked,
+            "tried": tried,
+        }
+        metadata.put(transaction, erasure.UNFINISHED_KEY, json.dumps(row))
+
+    def _veiled(self, data: bytes) -> bytes:
+        """Encrypt or decrypt with a key stream of the secret and the erasure."""
+        key = hmac.digest(self._secret, self.report.erasure_id.encode(), "sha256")
+        stream = hashlib.shake_256(key).digest(len(data))
+        mixed = int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")
+        return mixed.to_bytes(len(data), "big")
 
 
-# -- the row of an unfinished erasure --------------------------------------------------------------
-
-
-def _note_unfinished(
-    transaction: JournalledTransaction,
-    report: ErasureReport,
-    texts: ErasedTexts,
-    secret: bytes,
-    named: str,
-    *,
-    tried: bool = False,
-) -> None:
-    encrypted = _veiled(secret, report.erasure_id, json.dumps(asdict(texts)).encode())
-    row = {
-        "report": report.model_dump(mode="json"),
-        "texts": base64.b64encode(encrypted).decode(),
-        "asked": named,
-        "tried": tried,
-    }
-    metadata.put(transaction, erasure.UNFINISHED_KEY, json.dumps(row))
-
-
-def _decrypted(secret: bytes, erasure_id: str, text: str) -> ErasedTexts | None:
-    """Return the texts; None if they were encrypted with another secret."""
-    try:
-        return ErasedTexts(**json.loads(_veiled(secret, erasure_id, base64.b64decode(text))))
-    except ValueError:
-        return None
-
-
-def _veiled(secret: bytes, erasure_id: str, data: bytes) -> bytes:
-    """Encrypt or decrypt with a key stream of the secret and the erasure."""
-    key = hmac.digest(secret, erasure_id.encode(), "sha256")
-    stream = hashlib.shake_256(key).digest(len(data))
-    mixed = int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")
-    return mixed.to_bytes(len(data), "big")
+def _changes(snapshot: Snapshot, terms: SearchTerms) -> list[Change]:
+    """Return the changes of all rows that repeat one of the terms."""
+    entries, _ = erasure.entries_to_redact(snapshot, Gone(), terms)
+    return [*erasure.repeating(snapshot, terms), *entries]

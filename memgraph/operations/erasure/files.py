@@ -72,7 +72,6 @@ class FoundFiles:
     remains: list[str] = field(default_factory=list)
     files: int = 0
     tables: int = 0
-    bytes: int = 0
 
     @contextmanager
     def trying(self, relative: str) -> Iterator[None]:
@@ -228,14 +227,10 @@ def search(paths: OrchestratorPaths, database: Database, terms: SearchTerms) -> 
                 found = any(terms.found_in(piece) for piece in pieces(path, terms.overlap))
             else:
                 found = _says(path, terms)
-            done.bytes += path.stat().st_size
             done.files += 1
             done.remains += [relative] * found
     for name, parts in database.contents():
-        found = False
-        for piece in _overlapping(parts, terms.overlap):
-            done.bytes += len(piece)
-            found |= any(terms.hits(piece))
+        found = any(any(terms.hits(piece)) for piece in _overlapping(parts, terms.overlap))
         done.tables += 1
         done.remains += [name] * found
     return done

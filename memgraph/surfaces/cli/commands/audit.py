@@ -159,7 +159,7 @@ def _show_erased(screen: Screen, report: ErasureReport) -> None:
     rows = [
         ("erasure", report.erasure_id),
         ("entities", str(report.entities)),
-        ("journal entries redacted", str(len(report.redactions))),
+        ("journal entries redacted", str(report.redactions)),
         ("files redacted", " ".join(report.files_redacted) or "none"),
         ("files removed", " ".join(report.files_removed) or "none"),
         (
