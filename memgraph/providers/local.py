@@ -204,30 +204,30 @@ class LocalEmbedding:
             return self._loaded
 
 
-def verify(directory: Path = MODEL_DIRECTORY) -> None:
-    """Compare every file of the model with its recorded SHA-256 (about 8 MB to read).
+def verify(directory: Path = MODEL_DIRECTORY, names: Sequence[str] = MODEL_FILES) -> None:
+    """Compare every file of a model with its recorded SHA-256.
 
     Raises:
         ProviderRejected: a file is missing or its content differs; ``details['file']`` names it.
     """
-    expected = _checksums(directory)
-    for name in MODEL_FILES:
+    expected = _checksums(directory, names)
+    for name in names:
         try:
             digest = hashlib.sha256((directory / name).read_bytes()).hexdigest()
         except OSError:
-            raise _damaged(name) from None
+            raise damaged(name) from None
         if digest != expected[name]:
-            raise _damaged(name)
+            raise damaged(name)
 
 
-def _checksums(directory: Path) -> dict[str, str]:
+def _checksums(directory: Path, names: Sequence[str]) -> dict[str, str]:
     try:
         lines = (directory / CHECKSUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise _damaged(CHECKSUMS) from None
+        raise damaged(CHECKSUMS) from None
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    if sums.keys() != set(MODEL_FILES):
-        raise _damaged(CHECKSUMS)
+    if sums.keys() != set(names):
+        raise damaged(CHECKSUMS)
     return sums
 
 
@@ -245,14 +245,14 @@ def _read(directory: Path, dimensions: int) -> _Loaded:
     scales: NDArray[Any] = np.load(directory / "scales.npy", allow_pickle=False)
     size = len(vocabulary) + 1
     if vectors.shape != (size, dimensions) or scales.shape != (size,) or unknown is None:
-        raise _damaged("vectors.npy")
+        raise damaged("vectors.npy")
     return _Loaded(WordPieces(vocabulary), vectors, scales)
 
 
-def _damaged(name: str) -> ProviderRejected:
+def damaged(name: str) -> ProviderRejected:
+    """Return the error for a missing or damaged file of a model in this package."""
     return ProviderRejected(
-        f"The file {name!r} of the local embedding model is missing or damaged: reinstall"
-        " memgraph.",
+        f"The file {name!r} of a local model is missing or damaged: reinstall memgraph.",
         file=name,
     )
 
