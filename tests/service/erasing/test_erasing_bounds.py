@@ -13,6 +13,7 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import NotFound
 from memgraph.operations.erasure import files
+from memgraph.store.erasure import searched_columns
 
 WHY = "asked for"
 LINE = "Fact: The zwieback lies in the attic of the house, behind the beam"
@@ -204,3 +205,16 @@ def test_many_are_retracted_at_once_as_one_by_one(orc: Orchestrator) -> None:
         assert periods[0].until == periods[1].since
         assert orc.get(each).valid_until is not None
     assert orc.verify().totals == {}
+
+
+def test_every_text_is_searched_but_what_stays(orc: Orchestrator) -> None:
+    searched = {f"{table}.{name}" for table, names in searched_columns().items() for name in names}
+    assert searched > {
+        *("memories.tags", "memories.attributes", "memory_edges.reason", "memory_status.reason"),
+        *("recalls.query", "recalls.request", "recall_items.explanation", "bulletins.body"),
+        *("entities.summary", "ingest_files.manifest", "job_runs.reason", "memory_metadata.value"),
+    }
+    assert not searched & {
+        *("memories.content", "memories.session_id", "memories.content_hash", "entities.name_key"),
+        *("memory_sources.source_path", "audit_log.details", "memory_status.actor"),
+    }

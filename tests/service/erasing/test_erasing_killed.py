@@ -64,6 +64,22 @@ def test_another_writes_while_erasures_are_killed_and_finished(tmp_path: Path) -
         assert left(service, orc.paths.directory) == []
 
 
+def test_what_was_written_after_the_rows_went_goes_too(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False) as service:
+        world = filled(service.orchestrator("orc-1", create=True))
+    assert killed(root, world.secret, "committed") == -signal.SIGKILL
+    with sqlite.connect(str(root / "orc-1/memory/memory.db")) as connection:
+        connection.execute("INSERT INTO memory_metadata VALUES ('late', ?)", (f"so: {SECRET}",))
+    connection.close()
+    with MemoryService(root, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        [report] = orc.erasure.reports()
+        assert report.complete
+        assert report.rows["memory_metadata"] == 1
+        assert left(service, orc.paths.directory) == []
+
+
 def test_an_export_waits_for_it_and_nothing_is_derived_from_it(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:

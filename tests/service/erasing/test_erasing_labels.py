@@ -125,3 +125,16 @@ def test_a_text_that_begins_like_a_title_leaves_the_title(orc: Orchestrator) -> 
     gone = orc.remember(f"{TITLE}: nobody came")
     erased(orc, memory_id=gone)
     assert orc.get(stays).attributes == {"title": TITLE}
+
+
+def test_what_another_file_says_as_well_stays(orc: Orchestrator) -> None:
+    dropped(orc, "one.md", f"# Crew\n\n- {LEAVE}\n- The bell was polished in spring.\n")
+    dropped(orc, "two.md", f"# Harbour\n\n- {TICKET}\n- {LEAVE}\n")
+    stays = saying(orc, LEAVE)
+    _, report = erased(orc, path="one.md")
+    assert [(kept.memory_id, kept.why) for kept in report.kept] == [
+        (stays.memory_id, "other_sources")
+    ]
+    assert orc.get(stays.memory_id).content == stays.content
+    assert LEAVE in (orc.paths.processed / "two.md").read_text()
+    assert "bell" not in (orc.paths.processed / "one.md").read_text()
