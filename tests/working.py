@@ -152,11 +152,11 @@ def fill_the_rest(database: Database) -> None:
         ),
         (
             "INSERT INTO recalls VALUES ('rcl_1', 7, 'where?', '{}', 'bulletin', 'ada', 'c', 'r',"
-            " 's', 'ab', 3, '{}', 'cd', '{\"top_n\": 1}', 'ef', NULL, 'bul_1')",
+            " 's', 'ab', 3, '{}', '{\"top_n\": 1}', 'ef', NULL, 'bul_1')",
             (),
         ),
         ("INSERT INTO recall_items VALUES ('rcl_1', 1, ?, 0.25, '{}')", (memory_id,)),
-        ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'k', '{}', '{}', 'ef', '[]', 'body')", ()),
+        ("INSERT INTO bulletins VALUES ('bul_1', 8, 3, 'k', '{}', 'ef', '[]', 'body')", ()),
         (
             "INSERT INTO memory_supports SELECT memory_id, source_id, 5, 7 FROM memories"
             " WHERE memory_id = ?",

@@ -30,8 +30,8 @@ _ITEM: Final = (
     ' VALUES (?, ?, ?, ?, \'{"legs": {"semantic": 1}, "modifiers": {}}\')'
 )
 _BULLETIN: Final = (
-    "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer, settings,"
-    " sha256, memory_ids, body) VALUES (?, ?, ?, 'global', ?, '{}', ?, ?, ?)"
+    "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer, sha256,"
+    " memory_ids, body) VALUES (?, ?, ?, 'global', ?, ?, ?, ?)"
 )
 
 

@@ -136,10 +136,8 @@ class Relation(StrEnum):
 
 
 class IngestStatus(StrEnum):
-    CLAIMED = "claimed"
     PROCESSED = "processed"
     REJECTED = "rejected"
-    DUPLICATE = "duplicate"
 
 
 class JobName(StrEnum):

@@ -33,8 +33,6 @@ class ReceiptItem:
         legs, modifiers: as in ``RecallItem``.
         reasons: as in ``PackedItem``, and ``shortened``. In a recall only ``beside:<memory id>``,
             for a memory that was added because of another (``RecallItem.brought_by``).
-        access_count, last_accessed_at: the earlier accesses as visible to the answer, and the last
-            one in milliseconds; None if they were not stored.
     """
 
     memory_id: str
@@ -42,21 +40,16 @@ class ReceiptItem:
     legs: Mapping[str, int] = field(default_factory=dict)
     modifiers: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    access_count: int | None = None
-    last_accessed_at: Millis | None = None
 
     @staticmethod
     def of(item: RecallItem) -> ReceiptItem:
         """Return the receipt item for an item of a recall."""
-        memory = item.memory
         return ReceiptItem(
-            memory.memory_id,
+            item.memory.memory_id,
             item.score,
             item.legs,
             item.modifiers,
             () if item.brought_by is None else (f"beside:{item.brought_by}",),
-            access_count=memory.access_count,
-            last_accessed_at=memory.last_accessed_at,
         )
 
 
@@ -81,7 +74,6 @@ class Receipt:
         change_seq: the last journal entry that was visible to the answer.
         viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
             reader of the receipt was not granted.
-        settings_sha256: the digest of the settings that an answer depends on.
         left_out: the number of matches that were not delivered, by reason: ``scope`` and
             ``clearance`` (hidden from the caller, among the newest matches), ``status``
             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
@@ -105,7 +97,6 @@ class Receipt:
     query_sha256: str | None = None
     change_seq: int | None = None
     viewer: Mapping[str, Any] | None = None
-    settings_sha256: str | None = None
     left_out: Mapping[str, int] | None = None
     sha256: str | None = None
     same_as: str | None = None

@@ -131,7 +131,6 @@ class RecallRow(SQLModel, table=True):
     # JSON: what the caller was allowed to see.
     viewer_json: str | None = json_column("viewer")
     viewer: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("viewer_json")
-    settings_sha256: str | None = column(sa.Text)
     # JSON: the number of memories left out, by reason.
     left_out_json: str | None = json_column("left_out")
     left_out: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("left_out_json")
@@ -169,11 +168,9 @@ class BulletinRow(SQLModel, table=True):
     created_at: int = column(sa.Integer, nullable=False)
     change_seq: int = column(sa.Integer, nullable=False)
     view_key: str = column(sa.Text, nullable=False)
-    # JSON: what the reader was allowed to see, and the size limits.
+    # JSON: what the reader was allowed to see.
     viewer_json: str = json_column("viewer", nullable=False)
     viewer: ClassVar[hybrid_property[dict[str, Any]]] = json_value("viewer_json")
-    settings_json: str = json_column("settings", nullable=False)
-    settings: ClassVar[hybrid_property[dict[str, Any]]] = json_value("settings_json")
     sha256: str = column(sa.Text, nullable=False)
     # JSON: the cited ids, in the order of the text.
     memory_ids_json: str = json_column("memory_ids", nullable=False)

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 
 RECEIPT_PREFIX = "rcl_"
-LIMITS = ("max_chars", "max_line_chars")
 
 _INHERITED_FIELDS = (
     "kind",
@@ -571,11 +570,7 @@ class Everyday(WritingHandle[F]):
         from memgraph.operations.read.receipts import ReceiptContext
         from memgraph.store.receipts import BULLETIN
 
-        limits = opened.settings.memory.bulletin
-        asked: dict[str, Any] = {
-            "purpose": BULLETIN,
-            "limits": limits.model_dump(include=set(LIMITS)),
-        }
+        asked = {"purpose": BULLETIN}
         if issued.warning is not None:
             asked["warning"] = issued.warning
         receipt = Receipt(

@@ -190,10 +190,7 @@ class Handle(Methods[F]):
         from memgraph.operations.read.receipts import NOTHING
 
         viewer_details = viewer_fields(self.viewer if viewer is None else viewer)
-        settings = opened.settings_sha256
-        complete = replace(
-            receipt, actor=self.actor, viewer=viewer_details, settings_sha256=settings
-        )
+        complete = replace(receipt, actor=self.actor, viewer=viewer_details)
         enough = opened.receipts.add(complete, NOTHING if context is None else context) or enough
         self._write_receipts(opened, enough=enough)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -51,16 +50,6 @@ if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.store.ports import HeldVectors
 
-ANSWERING: Final = {
-    "retrieval",
-    "embedding",
-    "reranker",
-    "decay",
-    "context",
-    "bulletin",
-    "entities",
-}
-"""The groups of settings that influence answers."""
 HELD: Final = "held"
 """The rejection reason of an ingested file that waits for an operator."""
 JUDGED_AT_ONCE: Final = 8
@@ -202,12 +191,6 @@ class OpenOrchestrator:
     def llm(self) -> LanguageModel | None:
         """The language model of ``memory.llm``; without one, rules and the local model are used."""
         return self._find_llm()
-
-    @cached_property
-    def settings_sha256(self) -> str:
-        """The digest of the settings in ``ANSWERING``."""
-        chosen = self.settings.memory.model_dump_json(include=ANSWERING)
-        return hashlib.sha256(chosen.encode()).hexdigest()
 
     @cached_property
     def writer(self) -> Writer:

@@ -40,7 +40,7 @@ BULLETIN = "bulletin"
 # Columns that are fields of a receipt under the same name and without conversion.
 _PLAIN = (
     *("purpose", "actor", "conversation_id", "workflow_run_id", "step_id", "query_sha256"),
-    *("change_seq", "settings_sha256", "sha256", "same_as", "bulletin_id"),
+    *("change_seq", "sha256", "same_as", "bulletin_id"),
 )
 _NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", *_PLAIN)
 
@@ -51,7 +51,6 @@ class ShownBulletin(NamedTuple):
     change_seq: int
     view_key: str
     viewer: str
-    settings: str
     sha256: str
     memory_ids: tuple[str, ...]
     body: str
@@ -329,8 +328,6 @@ def _items(receipt: Receipt) -> Iterator[dict[str, Any]]:
         reasons: dict[str, Any] = {"legs": dict(item.legs), "modifiers": dict(item.modifiers)}
         if item.reasons:
             reasons["reasons"] = list(item.reasons)
-        if item.access_count is not None:
-            reasons["accesses"] = [item.access_count, item.last_accessed_at]
         yield {
             "receipt": receipt.receipt_id,
             "place": rank,
@@ -342,8 +339,7 @@ def _items(receipt: Receipt) -> Iterator[dict[str, Any]]:
 
 def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
     reasons = tuple(why.get("reasons", ()))
-    count, last = why.get("accesses", (None, None))
-    return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons, count, last)
+    return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons)
 
 
 def _counts_by_reason(left_out: Mapping[str, Any]) -> dict[str, int]:

@@ -76,7 +76,6 @@ def upgrade() -> None:
         sa.Column("change_seq", sa.Integer(), nullable=False),
         sa.Column("view_key", sa.Text(), nullable=False),
         sa.Column("viewer", sa.Text(), nullable=False),
-        sa.Column("settings", sa.Text(), nullable=False),
         sa.Column("sha256", sa.Text(), nullable=False),
         sa.Column("memory_ids", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
@@ -118,9 +117,7 @@ def upgrade() -> None:
         "ingest_files",
         sa.Column("sha256", sa.Text(), nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
-        sa.Column(
-            "status", choice("status", "claimed processed rejected duplicate"), nullable=False
-        ),
+        sa.Column("status", choice("status", "processed rejected"), nullable=False),
         sa.Column("manifest", sa.Text(), nullable=False),
         sa.Column("recorded_at", sa.Integer(), nullable=False),
         sa.CheckConstraint("json_valid(manifest)", name=op.f("ck_ingest_files_manifest")),
@@ -240,7 +237,6 @@ def upgrade() -> None:
         sa.Column("query_sha256", sa.Text()),
         sa.Column("change_seq", sa.Integer()),
         sa.Column("viewer", sa.Text()),
-        sa.Column("settings_sha256", sa.Text()),
         sa.Column("left_out", sa.Text()),
         sa.Column("sha256", sa.Text()),
         sa.Column("same_as", sa.Text()),

@@ -93,7 +93,7 @@ def issue(filling: Filling, bulletin_id: str, cited: list[str]) -> str:
     with filling.database.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO bulletins (bulletin_id, created_at, change_seq, view_key, viewer,"
-            " settings, sha256, memory_ids, body) VALUES (?, ?, 1, 'k', '{}', '{}', '', ?, '')",
+            " sha256, memory_ids, body) VALUES (?, ?, 1, 'k', '{}', '', ?, '')",
             (bulletin_id, NOW, json.dumps(cited)),
         )
     return bulletin_id

@@ -3178,7 +3178,6 @@ export interface components {
          *         change_seq: the last journal entry that was visible to the answer.
          *         viewer: the view of the caller: the fields of ``rules.scope.Viewer``, without ids that a
          *             reader of the receipt was not granted.
-         *         settings_sha256: the digest of the settings that an answer depends on.
          *         left_out: the number of matches that were not delivered, by reason: ``scope`` and
          *             ``clearance`` (hidden from the caller, among the newest matches), ``status``
          *             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
@@ -3208,7 +3207,6 @@ export interface components {
             query_sha256?: string | null;
             receipt_id: string;
             same_as?: string | null;
-            settings_sha256?: string | null;
             sha256?: string | null;
             step_id?: string | null;
             viewer?: {
@@ -3223,12 +3221,8 @@ export interface components {
          *         legs, modifiers: as in ``RecallItem``.
          *         reasons: as in ``PackedItem``, and ``shortened``. In a recall only ``beside:<memory id>``,
          *             for a memory that was added because of another (``RecallItem.brought_by``).
-         *         access_count, last_accessed_at: the earlier accesses as visible to the answer, and the last
-         *             one in milliseconds; None if they were not stored.
          */
         ReceiptItem: {
-            access_count?: number | null;
-            last_accessed_at?: string | null;
             legs?: {
                 [key: string]: number;
             };

@@ -244,7 +244,6 @@ def built(
     receipt = _receipt(package, context_request, gather_request, context, recalled)
     receipt = replace(
         receipt,
-        asked={**receipt.asked, "plan": _plan_fields(plan, context_request)},
         change_seq=in_snapshot.account.change_seq,
         left_out=_left_out(in_snapshot.account, context),
     )
@@ -306,18 +305,6 @@ def _receipt(
         | degraded_field(package.degraded),
         items=tuple(_receipt_item(item, recalled) for item in context.items),
     )
-
-
-def _plan_fields(plan: ContextPlan, request: ContextRequest) -> dict[str, Any]:
-    """Return the parts of a plan that are not in other fields of the receipt."""
-    return {
-        "shares": plan.shares.model_dump(),
-        "head_tail": plan.head_tail,
-        "max_items": plan.max_items,
-        "mark": plan.mark,
-        "min_relevance": plan.min_relevance,
-        "model": request.model,
-    }
 
 
 def _left_out(account: RecallTrace, context: AssembledContext) -> dict[str, int]:

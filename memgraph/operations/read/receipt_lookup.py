@@ -135,9 +135,6 @@ def named(receipt: Receipt) -> list[str]:
 def _shown(snapshot: Snapshot, view: View, stored_receipt: StoredReceipt) -> Receipt:
     reader = view.viewer
     receipt = replace(stored_receipt.receipt, asked=asked_of(stored_receipt.receipt.asked, reader))
-    if not reader.sees_use:
-        items = (replace(item, access_count=None, last_accessed_at=None) for item in receipt.items)
-        receipt = replace(receipt, items=tuple(items))
     if receipt.viewer is None:
         return receipt
     left_out = None

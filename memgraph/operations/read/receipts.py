@@ -237,7 +237,6 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
         change_seq=bulletin.change_seq,
         view_key=bulletin.view_key,
         viewer=json_text(receipt.viewer),
-        settings=json_text(receipt.asked.get("limits")),
         sha256=digest,
         memory_ids=ids,
         body=text,

@@ -40,7 +40,6 @@ TOLD = (
     "query_sha256",
     "change_seq",
     "viewer",
-    "settings_sha256",
     "left_out",
     "sha256",
     "same_as",
@@ -50,7 +49,6 @@ TOLD = (
 SHOWN = {
     "query_sha256": "query's sha256",
     "change_seq": "journal entry",
-    "settings_sha256": "settings' sha256",
     "viewer": "could see",
     "left_out": "left out",
     "same_as": "same as",
@@ -61,9 +59,7 @@ TEXTS_SHOWN = 50
 ITEM_COLUMNS = ("rank", "id", "text", "score", "legs", "modifiers")
 # Other fields of an item become further columns under their own names. The access counts are shown
 # with --json only.
-_OF_ITEM = frozenset(
-    {"rank", "memory_id", "score", "legs", "modifiers", "access_count", "last_accessed_at"}
-)
+_OF_ITEM = frozenset({"rank", "memory_id", "score", "legs", "modifiers"})
 
 
 def list_receipts(
