@@ -262,8 +262,6 @@ class Operation:
         slow: the server may need minutes for it.
         served: False: its path is served by another operation or by a hand-written route.
         command: the name of the derived command; None: ``id``, or the name of an everyday method.
-        tool: True: agents may call it as a tool, with these parameters and the result as JSON. A
-            result with texts of memories has to fit a prompt; see ``operations/tools``.
         group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
     """
 
@@ -281,7 +279,6 @@ class Operation:
     slow: bool = False
     served: bool = True
     command: str | None = None
-    tool: bool = False
     group: str | None = None
     in_path: frozenset[str] = field(default=frozenset())
 
@@ -426,7 +423,6 @@ def operation(
     slow: bool = False,
     served: bool = True,
     command: str | None = None,
-    tool: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Method[P, T]]:
     """Declare a method as an operation; see ``Operation`` for the arguments."""
 
@@ -446,7 +442,6 @@ def operation(
             slow=slow,
             served=served,
             command=command,
-            tool=tool,
             in_path=frozenset(_IN_PATH.findall(path)),
         )
         setattr(function, _ATTRIBUTE, declared)

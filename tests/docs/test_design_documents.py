@@ -15,7 +15,7 @@ import pytest
 import memgraph
 from memgraph.config.loader import keys
 from memgraph.errors import ExtraMissing
-from memgraph.operations.tools.tools import tools
+from memgraph.operations.tools.tools import TOOLS
 from memgraph.surfaces.cli.reference import command_paths
 from memgraph.surfaces.http.app import openapi
 
@@ -106,7 +106,7 @@ def _exists(name: str, columns: dict[str, set[str]]) -> bool:
         return all(column in columns[head] for column in rest)
     if head in memgraph.__all__:
         return _member(memgraph, [head, *rest])
-    return name in keys() or name in tools()
+    return name in keys() or name in TOOLS
 
 
 def test_every_name_of_the_page_exists(columns: dict[str, set[str]]) -> None:

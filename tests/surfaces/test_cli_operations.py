@@ -11,7 +11,7 @@ import pytest
 from pydantic import Field
 from serving_worlds import serving
 
-from memgraph import MemoryService, call_tool, tools_for
+from memgraph import MemoryService
 from memgraph.client import AsyncClient, Client
 from memgraph.client.orchestrator import _remote_group
 from memgraph.model.access import Permission
@@ -26,9 +26,6 @@ from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.operations import router_of
-from memgraph.surfaces.mcp.access import DirectAccess
-from memgraph.surfaces.mcp.reference import reference
-from memgraph.surfaces.mcp.server import call, listed, offered
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -53,7 +50,6 @@ class Labels(Handle, group="memories"):
         "/memories/{memory_id}/labels",
         tag="memories",
         body="LabelsWanted",
-        tool=True,
     )
     def label_memory(
         self,
@@ -80,7 +76,7 @@ class Labels(Handle, group="memories"):
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add an operation to the library."""
     monkeypatch.setattr(Memories, "label_memory", Labels.label_memory, raising=False)
-    made = (_remote_group, _awaited_group, listed)
+    made = (_remote_group, _awaited_group)
     for each in made:
         each.cache_clear()
     yield
@@ -116,15 +112,6 @@ def test_a_declared_operation_is_on_every_surface(tmp_path: Path) -> None:
         made = document([router_of(Memories)])
         [route] = made["paths"]["/v1/orchestrators/{orchestrator}/memories/{memory_id}/labels"]
         assert route == "post"
-        # Agents: function calling, MCP, and its reference.
-        assert "label_memory" in [each["function"]["name"] for each in tools_for(orc, all=True)]
-        answer = {"result": [label.model_dump(mode="json")]}
-        assert call_tool(orc, "label_memory", given, all=True) == answer
-        assert call_tool(orc, "label_memory", given | {"most": 4}, all=True)["error"]["code"]
-        tool = offered(all=True)["label_memory"]
-        assert call(tool, DirectAccess(orc, tmp_path), given) == answer
-        assert listed("label_memory").input_schema["required"] == [*given]
-        assert "### label_memory" in reference()
 
 
 @pytest.mark.usefixtures("toy")

@@ -5,15 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-from pydantic import TypeAdapter, create_model
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.operation import Operation, operations_of
-from memgraph.operations.groups import Operations
 from memgraph.operations.tools import functions, schemas
 from memgraph.operations.tools.schemas import ToolArguments, parsed, schema_of
 
@@ -172,38 +167,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
 }
 
 
-def tools() -> Mapping[str, Tool]:
-    """Return all tools by name: ``TOOLS``, then the operations declared as tools."""
-    declared = [item for item in operations_of(Operations).values() if item.tool]
-    return {**TOOLS, **{operation.id: _derived(operation) for operation in declared}}
-
-
-@cache
-def _derived(declared: Operation) -> Tool:
-    """Create a tool from an operation: from its parameters, docstring and result."""
-    fields: Mapping[str, Any] = {
-        parameter.name: (parameter.type, ... if parameter.required else parameter.default)
-        for parameter in declared.parameters.values()
-    }
-    dump = TypeAdapter(declared.sent).dump_python
-
-    def call(handle: Orchestrator, **arguments: Any) -> dict[str, Any]:
-        result = declared.method_of(handle)(**arguments)
-        sent = dump(result if declared.answer is None else declared.answer.of(result), mode="json")
-        return sent if isinstance(sent, dict) else {"result": sent}
-
-    return Tool(
-        declared.id.replace("_", " ").capitalize(),
-        " ".join(declared.summary.split()) + AS_DATA,
-        create_model(f"{declared.id}_arguments", __base__=ToolArguments, **fields),
-        call,
-        "As over HTTP.",
-        declared.permission,
-        destructive=declared.changes,
-        idempotent=not declared.changes,
-    )
-
-
 def tools_for(
     handle: Orchestrator,
     *,
@@ -347,7 +310,7 @@ def offered(
     Raises:
         InvalidInput: ``only`` names an unknown tool.
     """
-    known = tools()
+    known = TOOLS
     if set(only or ()) - set(known):
         raise InvalidInput(f"only must be names of tools: {', '.join(known)}", field="only")
     return {

@@ -21,10 +21,10 @@ from memgraph.model.enums import ToolChoice
 from memgraph.operations.tools.schemas import parsed, schema_of
 from memgraph.operations.tools.tools import (
     MAX_MESSAGE_CHARS,
+    TOOLS,
     Answer,
     Tool,
     offered,
-    tools,
 )
 from memgraph.surfaces.mcp import resources
 from memgraph.surfaces.mcp.access import HandleAccess, place
@@ -53,7 +53,7 @@ def call(tool: Tool, door: HandleAccess, arguments: Mapping[str, Any] | None) ->
 @cache
 def listed(name: str) -> types.Tool:
     """Return a tool as the protocol lists it; cached, because building schemas is slow."""
-    tool = tools()[name]
+    tool = TOOLS[name]
     return types.Tool(
         name=name,
         title=tool.title,

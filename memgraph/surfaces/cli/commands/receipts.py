@@ -57,8 +57,7 @@ SHOWN = {
 TEXTS_SHOWN = 50
 """The number of items whose text is shown; each needs a request."""
 ITEM_COLUMNS = ("rank", "id", "text", "score", "legs", "modifiers")
-# Other fields of an item become further columns under their own names. The access counts are shown
-# with --json only.
+# Other fields of an item become further columns under their own names.
 _OF_ITEM = frozenset({"rank", "memory_id", "score", "legs", "modifiers"})
 
 
