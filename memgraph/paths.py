@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import resource
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ DATABASE_NAME = "memory.db"
 MAX_NAME_CHARS = 64
 SOURCE_FIELD = "source_path"
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FULL_NAMES = {errno.errorcode[each] for each in _FULL}
 # With less free space than this, in bytes, the disk counts as full.
 _ROOM = 1 << 16
@@ -255,7 +256,7 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
     SQLite may report a full disk as an I/O error, Python as an ``OSError``.
 
     Raises:
-        DatabaseFull: the disk or the user's quota is full.
+        DatabaseFull: the disk or the user's quota is full, or a file is as large as it may be.
     """
     try:
         yield
@@ -274,8 +275,13 @@ def naming_full_disk(folder: Path) -> Iterator[None]:
 
 
 def _free(folder: Path) -> int:
+    """Return the bytes that are free for the largest file of a folder."""
     try:
-        return shutil.disk_usage(folder).free
+        free = shutil.disk_usage(folder).free
+        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if limit == resource.RLIM_INFINITY:
+            return free
+        return min(free, limit - max(file.stat().st_size for file in folder.iterdir()))
     except OSError:
         return _ROOM
 

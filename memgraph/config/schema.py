@@ -389,7 +389,7 @@ class IngestSettings(SettingsGroup):
         description="Maximum size of a file, units of 1,000,000 bytes; larger ones are rejected.",
     )
     max_memories_per_file: int = Field(
-        default=100_000,
+        default=20_000,
         ge=1,
         le=100_000,
         description="A file with more statements, turns or items is rejected.",

@@ -6,13 +6,11 @@ The checks are plain ASGI middleware, so that they guard every mounted surface.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-import anyio
 from anyio.to_thread import run_sync
 
 from memgraph.config.server import allowed_host, host_name
@@ -76,6 +74,15 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
+def is_encrypted(scope: Scope) -> bool:
+    """Return True if the client uses TLS, up to the server or to a proxy that says so.
+
+    No web page can add the proxy's header to a request.
+    """
+    forwarded = (header(scope, b"x-forwarded-proto") or "").partition(",")[0].strip().lower()
+    return "https" in (scope.get("scheme"), forwarded)
+
+
 def shown_key(scope: Scope) -> str | None:
     """Return the bearer token of a request; None without one, empty if it is another kind."""
     authorization = header(scope, b"authorization")
@@ -98,7 +105,7 @@ class HostCheck:
         origins: the origins of web pages that may send requests, such as
             ``https://console.example``.
         pages: the path of the server's own pages, which may send requests to that path if their
-            origin has the same host and port.
+            origin has the same scheme, host and port.
     """
 
     def __init__(
@@ -134,11 +141,11 @@ class HostCheck:
             await self._app(scope, receive, _with_cors(origin, send))
 
     def _is_own_page(self, scope: Scope, origin: str) -> bool:
-        """Return True if a page of the console sends the request: the same host and port."""
+        """Return True if a page of the console sends the request: same scheme, host and port."""
         if self._pages is None or not scope["path"].startswith(f"{self._pages}/"):
             return False
-        scheme, _, authority = origin.lower().partition("://")
-        return scheme in ("http", "https") and authority == (header(scope, b"host") or "").lower()
+        scheme = "https" if is_encrypted(scope) else "http"
+        return origin.lower() == f"{scheme}://{header(scope, b'host') or ''}".lower()
 
 
 def _cors_headers(origin: str) -> Headers:
@@ -168,20 +175,14 @@ def _with_cors(origin: str, send: Send) -> Send:
 
 
 async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:
-    """Log a refusal, and delay the response, so that its time reveals nothing."""
+    """Log a refusal before its response is sent."""
     entered = scope.get(ENTERED)
     is_refusal = isinstance(error, AccessDenied | NotFound) and not error.logged
     if entered is not None and is_refusal:
         principal, orchestrator = entered
         await run_sync(gate.miss, principal, orchestrator, error)
-    now = time.monotonic()
-    pause_s = gate.pause_s(error, now - scope.get(BEGAN, now))
-    if pause_s > 0:
-        await anyio.sleep(pause_s)
 
 
-BEGAN: Final = "memgraph.began"
-"""The time at which the request arrived, in seconds of ``time.monotonic``."""
 REQUEST_ID: Final = "memgraph.request_id"
 ENTERED: Final = "memgraph.entered"
 """The principal, and the name of the orchestrator that it accesses."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -140,3 +142,25 @@ def test_they_can_be_shown_to_a_person(
     shown = capsys.readouterr().out
     assert "\x1b[31m" not in shown
     assert f"{len(TAKEN)} processed" in shown
+
+
+BOUNDED = """
+import resource, sys
+from ingest.pipeline import IngestPipeline
+from memgraph import MemoryService
+resource.setrlimit(resource.RLIMIT_CPU, (25, 25))
+with MemoryService(sys.argv[1], environ={}, background=False) as service:
+    [result] = IngestPipeline(service.orchestrator("orc"), settle_seconds=0).run().results
+    print(result.outcome, result.reason)
+"""
+
+
+def test_a_file_of_short_sentences_alone_costs_seconds(tmp_path: Path) -> None:
+    """1.2 MB of them were 50,000 memories and half a minute of processor time."""
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        zone = service.orchestrator("orc", create=True).paths.ingest
+    lines = (f"The lamp {number} is red." for number in range(50_000))
+    (zone / "short.md").write_text(" ".join(lines))
+    command = [sys.executable, "-c", BOUNDED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["rejected", "too_many_items"]

@@ -25,7 +25,6 @@ from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
 from memgraph.operations.ingestion.uploads import DropZoneWorker
-from memgraph.service.access import gate as gate_module
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
@@ -36,8 +35,6 @@ ONE, TWO = "one", "two"
 ALL = tuple(Permission)
 WHOLE_VIEW = EVERYTHING
 SOON = FixedClock().now_ms() + 500
-FLOOR_S = gate_module.FLOOR_S
-"""What refused askers wait at least, where a server does not spare them that."""
 ABSENT = "fact_00000000000000000000000000"
 """A well-formed id that nothing has."""
 
@@ -260,11 +257,10 @@ def _issued(owner: Orchestrator) -> str:
 
 @contextmanager
 def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
-    """A server over a copy, for those who are refused often and will not wait."""
+    """A server over a copy, for those who are refused often."""
     shutil.copytree(made.root, root)
     config = {"memory.log.max_bytes": 100_000_000, "memory.storage.synchronous": "NORMAL"}
     with (
-        patch.object(gate_module, "FLOOR_S", 0.001),
         # Files are worked off when a test says so: what is refused of them is an entry of its own.
         patch.object(DropZoneWorker, "wake", lambda _intake, _name: None),
         working(

@@ -7,15 +7,12 @@ from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from canaries import PROJECTS, QUERY, TASKS, leaks, words_in
 from route_walks import HERE
-from served_worlds import ABSENT, FLOOR_S, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served
+from served_worlds import ABSENT, ONE, PEOPLE, SEEING, TWO, Ask, Built, Served
 from test_routes_walked import PUBLIC
-
-from memgraph.service.access import gate as gate_module
 
 RECALL = Ask("POST", HERE + "/recall", body={"query": QUERY, "top_n": 200})
 NEW = HERE + "/memories"
@@ -261,16 +258,6 @@ def test_the_time_of_an_answer_does_not_tell(server: Served) -> None:
     pairs = [(f"{NEW}/{one}", f"{NEW}/{_absent(one)}") for one in (ids * 2)[:40]]
     medians = _medians(server, "public", [[(path, ONE) for path in pair] for pair in pairs])
     assert max(medians) < 2 * min(medians)
-
-
-@pytest.mark.parametrize("who", ["a task", "admin alone"])
-def test_the_time_of_an_answer_tells_of_no_orchestrator(server: Served, who: str) -> None:
-    """Another's or nobody's: both wait as long, whatever there was to do."""
-    with patch.object(gate_module, "FLOOR_S", FLOOR_S):
-        pairs = [[(HERE + "/stats", TWO), (HERE + "/stats", "six")]] * 4
-        medians = _medians(server, who, pairs)
-    assert min(medians) >= FLOOR_S
-    assert max(medians) < 1.5 * min(medians)
 
 
 def _medians(server: Served, who: str, pairs: list[list[tuple[str, str]]]) -> list[float]:

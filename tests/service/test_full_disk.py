@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -175,3 +176,33 @@ def test_a_backup_and_an_export_name_it_and_leave_nothing(
         with pytest.raises(DatabaseFull):
             write(small / "copy")
     assert sorted(each.name for each in small.iterdir()) == [FILLER, "root"]
+
+
+LIMITED = """
+import resource, sys
+from memgraph import MemoryService
+from memgraph.errors import MemgraphError
+with MemoryService(sys.argv[1], environ={}, background=False) as service:
+    orc = service.orchestrator("orc-1", create=True)
+    kept = orc.remember("Stored while there was room.")
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
+    try:
+        for number in range(1_000):
+            orc.remember(f"number {number} " + "x" * 4_000)
+    except MemgraphError as error:
+        print(error.code)
+    print(*service.health("orc-1")["degraded"])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    orc.remember("There is room again.")
+    print(orc.get(kept).content, orc.verify().ok)
+"""
+
+
+def test_a_file_at_the_limit_of_its_size_is_a_full_disk(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LIMITED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, degraded, end = done.stdout.splitlines()
+    assert code == "storage.full"
+    assert "storage.full" in degraded
+    assert end == "Stored while there was room. True"

@@ -31,9 +31,6 @@ KEYLESS: Final = Principal(
 )
 """The principal of a request to a server that requires no key."""
 
-FLOOR_S: Final = 0.25
-"""The response for a missing or a foreign orchestrator is sent at a multiple of this."""
-
 
 class Gate:
     """Authenticates requests and opens handles that see what the principal was granted.
@@ -66,7 +63,7 @@ class Gate:
 
         Raises:
             OrchestratorMissing: there is no orchestrator of this name, or the principal may not use
-                it: both get the same answer, see ``pause_s``.
+                it: both get the same answer.
             AccessDenied: the principal lacks the permission, or asks for more than its grants.
             Unauthenticated: the key has expired.
         """
@@ -108,22 +105,6 @@ class Gate:
         for error in errors:
             if isinstance(error, AccessDenied | NotFound) and not error.logged:
                 self._record(principal, orchestrator, error, Denial.of(error))
-
-    def pause_s(self, error: MemgraphError, took_s: float) -> float:
-        """Return how long a surface must wait, without holding a thread, before it sends an error.
-
-        A missing orchestrator is detected at once, the refusal of a foreign one is written to its
-        log: both responses are sent at a multiple of ``FLOOR_S``, so that the time reveals nothing.
-
-        Args:
-            took_s: seconds since the request arrived.
-
-        Returns:
-            Seconds, 0 to ``FLOOR_S``; 0 for any other error.
-        """
-        if not isinstance(error, OrchestratorMissing):
-            return 0.0
-        return FLOOR_S - took_s % FLOOR_S
 
     def create(self, principal: Principal, name: str) -> None:
         """Create an orchestrator for an admin who was granted its name.

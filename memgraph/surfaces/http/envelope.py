@@ -18,7 +18,6 @@ from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.model.values import Value
 from memgraph.surfaces.asgi import (
-    BEGAN,
     CODE,
     ENTERED,
     REQUEST_ID,
@@ -63,7 +62,7 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began = scope[BEGAN] = time.monotonic()
+        began = time.monotonic()
         sent_id = header(scope, b"x-request-id")
         request_id = sent_id if sent_id and _REQUEST_ID_FORM.match(sent_id) else uuid.uuid4().hex
         scope[REQUEST_ID] = request_id

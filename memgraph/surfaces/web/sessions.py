@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from memgraph.errors import RateLimited, Unauthenticated
 from memgraph.model.access import Narrowing
+from memgraph.surfaces.asgi import is_encrypted
 
 if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
@@ -210,9 +211,8 @@ def own_target(target: str) -> str:
 
 def _is_encrypted(request: Request) -> bool:
     # Forging these headers only makes the sender's own cookie stricter.
-    forwarded = request.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     origin = request.headers.get("origin", "").lower()
-    return "https" in (request.url.scheme, forwarded) or origin.startswith("https://")
+    return is_encrypted(request.scope) or origin.startswith("https://")
 
 
 FIELD: Final = "csrf_token"

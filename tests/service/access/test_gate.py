@@ -13,8 +13,6 @@ from typing import Any
 import pysqlite3.dbapi2 as driver
 import pytest
 from denial_lines import denials
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
@@ -29,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
-from memgraph.service.access.gate import FLOOR_S, KEYLESS, Gate
+from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.access.keys import KeyStore
 
 READ, WRITE = Permission.READ, Permission.WRITE
@@ -317,13 +315,3 @@ def test_it_lists_its_own_orchestrators_alone(gate: Gate) -> None:
     assert gate.orchestrators(principal(gate)) == ["orc-1"]
     assert gate.orchestrators(principal(gate, orchestrators=("orc-9",))) == []
     assert gate.orchestrators(principal(gate, orchestrators=(ANY,))) == ["orc-1", "orc-2"]
-
-
-@given(st.floats(0.0, 100.0))
-def test_a_missing_orchestrator_is_answered_at_a_multiple_of_the_floor(took_s: float) -> None:
-    gate = Gate.__new__(Gate)
-    pause = gate.pause_s(OrchestratorMissing("none"), took_s)
-    assert 0.0 <= pause <= FLOOR_S
-    rounds = (took_s + pause) / FLOOR_S
-    assert rounds == pytest.approx(round(rounds), abs=1e-6)
-    assert gate.pause_s(NotFound("none"), took_s) == 0.0

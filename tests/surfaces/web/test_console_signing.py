@@ -193,6 +193,19 @@ def test_behind_a_proxy_that_encrypts_the_cookie_is_for_encrypted_connections(
         assert "Secure" in client.get("/console/login").headers["set-cookie"]
 
 
+def test_a_page_of_another_scheme_is_not_the_servers_own(served: Served) -> None:
+    """A page that this host serves with TLS is none of a server that speaks plain HTTP."""
+    for own, other, headers in (
+        ("http", "https", {}),
+        ("https", "http", {"x-forwarded-proto": "https"}),
+    ):
+        with served.client(headers=headers) as client:
+            host = client.base_url.netloc.decode()
+            for scheme, status in ((own, 200), (other, 403)):
+                sent = client.get("/console/login", headers={"origin": f"{scheme}://{host}"})
+                assert sent.status_code == status
+
+
 def test_where_no_key_is_asked_for_nobody_signs_in_and_forms_have_tokens_all_the_same(
     tmp_path: Path,
 ) -> None:
