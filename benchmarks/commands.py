@@ -38,7 +38,7 @@ def labels(
             metavar="FOLDER",
             exists=True,
             file_okay=False,
-            help="Holds types*.jsonl, pairs*.jsonl, everyday*.jsonl, entities*.jsonl.",
+            help="Holds pairs*.jsonl, everyday*.jsonl, entities*.jsonl.",
         ),
     ],
     provider: Annotated[
@@ -46,7 +46,7 @@ def labels(
         choice(NamedBy, "--provider", text="What finds the entities, as the settings have it."),
     ] = NamedBy.REGEX,
 ) -> CommandResult:
-    """Score typing, relating and entities against labelled lines."""
+    """Score relating and entities against labelled lines."""
     from benchmarks import labels as bench
 
     if provider is NamedBy.REGEX:
@@ -258,25 +258,6 @@ def _rows(groups: Mapping[str, Mapping[str, Any]], columns: Sequence[str]) -> li
     return [[name, *(_cell(group[one]) for one in columns)] for name, group in groups.items()]
 
 
-def consolidation(
-    context: typer.Context,  # noqa: ARG001 - every command has it
-    data: Annotated[
-        Path,
-        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's JSON."),
-    ],
-    recall: Annotated[
-        bool, typer.Option("--recall", help="Also recall, with the facts and without.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of the turns chosen at random.")] = 1,
-) -> CommandResult:
-    """Measure what the rules keep of LoCoMo's conversations: facts, and the evidence they cover."""
-    from benchmarks import consolidation as bench
-
-    with stages("measuring") as told:
-        found = bench.run(data, seed, recall=recall, progress=lambda stage: told(stage, 0, 1))
-    return _measured(found)
-
-
 def ablation(
     context: typer.Context,  # noqa: ARG001 - every command has it
     data: Annotated[
@@ -388,7 +369,7 @@ def life(
     ] = 100_000,
     seed: Annotated[int, typer.Option(help="Another seed, other sessions.")] = 1,
 ) -> CommandResult:
-    """Measure how long consolidation and decay take by rules, and the memory they need."""
+    """Measure how long consolidation and decay take without a model, and the memory they need."""
     from benchmarks import life as bench
 
     with stages("measuring") as told:
@@ -489,7 +470,6 @@ BENCH = make_group(
         "locomo": locomo,
         "retrieval": retrieval,
         "answers": answers,
-        "consolidation": consolidation,
         "ablation": ablation,
         "staleness": staleness,
         "latency": latency,

@@ -34,11 +34,11 @@ from memgraph.errors import Conflict, IngestRejected
 NAME = "orc"
 WRITERS = 4
 TURNS = (
-    "My office is on the third floor.",
+    "Fact: my office is on the third floor.",
     "Mira moved to Lisbon in May.",
-    "The ferry leaves at nine on Fridays.",
-    "We decided to use PostgreSQL for the ledger.",
-    "Please remind me to renew the passport.",
+    "Fact: the ferry leaves at nine on Fridays.",
+    "Decision: PostgreSQL for the ledger.",
+    "TODO: renew the passport.",
 )
 
 CONSOLIDATE = """
@@ -80,7 +80,7 @@ with MemoryService(sys.argv[1], environ={}, background=False) as service:
             IngestPipeline(orc).run()
         if number % 11 == 10:
             talk = f"talk-{sys.argv[2]}-{number}"
-            content = f"My locker has the number {secret()}."
+            content = f"Fact: my locker has the number {secret()}."
             orc.save_episode(content, session_id=talk, source_role="user")
             orc.sessions.end(talk)
             orc.jobs.consolidate(talk)

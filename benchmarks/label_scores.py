@@ -1,4 +1,4 @@
-"""Scores of labels that were given to lines, pairs and spans, against the true ones."""
+"""Scores of labels that were given to pairs and spans, against the true ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final, TypeAlias, TypedDict
 
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EntityType
-from memgraph.providers.memory_types import NONE_LABEL, TYPE_LABELS
 
 RELATION_LABELS: Final[tuple[str, ...]] = ("contradicts", "updates", "duplicate")
+NONE_LABEL: Final = "none"
 CHANGE: Final = "change"
 """The label of a pair whose later statement changes what the earlier one says."""
 ENTITY_LABELS: Final[tuple[str, ...]] = tuple(
@@ -33,13 +33,6 @@ class LabelScore(TypedDict):
     gold: int
     predicted: int
     hits: int
-
-
-class TypesScore(TypedDict):
-    accuracy: float
-    macro_f1: float
-    lines: int
-    per_label: dict[str, LabelScore]
 
 
 class PairsScore(TypedDict):
@@ -67,24 +60,6 @@ class EntitiesScore(TypedDict):
     predicted: int
     hits: int
     per_type: dict[str, LabelScore]
-
-
-def score_types(gold: Sequence[str], predicted: Sequence[str]) -> TypesScore:
-    """Return accuracy and macro-F1 of the types of lines; ``none`` is the ninth label.
-
-    The macro average is taken over the labels that occur in either sequence.
-
-    Raises:
-        InvalidInput: the sequences differ in length, or a label is not one of the nine.
-    """
-    per_label = _per_label(gold, predicted, TYPE_LABELS)
-    scores = [s["f1"] for s in per_label.values() if s["gold"] or s["predicted"]]
-    return TypesScore(
-        accuracy=_ratio(_hits(gold, predicted), len(gold)),
-        macro_f1=_ratio(sum(scores), len(scores)),
-        lines=len(gold),
-        per_label=per_label,
-    )
 
 
 def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:

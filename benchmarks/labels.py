@@ -1,4 +1,4 @@
-"""``memgraph bench labels``: types, relations, changes and entities against labelled lines."""
+"""``memgraph bench labels``: relations, changes and entities against labelled lines."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from typing import Any
 
 from benchmarks.label_scores import (
     CHANGE,
+    NONE_LABEL,
     score_changes,
     score_entities,
     score_pairs,
-    score_types,
 )
 from memgraph.clock import parse_time
 from memgraph.config import Settings
 from memgraph.errors import InvalidConfig, InvalidInput
 from memgraph.model.enums import Relation
-from memgraph.operations.agents import type_classifier
 from memgraph.operations.life.models import configured_llm
 from memgraph.operations.write.entity_links import NameFinders, find_names
 from memgraph.providers.entity_names import EntityStrategy
-from memgraph.providers.memory_types import NONE_LABEL
 from memgraph.relations.compare import compare
 from memgraph.relations.statement import Statement
 
@@ -30,8 +28,7 @@ ACCURATE = "accurate"
 
 
 def run(folder: Path, provider: str = "regex", settings: Settings | None = None) -> dict[str, Any]:
-    """Return the scores of the files of ``folder`` that begin with types, pairs, everyday or
-    entities.
+    """Return the scores of the files of ``folder`` that begin with pairs, everyday or entities.
 
     Args:
         provider: what finds the entities: ``regex``, ``spacy``, ``llm``, or ``accurate``, the
@@ -45,7 +42,6 @@ def run(folder: Path, provider: str = "regex", settings: Settings | None = None)
     """
     strategy = _strategy(provider, settings)
     scorers: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
-        "types": _types,
         "pairs": _pairs,
         "everyday": _everyday,
         "entities": lambda rows: _entities(rows, strategy),
@@ -57,15 +53,10 @@ def run(folder: Path, provider: str = "regex", settings: Settings | None = None)
             found[name] = scorer(rows)
     if not found:
         raise InvalidInput(
-            f"no types*.jsonl, pairs*.jsonl, everyday*.jsonl or entities*.jsonl in {folder}",
+            f"no pairs*.jsonl, everyday*.jsonl or entities*.jsonl in {folder}",
             folder=str(folder),
         )
     return found
-
-
-def _types(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    guesses = type_classifier().classify([row["text"] for row in rows])
-    return dict(score_types([row["type"] for row in rows], [each.label for each in guesses]))
 
 
 def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:

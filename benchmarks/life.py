@@ -1,4 +1,4 @@
-"""``memgraph bench life``: how long consolidation and decay take by rules, and in what memory.
+"""``memgraph bench life``: time and memory of consolidation and decay without a model.
 
 The public interface with default settings, on sessions of ``benchmarks.talks``.
 """

@@ -4,9 +4,6 @@
 and counts the changes noticed and the traps taken for one. A line holds ``a``, ``b`` (said a day
 later), ``expect`` (``change`` or ``none``) and for some ``q``, a question answered by ``b``.
 
-``turns FILE`` reads turns of a user, each alone, and counts the facts kept by rules. A line holds
-``turn`` and ``expect`` (``fact`` or ``none``).
-
 ``apart FOLDER`` compares the statements of different lines of all such files with one another, in
 both orders, and prints what is called a change: a store holds many that share a word or two.
 
@@ -31,8 +28,6 @@ from typing import Any
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
-from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.sentence_rules import RuleExtractor
 from memgraph.model.enums import EdgeType, Relation
 from memgraph.relations.compare import compare
 from memgraph.relations.sentence import read
@@ -124,23 +119,6 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
         }
 
 
-def turns(path: Path) -> dict[str, Any]:
-    """Return how many turns that hold a fact are kept, and how many of those that hold none."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-    extractor = RuleExtractor()
-    kept: dict[str, list[str]] = {"fact": [], "none": []}
-    left: dict[str, list[str]] = {"fact": [], "none": []}
-    for row in rows:
-        facts = extractor.extract([PageTurn("", row["turn"], "user", 0, 0)], limit=1)
-        (kept if facts else left)[row["expect"]].append(row["turn"])
-    return {
-        "facts kept": len(kept["fact"]),
-        "facts missed": left["fact"],
-        "others left": len(left["none"]),
-        "others kept": kept["none"],
-    }
-
-
 def apart(folder: Path) -> dict[str, Any]:
     """Return the changes that are called between statements of different lines."""
     statements = [
@@ -202,7 +180,6 @@ def _text(memories: Mapping[str, Any], memory_id: str) -> str:
 
 MEASURES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
     "everyday": everyday,
-    "turns": turns,
     "apart": apart,
     "documents": documents,
 }

@@ -58,9 +58,12 @@ def demo() -> int:
     run("stale", NAME)
     say("Three conversations at the desk. Each turn is stored as it is said.")
     run("say", NAME, "--file", str(TALKS))
-    say("What was said in those that are over becomes facts, by rules: the job that runs at night.")
+    say(
+        "With a model, conversations become facts at night. Without one a turn stays a turn,",
+        "and only labelled sentences are typed.",
+    )
     run("run", "consolidation", NAME)
-    say("Facts are quotations: who said what, and when. What was said twice is one fact.")
+    say("A label is the writer's word: TODO, Decision, Goal. What was said twice is one fact.")
     run("list", NAME, "--kind", "fact", "--session-id", "desk-2026-06-08")
     say("One of them contradicts the notes of the desk.")
     run("contradictions", NAME, "--limit", "1")

@@ -129,7 +129,6 @@ def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
         "memgraph/_migrations/script.py.mako",
         "memgraph/_migrations/versions/0001_initial.py",
         "memgraph/providers/models/static-256/SHA256SUMS",
-        "memgraph/providers/data/types_weights.npz",
         "memgraph/text/data/given_names.txt",
         "memgraph/surfaces/adapters/__init__.py",
         "memgraph/surfaces/adapters/openai_agents.py",

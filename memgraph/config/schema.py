@@ -158,8 +158,8 @@ class ConsolidationSettings(SettingsGroup):
 
 class ReflectionSettings(SettingsGroup):
     days: int = Field(default=7, ge=1, le=366, description="Days that a reflection looks back.")
-    min_facts: int = Field(
-        default=3, ge=1, le=1_000, description="Minimum number of new facts for a reflection."
+    min_memories: int = Field(
+        default=3, ge=1, le=1_000, description="Fewer new memories are not shown to a model."
     )
     min_days_between: float = Field(
         default=6.0, ge=0.0, le=366.0, description="Minimum number of days between reflections."

@@ -1,7 +1,8 @@
 """A language model that reads a page of turns and proposes facts through the consolidator's tools.
 
 If the model is unavailable, the page is left for a later run. If its output is unusable, that is
-recorded and the rules process the page. They also process pages that are too sensitive to be sent.
+recorded, and only labelled sentences are extracted from the page. So it is with pages that are too
+sensitive to be sent.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class AgentExtractor:
 
     Args:
         provider: the model.
-        rules: the extractor for pages that the model cannot or must not read.
+        otherwise: the extractor for pages that the model cannot or must not read.
         max_sensitivity: pages above it are not sent.
         max_calls: the maximum number of model calls for one page.
         mark: makes the random word that fences data in a prompt.
@@ -49,14 +50,14 @@ class AgentExtractor:
     def __init__(
         self,
         provider: ToolCallingProvider,
-        rules: Extractor,
+        otherwise: Extractor,
         *,
         max_sensitivity: Sensitivity,
         max_calls: int = MAX_CALLS_PER_PAGE,
         mark: Callable[[], str] = random_mark,
     ) -> None:
         self._provider = provider
-        self._rules = rules
+        self._otherwise = otherwise
         self._max_sensitivity = max_sensitivity
         self._max_calls = max_calls
         self._mark = mark
@@ -66,15 +67,15 @@ class AgentExtractor:
         return self._provider.name
 
     def propose(self, page: TurnPage) -> PageProposal:
-        """See `Extractor.propose`; if the model's output is unusable, the rules process the page.
+        """See `Extractor.propose`; what is unusable is left to the other extractor.
 
         Raises:
             ProviderUnavailable: the page stays for a later run.
             ProviderRejected: the key or the model was refused; the page stays, too. If only this
-                request was refused, for instance as too long, the rules process the page.
+                request was refused, for instance as too long, the other extractor reads the page.
         """
         if not page.turns or page.sensitivity.level > self._max_sensitivity.level:
-            return self._rules.propose(page)
+            return self._otherwise.propose(page)
         conversation = _Conversation(self._provider, page, self._mark())
         try:
             finished = conversation.run(self._max_calls)
@@ -86,13 +87,13 @@ class AgentExtractor:
         proposal = conversation.proposal(complete=finished)
         if not finished or conversation.usable:
             return proposal
-        conversation.told("agent.rules_took_over")
-        by_rules = self._rules.propose(page)
+        conversation.told("agent.unusable")
+        labelled = self._otherwise.propose(page)
         return replace(
-            by_rules,
-            rejected=(*conversation.rejected, *by_rules.rejected),
-            calls=proposal.calls + by_rules.calls,
-            tokens=proposal.tokens + by_rules.tokens,
+            labelled,
+            rejected=(*conversation.rejected, *labelled.rejected),
+            calls=proposal.calls + labelled.calls,
+            tokens=proposal.tokens + labelled.tokens,
         )
 
 

@@ -30,8 +30,8 @@ class FactCandidate:
     """A fact that may be remembered.
 
     Attributes:
-        content: text that is understandable alone: a quotation, or a model's sentence in the third
-            person.
+        content: text that is understandable alone: a labelled sentence without its label, or a
+            model's sentence in the third person.
         type: never Identity.
         importance: 0..90.
         confidence: 0.1..0.9; at most 0.5 if an agent said it.
@@ -39,7 +39,7 @@ class FactCandidate:
             None if unknown.
         evidence: the memory ids of the turns that it is based on, the earliest first.
         quote: the sentence as it was said.
-        attributes: ``speaker`` (the role), ``quote``.
+        attributes: what a model adds, such as its name and the ``quote``.
     """
 
     content: str
@@ -166,7 +166,7 @@ class Extractor(Protocol):
     """Reads a page and proposes facts. Called outside any transaction.
 
     Attributes:
-        name: the name in reports and in the journal: ``rules``, or the model's name.
+        name: the name in reports and in the journal: ``labels``, or the model's name.
     """
 
     @property
@@ -177,7 +177,7 @@ class Extractor(Protocol):
 
         Raises:
             ProviderUnavailable, ProviderRejected: the page stays for a later run.
-            ProviderAnswerInvalid: the model's answer is unusable; the rules process the page.
+            ProviderAnswerInvalid: the model's answer is unusable.
         """
         ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 from memgraph.errors import Conflict
@@ -37,38 +36,16 @@ from memgraph.operations.tools.rules import (
     sensitivity_of,
 )
 from memgraph.operations.write import changes
-from memgraph.providers.embedding import EmbeddingProvider, embedding_provider
 from memgraph.rules.lines import profile_line
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.similarity import content_hash, folded, statements
+from memgraph.rules.workflow_candidates import labelled
 from memgraph.store import jobs, memories, receipts
 from memgraph.store.entities import ENTITY_NAMES
 from memgraph.text.sentences import split_sentences
 
 if TYPE_CHECKING:
-    from memgraph.providers.memory_types import TypeClassifier
     from memgraph.service.open_orchestrator import OpenOrchestrator
-
-
-@cache
-def local_embedding() -> EmbeddingProvider:
-    """Return the bundled embedding model, loaded once per process."""
-    return embedding_provider("local")
-
-
-@cache
-def type_classifier() -> TypeClassifier:
-    from memgraph.providers.memory_types import TypeClassifier  # loads numpy
-
-    return TypeClassifier(local_embedding().embed)
-
-
-def classify_types(texts: Sequence[str]) -> list[tuple[MemoryType | None, float]]:
-    """Return the memory type of each text and its probability, 0..1.
-
-    The type is None if the text is not worth remembering.
-    """
-    return [(guess.type, guess.probability) for guess in type_classifier().classify(texts)]
 
 
 MAX_NAMES: Final = 20
@@ -419,5 +396,5 @@ def _model_source(session_id: str | None) -> Source:
 
 
 def _type_of(content: str) -> MemoryType:
-    [(guessed, _)] = classify_types([content])
-    return MemoryType.FACT if guessed in (None, MemoryType.IDENTITY) else guessed
+    found = labelled(content)
+    return MemoryType.FACT if found is None else found[0]

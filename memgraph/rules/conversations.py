@@ -13,7 +13,7 @@ from typing import Any, Final
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import ConversationEntry
-from memgraph.model.enums import MemoryType, Sensitivity
+from memgraph.model.enums import Sensitivity
 from memgraph.model.values import MAX_CONTENT_CHARS
 
 
@@ -192,13 +192,12 @@ WEEKLY = "weekly"
 """The tag of reflections made by the weekly job."""
 
 DONE_TAG = "done"
-STALE_DAYS = 14.0
 CLEARANCE = Sensitivity.INTERNAL
 """The highest sensitivity of memories in a reflection, which every reader with it may see."""
 
 # Below the default of 50: a reflection repeats other memories and should rank after them.
 IMPORTANCE = 30
-DIGEST_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.6
+LISTED_CONFIDENCE, MODEL_CONFIDENCE = 0.9, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,40 +231,6 @@ def is_done(tags: Collection[str], attributes: Mapping[str, Any]) -> bool:
     return DONE_TAG in tags or attributes.get("done") is True
 
 
-def is_finished(
-    memory_type: MemoryType,
-    tags: Collection[str],
-    attributes: Mapping[str, Any],
-    touched_ms: int,
-    during: ReflectionPeriod,
-) -> bool:
-    """Return True if a goal or todo was done in the period."""
-    return _is_task(memory_type) and is_done(tags, attributes) and during.holds(touched_ms)
-
-
-def is_stale(
-    memory_type: MemoryType,
-    tags: Collection[str],
-    attributes: Mapping[str, Any],
-    touched_ms: int,
-    now_ms: int,
-    days: float = STALE_DAYS,
-) -> bool:
-    """Return True if a goal or todo is open and was not changed for ``days``.
-
-    Args:
-        touched_ms: when it was stored or last changed. A recall does not count: it does not mean
-            that somebody worked on it.
-    """
-    if not _is_task(memory_type) or is_done(tags, attributes):
-        return False
-    return now_ms - touched_ms >= days * MS_PER_DAY
-
-
 def highest(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     """Return the highest of several sensitivities; Public if there are none."""
     return max(sensitivities, key=lambda sensitivity: sensitivity.level, default=Sensitivity.PUBLIC)
-
-
-def _is_task(memory_type: MemoryType) -> bool:
-    return memory_type in (MemoryType.GOAL, MemoryType.TODO)

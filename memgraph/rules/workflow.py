@@ -18,6 +18,7 @@ from typing import Any
 
 from memgraph.model.enums import MemoryType
 from memgraph.rules.workflow_candidates import (
+    LABEL,
     MAX_REFERENCES,
     MAX_TAG_CHARS,
     MAX_TAGS,
@@ -39,11 +40,6 @@ from memgraph.text.statement_forms import ground_of, stands_alone, type_of
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+")
-# A label of one to three words, with or without emphasis around it, its colon, and the text.
-_LABEL = re.compile(
-    r"^(?:\*\*|__)?([A-Za-z][A-Za-z_/-]*(?: [A-Za-z]+){0,2})(?:\*\*|__)?"
-    r"\s*:(?:\*\*|__)?(?:\s+(.*))?$"
-)
 _EMPHASISED = re.compile(r"^(?:\*\*|__)(.{1,60}?):?(?:\*\*|__):?$")
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w+-]*)")
 TAB = 4
@@ -197,7 +193,7 @@ class LineReader:
         return True
 
     def _labelled(self, line: str, indent: int, *, listed: bool) -> bool:
-        label = _LABEL.match(line)
+        label = LABEL.match(line)
         if label is None:
             return False
         text = (label[2] or "").strip()

@@ -32,6 +32,12 @@ _ID = re.compile(rf"(?<![\w-])({MEMORY_ID})(?![\w-])")
 OUR_ID = re.compile(rf"{MEMORY_ID}|rcl_[0-9A-Z]{{26}}")
 _UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
+# A label of one to three words, with or without emphasis around it, its colon, and the text.
+LABEL = re.compile(
+    r"^(?:\*\*|__)?([A-Za-z][A-Za-z_/-]*(?: [A-Za-z]+){0,2})(?:\*\*|__)?"
+    r"\s*:(?:\*\*|__)?(?:\s+(.*))?$"
+)
+
 NAMES: Mapping[str, MemoryType] = {
     "decision": MemoryType.DECISION,
     "decided": MemoryType.DECISION,
@@ -268,6 +274,16 @@ def type_named(name: str) -> MemoryType | None:
         if form in NAMES:
             return NAMES[form]
     return MemoryType.IDENTITY if words == "identities" else None
+
+
+def labelled(text: str) -> tuple[MemoryType, str] | None:
+    """Return the type and the text of a labelled sentence, such as "TODO: call Mira"; else None."""
+    label = LABEL.match(text)
+    kind = None if label is None else type_named(label[1])
+    if label is None or kind is None:
+        return None
+    rest = tidy(label[2] or "")
+    return None if _refused(rest, kind) else (kind, rest)
 
 
 def relation_named(name: str) -> str | None:

@@ -6,7 +6,8 @@ agent are excluded, because a reflection belongs to no agent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
 from memgraph.rules.conversations import WEEKLY, ReflectionPeriod
+from memgraph.rules.lifecycle import is_dismissed
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
@@ -32,8 +34,11 @@ def _is_weekly(m: sa.FromClause) -> Column:
     )
 
 
-def _is_shared_fact(m: sa.FromClause) -> Column:
-    return sa.and_(m.c.kind == MemoryKind.FACT, is_no_item(m), m.c.agent_id.is_(None))
+def _is_shared(m: sa.FromClause, *kinds: MemoryKind) -> Column:
+    return sa.and_(m.c.kind.in_(kinds), is_no_item(m), m.c.agent_id.is_(None))
+
+
+_FACTS_AND_TURNS = (MemoryKind.FACT, MemoryKind.EPISODE)
 
 
 def _is_of_period(rows: sa.FromClause) -> Column:
@@ -70,12 +75,12 @@ def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[st
 @prepared
 def _projects() -> sa.Select[Any]:
     m, number = tables.memories, sa.func.count()
-    new = (m.c.status == MemoryStatus.ACTIVE, _is_shared_fact(m), _is_of_period(m))
+    is_shared = _is_shared(m, *_FACTS_AND_TURNS)
+    new = (m.c.status == MemoryStatus.ACTIVE, is_shared, _is_of_period(m))
     return (
         sa.select(m.c.scope_id)
         .where(m.c.scope == Scope.PROJECT, *new, among(m.c.sensitivity, "sensitivities"))
         .group_by(m.c.scope_id)
-        .having(number >= value("at_least"))
         .order_by(number.desc(), m.c.scope_id)
         .limit(value("limit"))
     )
@@ -85,12 +90,11 @@ def projects(
     snapshot: Snapshot,
     during: ReflectionPeriod,
     sensitivities: Sequence[str],
-    at_least: int,
     limit: int,
 ) -> list[str]:
-    """Return the projects with at least ``at_least`` new facts, most facts first."""
-    values = {"sensitivities": sensitivities, "at_least": at_least}
-    scope_ids = _projects().column(snapshot, asdict(during), limit=limit, **values)
+    """Return the projects with new facts or turns, the busiest first."""
+    values = {"sensitivities": sensitivities, "limit": limit}
+    scope_ids = _projects().column(snapshot, asdict(during), **values)
     return [str(scope_id) for scope_id in scope_ids]
 
 
@@ -103,7 +107,7 @@ def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
 @prepared
 def _of_period(view: View, facts: bool) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    chosen = _is_shared_fact(m) if facts else m.c.kind == MemoryKind.EPISODE
+    chosen = _is_shared(m, MemoryKind.FACT if facts else MemoryKind.EPISODE)
     return _active(view, m).where(chosen, _is_of_period(m)).order_by(m.c.pk.desc())
 
 
@@ -115,18 +119,6 @@ def of_period(snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: i
         statement = _of_period(view.shape, facts)
         rows += statement.rows(snapshot, values, limit=limit - len(rows))
     return [memory_from_row(row) for row in rows]
-
-
-@prepared
-def _count_facts(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    new = (_is_shared_fact(m), _is_of_period(m), m.c.status == MemoryStatus.ACTIVE)
-    return sa.select(sa.func.count()).select_from(m).where(*new, view.where(m))
-
-
-def count_facts(snapshot: Snapshot, view: View, during: ReflectionPeriod) -> int:
-    """Return the number of active facts stored in a period."""
-    return int(_count_facts(view.shape).scalar(snapshot, view.params | asdict(during)))
 
 
 @prepared
@@ -143,79 +135,54 @@ def tasks(snapshot: Snapshot, view: View, limit: int) -> list[Memory]:
 
 
 @prepared
-def _edges_among() -> sa.Select[Any]:
-    e = tables.edges
-    edges = sa.select(e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight)
-    both = (among(e.c.from_memory_id, "ids"), among(e.c.to_memory_id, "ids"))
-    return edges.where(*both).order_by(e.c.edge_id)
-
-
-def edges_among(
-    snapshot: Snapshot, memory_ids: Collection[str]
-) -> list[tuple[str, str, EdgeType, float]]:
-    """Return (from, to, type, weight) of every edge between two of these memories."""
-    rows = _edges_among().rows(snapshot, ids=memory_ids)
-    return [(from_id, to_id, EdgeType(kind), weight) for from_id, to_id, kind, weight in rows]
-
-
-@prepared
-def _derivations_among() -> sa.Select[Any]:
-    d = tables.derivations
-    both = (among(d.c.memory_id, "ids"), among(d.c.derived_from_id, "ids"))
-    pair = (d.c.memory_id, d.c.derived_from_id)
-    return sa.select(*pair).where(*both).order_by(*pair)
-
-
-def derivations_among(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return the (memory, evidence) pairs among these memories."""
-    return _derivations_among().rows(snapshot, ids=memory_ids)
-
-
-@prepared
-def _entities_of() -> sa.Select[Any]:
-    m, link, n = tables.memories, tables.links, tables.entities
-    mentions = m.join(link, link.c.memory_pk == m.c.pk).join(n, n.c.pk == link.c.entity_pk)
-    pair = (n.c.entity_id, m.c.memory_id)
-    return sa.select(*pair).select_from(mentions).where(among(m.c.memory_id, "ids")).order_by(*pair)
-
-
-def entities_of(snapshot: Snapshot, memory_ids: Collection[str]) -> list[tuple[str, str]]:
-    """Return (entity id, memory id) for every entity that these memories name."""
-    return _entities_of().rows(snapshot, ids=memory_ids)
-
-
-@prepared
-def _joined(view: View, edge_type: EdgeType) -> sa.Select[Any]:
-    """Select both sides of a period's edges between shared facts, newest first."""
+def _joined(view: View, edge_type: EdgeType, resolved: bool) -> sa.Select[Any]:
+    """Select both sides and the weight of a period's edges, newest first."""
     e = tables.edges.alias("e")
     a, b = tables.memories.alias("a"), tables.memories.alias("b")
-    if edge_type is EdgeType.CONTRADICTS:
-        is_current: Column = e.c.resolved_at.is_(None) & (b.c.status == MemoryStatus.ACTIVE)
-    else:
-        is_current = b.c.status != MemoryStatus.RETRACTED
     ends = e.join(a, a.c.memory_id == e.c.from_memory_id)
-    return (
-        sa.select(a.c.memory_id, b.c.memory_id)
+    statement = (
+        sa.select(a.c.memory_id, b.c.memory_id, e.c.weight, e.c.resolution)
         .select_from(ends.join(b, b.c.memory_id == e.c.to_memory_id))
-        .where(e.c.edge_type == edge_type, _is_of_period(e))
-        .where(a.c.status == MemoryStatus.ACTIVE, is_current)
-        .where(*(view.where(end) & _is_shared_fact(end) for end in (a, b)))
+        .where(e.c.edge_type == edge_type)
+        .where(*(view.where(end) & _is_shared(end, *_FACTS_AND_TURNS) for end in (a, b)))
         .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
         .limit(value("limit"))
     )
+    statuses = [end.c.status for end in (a, b)]
+    if resolved:
+        is_decided = (e.c.resolved_at >= value("since")) & (e.c.resolved_at < value("until"))
+        return statement.where(is_decided, *(each != MemoryStatus.RETRACTED for each in statuses))
+    is_open = e.c.resolved_at.is_(None)
+    is_current = (
+        statuses[1] == MemoryStatus.ACTIVE
+        if edge_type is EdgeType.CONTRADICTS
+        else statuses[1] != MemoryStatus.RETRACTED
+    )
+    return statement.where(
+        _is_of_period(e), is_open, statuses[0] == MemoryStatus.ACTIVE, is_current
+    )
 
 
-def contradictions(
-    snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
-) -> list[tuple[str, str]]:
-    """Return both sides of the open contradictions that were found in a period."""
-    statement = _joined(view.shape, EdgeType.CONTRADICTS)
-    return statement.rows(snapshot, view.params | asdict(during), limit=limit)
+def joined(
+    snapshot: Snapshot,
+    view: View,
+    during: ReflectionPeriod,
+    edge_type: EdgeType,
+    limit: int,
+    *,
+    resolved: bool = False,
+) -> list[tuple[str, str, float]]:
+    """Return (from, to, weight) of the open edges of a period between facts or turns.
 
-
-def replacements(
-    snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int
-) -> list[tuple[str, str]]:
-    """Return (newer, replaced) pairs of a period, including partial updates."""
-    statement = _joined(view.shape, EdgeType.UPDATES)
-    return statement.rows(snapshot, view.params | asdict(during), limit=limit)
+    With ``resolved``, (winner, loser, weight) of those that were resolved in the period.
+    """
+    statement = _joined(view.shape, edge_type, resolved)
+    rows = statement.rows(snapshot, view.params | asdict(during), limit=limit)
+    if not resolved:
+        return [(first, other, weight) for first, other, weight, _ in rows]
+    decisions = [(json.loads(resolution), weight) for *_, weight, resolution in rows]
+    return [
+        (resolution["winner_id"], resolution["loser_id"], weight)
+        for resolution, weight in decisions
+        if not is_dismissed(resolution)
+    ]

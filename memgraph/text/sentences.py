@@ -21,8 +21,6 @@ _BEFORE_NUMBERS = frozenset(("no", "art", "max", "min", "ed", "ch", "abs", "fig"
 _LAST_WORD = re.compile(r"[^\s(\[\"“«]*$")
 _MONTHS = re.compile(rf"\s+({'|'.join(MONTH_NAMES['de'])})\b", re.IGNORECASE)
 _WINDOW = 48
-# A role before a quotation begins a new sentence; facts from conversations have this form.
-_QUOTED = re.compile(r"[a-z]{1,16}: “")
 
 
 def split_sentences(text: str) -> list[str]:
@@ -50,8 +48,7 @@ def _is_end(text: str, match: re.Match[str]) -> bool:
     head = follows.lstrip()
     if head and head[0].islower():
         # "Hi! how are you" is two sentences; "e.g. this" and "foo… and bar" are not.
-        ends = mark[0] in "!?" and "…" not in mark
-        return ends or _QUOTED.match(head) is not None
+        return mark[0] in "!?" and "…" not in mark
     if mark[0] != "." or len(mark.rstrip("\"'”’»)]")) > 1:
         return True
     word = _last_word(text, match.start())

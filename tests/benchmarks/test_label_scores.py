@@ -11,37 +11,14 @@ from benchmarks.label_scores import (
     score_changes,
     score_entities,
     score_pairs,
-    score_types,
 )
 from memgraph.errors import InvalidInput
-from memgraph.providers.memory_types import TYPE_LABELS
 
-label_pairs = st.lists(st.tuples(st.sampled_from(TYPE_LABELS), st.sampled_from(TYPE_LABELS)))
+label_pairs = st.lists(st.tuples(*[st.sampled_from((*RELATION_LABELS, "none"))] * 2))
 span = st.tuples(
     st.integers(0, 3), st.integers(4, 6), st.sampled_from(["person", "date", "location"])
 )
 texts_of_spans = st.lists(st.tuples(st.sets(span), st.sets(span)))
-
-
-def test_there_are_nine_type_labels_and_three_relations() -> None:
-    assert len(TYPE_LABELS) == 9
-    assert TYPE_LABELS[-1] == "none"
-    assert RELATION_LABELS == ("contradicts", "updates", "duplicate")
-
-
-def test_types_are_scored_by_hand_counted_figures() -> None:
-    score = score_types(["Fact", "Fact", "Goal", "none"], ["Fact", "Goal", "Goal", "none"])
-    assert score["accuracy"] == pytest.approx(0.75)
-    assert score["lines"] == 4
-    fact, goal = score["per_label"]["Fact"], score["per_label"]["Goal"]
-    assert (fact["precision"], fact["recall"], fact["f1"]) == pytest.approx((1.0, 0.5, 2 / 3))
-    assert (fact["gold"], fact["predicted"], fact["hits"]) == (2, 1, 1)
-    assert (goal["precision"], goal["recall"]) == pytest.approx((0.5, 1.0))
-    assert score["macro_f1"] == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
-
-
-def test_a_label_only_predicted_lowers_the_macro_average() -> None:
-    assert score_types(["Fact", "Fact"], ["Fact", "Todo"])["macro_f1"] == pytest.approx(1 / 3)
 
 
 def test_pairs_are_scored_for_each_relation() -> None:
@@ -83,15 +60,12 @@ def test_a_span_counts_only_with_its_bounds_and_type() -> None:
 def test_every_ratio_is_a_share_and_f1_lies_between_precision_and_recall(
     pairs: list[tuple[str, str]],
 ) -> None:
-    score = score_types([g for g, _ in pairs], [p for _, p in pairs])
-    assert 0.0 <= score["macro_f1"] <= 1.0
-    for s in score["per_label"].values():
+    score = score_pairs([g for g, _ in pairs], [p for _, p in pairs])
+    assert 0.0 <= score["accuracy"] <= 1.0
+    for s in (score["contradicts"], score["updates"], score["duplicate"]):
         low, high = sorted((s["precision"], s["recall"]))
         assert 0.0 <= low <= s["f1"] + 1e-12
         assert s["f1"] <= high + 1e-12 <= 1.0 + 1e-9
-    assert sum(s["hits"] for s in score["per_label"].values()) == round(
-        score["accuracy"] * len(pairs)
-    )
 
 
 @given(texts_of_spans)
@@ -108,8 +82,6 @@ def test_finding_exactly_the_gold_spans_is_perfect(
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: score_types(["Fact"], []),
-        lambda: score_types(["Fact"], ["Facts"]),
         lambda: score_pairs(["contradicts"], []),
         lambda: score_entities([[]], []),
         lambda: score_entities([[(0, 1, "animal")]], [[]]),

@@ -63,11 +63,11 @@ class Known:
 
 
 @dataclass
-class Rules:
+class Other:
     """Rules that find one fact, and count how often they were asked."""
 
     asked: int = 0
-    name: str = "rules"
+    name: str = "other"
 
     def propose(self, page: TurnPage) -> PageProposal:
         self.asked += 1
@@ -132,9 +132,9 @@ def tools(given: TurnPage | None = None) -> ConsolidatorTools:
     return ConsolidatorTools(given or page(), model="fake", mark="mark")
 
 
-def extractor(provider: FakeToolCalling, rules: Extractor | None = None, **changed: Any) -> Any:
+def extractor(provider: FakeToolCalling, other: Extractor | None = None, **changed: Any) -> Any:
     settings = {"max_sensitivity": Sensitivity.INTERNAL, "mark": lambda: "mark"} | changed
-    return AgentExtractor(provider, rules or Rules(), **settings)
+    return AgentExtractor(provider, other or Other(), **settings)
 
 
 def codes(proposal: PageProposal | ConsolidatorTools) -> list[str]:
@@ -301,11 +301,11 @@ def test_ten_thousand_facts_are_bounded() -> None:
 def test_a_model_that_hands_in_nonsense_without_end_is_given_up() -> None:
     many = asks(*[("save_facts_batch", {"facts": [0] * 1_000})] * 128)
     provider = FakeToolCalling([many] * 8)
-    rules = Rules()
-    found = extractor(provider, rules).propose(page())
-    assert (found.calls, rules.asked) == (1, 1)
+    other = Other()
+    found = extractor(provider, other).propose(page())
+    assert (found.calls, other.asked) == (1, 1)
     assert len(found.rejected) <= MAX_REJECTED_KEPT
-    assert codes(found)[-2:] == ["agent.rules_took_over", "agent.more_rejected"]
+    assert codes(found)[-2:] == ["agent.unusable", "agent.more_rejected"]
 
 
 @pytest.mark.parametrize(
@@ -363,10 +363,10 @@ def test_after_the_end_nothing_is_taken() -> None:
 
 
 def test_nothing_worth_remembering_is_an_answer() -> None:
-    rules = Rules()
-    proposal = extractor(FakeToolCalling([asks(END)]), rules).propose(page())
+    other = Other()
+    proposal = extractor(FakeToolCalling([asks(END)]), other).propose(page())
     assert (proposal.facts, proposal.rejected, proposal.complete) == ((), (), True)
-    assert rules.asked == 0
+    assert other.asked == 0
 
 
 @pytest.mark.parametrize(
@@ -379,32 +379,34 @@ def test_nothing_worth_remembering_is_an_answer() -> None:
         [asks(("save_facts_batch", {"facts": [fact(evidence=["ep_x"])] * 30}), END)],
     ],
 )
-def test_a_page_of_which_a_model_makes_nonsense_goes_to_the_rules(turns: list[Any]) -> None:
-    rules = Rules()
+def test_a_page_of_which_a_model_makes_nonsense_goes_to_the_other(
+    turns: list[Any],
+) -> None:
+    other = Other()
     given = page()
-    proposal = extractor(FakeToolCalling(turns), rules).propose(given)
-    assert rules.asked == 1
+    proposal = extractor(FakeToolCalling(turns), other).propose(given)
+    assert other.asked == 1
     assert [each.evidence for each in proposal.facts] == [("ep_1",)]
-    assert "agent.rules_took_over" in codes(proposal)
+    assert "agent.unusable" in codes(proposal)
     assert proposal.calls == 100 - given.budget.calls > 0
     assert proposal.tokens == 1_000_000 - given.budget.tokens
 
 
 def test_what_was_staged_before_the_model_fell_silent_is_kept() -> None:
-    rules = Rules()
-    proposal = extractor(FakeToolCalling([asks(SAVE), ProviderAnswerInvalid("x")]), rules).propose(
+    other = Other()
+    proposal = extractor(FakeToolCalling([asks(SAVE), ProviderAnswerInvalid("x")]), other).propose(
         page()
     )
     assert len(proposal.facts) == 1
     assert codes(proposal) == ["provider.answer_invalid"]
-    assert rules.asked == 0
+    assert other.asked == 0
 
 
-def test_a_page_that_a_model_refuses_to_read_goes_to_the_rules() -> None:
-    rules, too_long = Rules(), ProviderRejected("too long", status=400)
-    proposal = extractor(FakeToolCalling([too_long]), rules).propose(page())
-    assert rules.asked == 1
-    assert codes(proposal) == ["provider.rejected", "agent.rules_took_over"]
+def test_a_page_that_a_model_refuses_to_read_goes_to_the_other_extractor() -> None:
+    other, too_long = Other(), ProviderRejected("too long", status=400)
+    proposal = extractor(FakeToolCalling([too_long]), other).propose(page())
+    assert other.asked == 1
+    assert codes(proposal) == ["provider.rejected", "agent.unusable"]
 
 
 @pytest.mark.parametrize(
@@ -416,19 +418,19 @@ def test_a_page_that_a_model_refuses_to_read_goes_to_the_rules() -> None:
     ],
 )
 def test_a_model_that_is_down_leaves_the_page_alone(error: Exception) -> None:
-    rules = Rules()
+    other = Other()
     given = page()
     with pytest.raises(type(error)):
-        extractor(FakeToolCalling([asks(SAVE), error]), rules).propose(given)  # type: ignore[list-item]  # both are MemgraphErrors
-    assert rules.asked == 0
+        extractor(FakeToolCalling([asks(SAVE), error]), other).propose(given)  # type: ignore[list-item]  # both are MemgraphErrors
+    assert other.asked == 0
     assert given.budget.calls == 98
 
 
 def test_sensitive_pages_are_not_sent() -> None:
-    rules, provider = Rules(), FakeToolCalling()
-    asked = extractor(provider, rules)
+    other, provider = Other(), FakeToolCalling()
+    asked = extractor(provider, other)
     proposal = asked.propose(page(sensitivity=Sensitivity.CONFIDENTIAL))
-    assert (rules.asked, provider.calls, len(proposal.facts)) == (1, [], 1)
+    assert (other.asked, provider.calls, len(proposal.facts)) == (1, [], 1)
 
 
 @pytest.mark.parametrize(
@@ -443,12 +445,12 @@ def test_sensitive_pages_are_not_sent() -> None:
     ],
 )
 def test_the_budget_is_kept(budget: ModelBudget, turns: Any, complete: bool, calls: int) -> None:
-    rules, provider = Rules(), FakeToolCalling(turns)
-    proposal = extractor(provider, rules).propose(page(budget=budget))
+    other, provider = Other(), FakeToolCalling(turns)
+    proposal = extractor(provider, other).propose(page(budget=budget))
     assert proposal.complete is complete
     assert proposal.calls == len(provider.calls) == calls
     assert codes(proposal)[-1] == "agent.budget_spent"
-    assert rules.asked == 0
+    assert other.asked == 0
 
 
 def test_calls_for_one_page_are_bounded() -> None:

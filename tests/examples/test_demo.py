@@ -88,16 +88,15 @@ def test_conversations_become_facts_with_their_turns_and_a_contradiction(
     place: Path, shown: str
 ) -> None:
     facts = shown.split("--session-id desk-2026-06-08")[1].split("$ memgraph")[0]
-    assert "user: “I prefer short answers.” (2026-06-08)" in facts
-    assert "user: “The belt grinder broke yesterday.” (2026-06-08)" in facts
+    assert "short answers." in facts
+    assert "open on Sundays by August." in facts
+    assert "belt grinder" not in facts
     assert "nothing expires before" in shown
     with MemoryService(place / ".demo", environ={}, background=False) as service:
         library = service.orchestrator("tool-library")
         newest = library.contradictions.list(text="deposit").items[0]
         assert newest.first.content == "The deposit for power tools is 50 euros."
-        assert newest.second.content == (
-            "user: “The deposit for power tools is 80 euros.” (2026-06-08)"
-        )
+        assert newest.second.content == "The deposit for power tools is 80 euros."
         (liked,) = (
             each
             for each in library.memories.list(types=[MemoryType.PREFERENCE])

@@ -42,7 +42,6 @@ OPERATORS = {
     "bench labels": "measures on data of its own",
     "bench locomo": "measures on data of its own",
     "bench retrieval": "measures on data of its own",
-    "bench consolidation": "measures on data of its own",
     "bench ablation": "measures on data of its own",
     "bench staleness": "measures on data of its own",
     "bench latency": "measures on data of its own",

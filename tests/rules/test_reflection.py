@@ -1,4 +1,4 @@
-"""When there is a reflection, and which goals and todos it names."""
+"""When there is a reflection, and which goals and todos are done."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.model.enums import MemoryType, Sensitivity
+from memgraph.model.enums import Sensitivity
 from memgraph.rules.conversations import (
-    ReflectionPeriod,
     highest,
     is_done,
-    is_finished,
-    is_stale,
     is_too_soon,
     period,
 )
@@ -63,29 +60,6 @@ def test_a_period_ends_with_what_was_stored_just_now() -> None:
 )
 def test_what_is_done(tags: tuple[str, ...], attributes: dict[str, Any], done: bool) -> None:
     assert is_done(tags, attributes) is done
-
-
-def test_a_task_is_finished_in_the_period_in_which_it_was_marked() -> None:
-    week = ReflectionPeriod(NOW - 7 * MS_PER_DAY, NOW + 1)
-    assert is_finished(MemoryType.TODO, ("done",), {}, NOW, week)
-    assert not is_finished(MemoryType.TODO, ("done",), {}, NOW - 8 * MS_PER_DAY, week)
-    assert not is_finished(MemoryType.TODO, (), {}, NOW, week)
-    assert not is_finished(MemoryType.FACT, ("done",), {}, NOW, week)
-
-
-def test_a_task_is_stale_when_it_is_open_and_long_untouched() -> None:
-    long_ago = NOW - 14 * MS_PER_DAY
-    assert is_stale(MemoryType.GOAL, (), {}, long_ago, NOW)
-    assert not is_stale(MemoryType.GOAL, (), {}, long_ago + 1, NOW)
-    assert not is_stale(MemoryType.GOAL, ("done",), {}, long_ago, NOW)
-    assert not is_stale(MemoryType.DECISION, (), {}, long_ago, NOW)
-
-
-@given(st.sampled_from(MemoryType), moments, st.booleans())
-def test_no_task_is_both(kind: MemoryType, touched: int, done: bool) -> None:
-    attributes = {"done": done}
-    finished = is_finished(kind, (), attributes, touched, ReflectionPeriod(0, NOW + 1))
-    assert not (finished and is_stale(kind, (), attributes, touched, NOW))
 
 
 def test_the_most_sensitive_one_decides() -> None:

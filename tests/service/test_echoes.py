@@ -57,7 +57,7 @@ def test_what_is_said_beside_it_stays(orc: Orchestrator, known: str, clock: Fixe
     clock.advance(ms=1_000)
     say(
         orc,
-        f"{KNOWN} We moved the archive to SQLite.\nWe decided to use PostgreSQL for the ledger.",
+        f"{KNOWN} TODO: move the archive to SQLite.\nDecision: PostgreSQL for the ledger.",
     )
     echoes, facts = consolidated(orc)
     assert echoes == 1

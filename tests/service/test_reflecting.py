@@ -44,7 +44,7 @@ def saved(orc: Orchestrator) -> Memory:
 
 
 def learn(orc: Orchestrator, *texts: str, **fields: Any) -> list[str]:
-    return [orc.remember(each, **fields) for each in texts or FACTS]
+    return [orc.remember(each, **{"type": "Decision"} | fields) for each in texts or FACTS]
 
 
 def test_a_reflection_is_stored_with_its_grounds(orc: Orchestrator, clock: FixedClock) -> None:
@@ -80,14 +80,14 @@ def test_the_same_week_is_reflected_on_once(orc: Orchestrator, clock: FixedClock
     assert len(orc.memories.list(kinds=[MemoryKind.REFLECTION])) == 2
 
 
-def test_too_few_facts_are_not_reflected_on(orc: Orchestrator, clock: FixedClock) -> None:
-    learn(orc, *FACTS[:2])
+def test_a_week_without_marks_has_no_reflection(orc: Orchestrator, clock: FixedClock) -> None:
+    learn(orc, type="Fact")
     orc.save_episode("Good morning.", session_id="s", source_role="user")
     orc.remember("A thought.", kind="reflection")
-    assert reflect(orc).reason == "too_few_facts"
+    assert reflect(orc).reason == "nothing_to_say"
+    learn(orc, "We paint the gate.")
     clock.advance(days=8)
-    learn(orc, *FACTS[2:])
-    assert reflect(orc).reason == "too_few_facts"
+    assert reflect(orc).reason == "nothing_to_say"
     assert orc.memories.latest_reflection() is None
 
 
@@ -128,21 +128,36 @@ def test_a_clock_that_goes_back_a_little_makes_no_second_one_and_a_wrong_one_sto
     assert "Again" not in saved(orc).content
 
 
-def test_what_changed_contradicts_was_done_and_waits(orc: Orchestrator, clock: FixedClock) -> None:
+def test_what_changed_was_decided_and_waits(orc: Orchestrator, clock: FixedClock) -> None:
     goal = orc.remember("Write the handbook.", type="Goal")
     older = orc.remember("We ship with Northline.", type="Decision")
     clock.advance(days=20)
     ids = learn(orc)
     newer = orc.correct(older, "We ship with Sundown.", reason="cheaper")
     orc.relate(ids[1], "Contradicts", put(orc, "The Leeds depot has one gate."))
-    done = orc.remember("Order scanners.", type="Todo", attributes={"done": True})
+    orc.remember("Order scanners.", type="Todo", attributes={"done": True})
     reflect(orc)
     text = saved(orc).content
-    order = ["Contradictions to decide", "What changed", "Done", "Still waiting"]
+    order = ["What changed", "against", "What was decided", "What is open"]
     assert sorted(order, key=text.index) == order
     assert f"instead of “We ship with Northline.” [{newer}] [{older}]" in text
-    assert f"Order scanners. [{done}]" in text
-    assert f"untouched for 20 days) [{goal}]" in text
+    assert text.count(newer) == 1
+    assert "Order scanners." not in text
+    assert f"Write the handbook. (Goal, for 20 days) [{goal}]" in text
+
+
+def test_a_mark_is_named_as_a_probability_and_a_resolution_as_decided(orc: Orchestrator) -> None:
+    first, other = learn(orc, "Hall A has a lamp.", "Nobody ordered lamps.", type="Fact")
+    edge = orc.relate(first, "Contradicts", other)
+    turns = [orc.save_episode(each, session_id="s", source_role="user") for each in FACTS[:2]]
+    orc.relate(turns[1], "Updates", turns[0], weight=0.8)
+    reflect(orc)
+    text = saved(orc).content
+    assert "“Hall A has a lamp.” against “Nobody ordered lamps.”" in text
+    assert f"“{FACTS[1]}” probably instead of “{FACTS[0]}”" in text
+    orc.contradictions.resolve(edge, winner=other, reason="looked")
+    reflect(orc, force=True)
+    assert "“Nobody ordered lamps.” holds, not “Hall A has a lamp.”" in saved(orc).content
 
 
 def test_nothing_leaks_from_where_not_everybody_may_look(service: MemoryService) -> None:
@@ -166,7 +181,7 @@ def test_nothing_leaks_from_where_not_everybody_may_look(service: MemoryService)
     found = saved(service.orchestrator("orc-1"))
     assert "SECRET" not in found.content + found.summary
     assert found.sensitivity is Sensitivity.INTERNAL
-    assert "4 new memories" in found.content
+    assert all(each in found.content for each in FACTS)
 
 
 def test_public_facts_make_a_public_reflection(orc: Orchestrator) -> None:
@@ -178,33 +193,33 @@ def test_public_facts_make_a_public_reflection(orc: Orchestrator) -> None:
 def test_a_busy_project_has_a_reflection_of_its_own(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     learn(orc, scope="project", scope_id="p")
-    learn(orc, *FACTS[:2], scope="project", scope_id="q")
+    learn(orc, *FACTS[:2], scope="project", scope_id="q", type="Fact")
     report = reflect(orc)
     assert report.counts == {
         "saved": 1,
         "by_model": 0,
         "sources": 4,
         "rejected": 0,
-        "too_few_facts": 1,
+        "nothing_to_say": 2,
     }
     assert orc.memories.latest_reflection() is None
     member = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     assert saved(member).scope_id == "p"
-    assert reflect(orc).reason == "too_few_facts"
+    assert reflect(orc).reason == "nothing_to_say"
 
 
 def test_what_was_taken_back_meanwhile_is_not_cited(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = learn(orc)
-    made = reflecting.digest
+    made = reflecting.lines_of
 
     def and_then_it_is_retracted(*given: Any) -> Any:
         found = made(*given)
         orc.retract(ids[0], reason="wrong")
         return found
 
-    monkeypatch.setattr(reflecting, "digest", and_then_it_is_retracted)
+    monkeypatch.setattr(reflecting, "lines_of", and_then_it_is_retracted)
     assert reflect(orc).counts["sources"] == 3
     assert FACTS[0] not in saved(orc).content
     assert f"[{ids[0]}]" not in saved(orc).content
@@ -212,15 +227,15 @@ def test_what_was_taken_back_meanwhile_is_not_cited(
 
 def test_two_at_once_save_one(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(orc)
-    made = reflecting.digest
+    made = reflecting.lines_of
     reports: list[JobReport] = []
 
     def and_then_another_is_faster(*given: Any) -> Any:
-        monkeypatch.setattr(reflecting, "digest", made)
+        monkeypatch.setattr(reflecting, "lines_of", made)
         reports.append(reflect(orc))
         return made(*given)
 
-    monkeypatch.setattr(reflecting, "digest", and_then_another_is_faster)
+    monkeypatch.setattr(reflecting, "lines_of", and_then_another_is_faster)
     assert reflect(orc).reason == "too_soon"
     assert reports[0].state is JobState.DONE
     assert len(orc.memories.list(kinds=[MemoryKind.REFLECTION])) == 1
@@ -252,13 +267,13 @@ def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
     assert (found.attributes["by"], found.confidence) == ("model", 0.6)
 
 
-def test_a_model_that_fails_is_told_of_and_the_rules_write(orc: Orchestrator) -> None:
+def test_a_model_that_fails_is_told_of_and_the_marks_are_listed(orc: Orchestrator) -> None:
     learn(orc)
     report = reflect(orc, provider=FakeCompletion([ProviderUnavailable("gone")]))
     assert (report.counts["saved"], report.counts["by_model"]) == (1, 0)
     [told] = report.rejected
     assert (told.code, told.where) == ("reflection.model_failed", "global: provider.unavailable")
-    assert saved(orc).attributes["by"] == "digest"
+    assert saved(orc).attributes["by"] == "marks"
 
 
 def test_a_model_of_whose_sentences_none_is_founded_writes_nothing(orc: Orchestrator) -> None:

@@ -85,12 +85,12 @@ def test_what_is_popped_and_cleared_stays_in_the_history(
 
 def test_what_is_cleared_refutes_nothing_and_what_is_popped_does(orc: Orchestrator) -> None:
     def stale() -> set[str]:
-        found = orc.recall("user", kinds=(MemoryKind.FACT,), top_n=10).items
+        found = orc.recall("Berlin tea dog", kinds=(MemoryKind.FACT,), top_n=10).items
         assert len(found) == 3
-        return {one.memory.attributes["quote"] for one in found if one.modifiers["stale_basis"] < 1}
+        return {one.memory.content for one in found if one.modifiers["stale_basis"] < 1}
 
     transcript = Transcript(orc, "s")
-    spoken = ("I live in Berlin.", "I like tea.", "My dog is called Rex.")
+    spoken = ("Fact: I live in Berlin.", "Fact: I like tea.", "Fact: My dog is called Rex.")
     transcript.append([said(text) for text in spoken])
     orc.jobs.consolidate("s")
     assert stale() == set()
@@ -186,17 +186,19 @@ def test_facts_come_from_what_was_said_alone(orc: Orchestrator) -> None:
     transcript = Transcript(orc, "s", person="Anna")
     transcript.append(
         [
-            said("I live in Berlin."),
-            ConversationEntry({"output": "Anna lives in Paris."}, label="function_call_output"),
+            said("Fact: I live in Berlin."),
+            ConversationEntry(
+                {"output": "Fact: Anna lives in Paris."}, label="function_call_output"
+            ),
             ConversationEntry({"summary": "I live in Rome."}, label="reasoning"),
             ConversationEntry(
-                {"role": "system", "content": "The user lives in Oslo."}, label="message"
+                {"role": "system", "content": "Fact: the user lives in Oslo."}, label="message"
             ),
         ]
     )
     orc.jobs.consolidate("s")
     facts = [one.content for one in orc.memories.list(kinds=(MemoryKind.FACT,))]
-    assert [each.split(" (")[0] for each in facts] == ["Anna: “I live in Berlin.”"]
+    assert facts == ["I live in Berlin."]
     shown = orc.recall("Who lives in Paris, Rome or Oslo?").items
     assert not [one for one in shown if "Paris" in one.memory.content]
 

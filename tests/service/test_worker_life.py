@@ -64,7 +64,7 @@ def test_a_session_that_ended_is_consolidated_at_once(
     orc: Orchestrator, ran: tuple[Worker, list[JobRun]], clock: FixedClock
 ) -> None:
     worker, runs = ran
-    talk(orc, "s-1", "I moved to Leeds last spring.", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "I moved to Leeds last spring.", "Decision: SQLite for the archive.")
     worker.once()
     assert (runs, facts(orc)) == ([], [])
     clock.advance(ms=60_000)
@@ -86,7 +86,7 @@ def test_the_night_does_what_is_left(
     orc: Orchestrator, ran: tuple[Worker, list[JobRun]], clock: FixedClock
 ) -> None:
     worker, runs = ran
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     worker.once()
     clock.advance(ms=9 * HOUR_MS)
     worker.once()
@@ -111,10 +111,8 @@ def test_on_sunday_the_week_is_looked_back_at(
     talk(
         orc,
         "s-1",
-        "We decided to use SQLite for the archive.",
-        "I prefer tea to coffee.",
-        "My goal is to finish the catalogue by June 2027.",
-        "Nora Quill moved to Lisbon in March 2026.",
+        "Decision: SQLite for the archive.",
+        "Goal: finish the catalogue by June 2027.",
     )
     clock.advance(ms=31 * HOUR_MS)
     worker.once()
@@ -126,7 +124,7 @@ def test_on_sunday_the_week_is_looked_back_at(
 
 
 def test_one_session_by_hand_though_it_goes_on(orc: Orchestrator) -> None:
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     run = orc.jobs.run("consolidation", session_id="s-1")
     assert (run.state, run.counts["facts"]) == (JobState.DONE, 1)
     again = orc.jobs.run("consolidation", session_id="s-1")
@@ -145,7 +143,7 @@ def pending(orc: Orchestrator) -> set[str]:
 def test_being_asked_to_stop_counts_as_no_attempt(
     service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     talk(orc, "s-2", "Good evening.")
     real = jobs._one_session
     with monkeypatch.context() as patched:
@@ -168,7 +166,7 @@ def test_being_asked_to_stop_counts_as_no_attempt(
 def test_a_page_waits_for_recalls_of_any_orchestrator(
     service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     talk(orc, "s-2", "Good evening.")
     other = service.orchestrator("orc-2", create=True)
     monkeypatch.setattr(consolidating, "PATIENCE_S", 60.0)
@@ -186,7 +184,7 @@ def test_a_page_waits_for_recalls_of_any_orchestrator(
 def test_one_at_which_another_is_stays_told(
     service: MemoryService, orc: Orchestrator, clock: FixedClock
 ) -> None:
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     talk(orc, "s-2", "Good evening.")
     worker = Worker(service)
     with service.opened(orc.name) as opened:
@@ -204,7 +202,7 @@ def test_one_at_which_another_is_stays_told(
 def test_a_session_that_fails_is_left_to_the_nightly_job(
     service: MemoryService, orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     orc.sessions.end("s-1")
     worker = Worker(service)
     with monkeypatch.context() as patched:
@@ -244,7 +242,7 @@ def test_what_ends_while_the_worker_looks_elsewhere_is_not_missed(
     service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
 ) -> None:
     worker, runs = ran
-    talk(orc, "s-1", "We decided to use SQLite for the archive.")
+    talk(orc, "s-1", "Decision: SQLite for the archive.")
     real = worker._again
 
     def again(*given: Any) -> int:

@@ -55,9 +55,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     labels = folder / "labels"
     labels.mkdir()
     entity = {"start": 0, "end": 3, "type": "person"}
-    row = {"text": "Ada Okafor likes tea.", "type": "Preference", "entities": [entity]}
+    row = {"text": "Ada Okafor likes tea.", "entities": [entity]}
     pair = {"a": "It is red.", "b": "It is blue.", "a_time": 1, "b_time": 2, "label": "contradicts"}
-    (labels / "types.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (labels / "entities.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (labels / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
     change = {"a": "It was red.", "b": "It is blue.", "expect": "change"}
@@ -151,7 +150,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "bench locomo": ["bench", "locomo", "--data", str(locomo)],
         "bench retrieval": ["bench", "retrieval", "--data", str(few)],
         "bench answers": ["bench", "answers", "--data", str(locomo), "--limit", "2"],
-        "bench consolidation": ["bench", "consolidation", "--data", str(locomo)],
         "bench ablation": ["bench", "ablation", "--data", str(locomo), "--histories", "0"],
         "bench staleness": ["bench", "staleness", "--histories", "4"],
         "bench latency": ["bench", "latency", "--sizes", "100", "--rounds", "1"],

@@ -105,13 +105,13 @@ def test_run_as_of_another_time(cli: CommandLine) -> None:
 
 def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
     turn = ("--kind", "episode", "--session-id", "s-1", "--role", "user")
-    assert cli("remember", "orc-1", "We decided to use SQLite for the archive.", *turn).code == 0
+    assert cli("remember", "orc-1", "Decision: SQLite for the archive.", *turn).code == 0
     told = cli.json("run", "consolidation", "orc-1", "--session", "s-1", "--dry-run")
     [session] = told["sessions"]
     assert session["dry_run"] is True
     assert [each["outcome"] for each in session["facts"]] == ["stored"]
     person = cli("run", "consolidate", "orc-1", "--session", "s-1", "--dry-run").out
-    assert "session s-1: 1 turn, by rules" in person
+    assert "session s-1: 1 turn, by labels" in person
     assert cli.json("list", "orc-1")["memories"][0]["kind"] == "episode"
     [run] = cli.json("run", "consolidate", "orc-1", "--session", "s-1")["runs"]
     assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from memgraph.config import Settings
-from memgraph.consolidation.ports import ConflictJudge, Extractor, PageProposal, TurnPage
-from memgraph.consolidation.sentence_rules import RuleExtractor
+from memgraph.consolidation.labels import LabelExtractor
+from memgraph.consolidation.ports import ConflictJudge, Extractor
 from memgraph.model.enums import Sensitivity
-from memgraph.model.jobs import RejectedItem
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
 from memgraph.providers.tool_calls import ToolCallingProvider, tool_calling_provider
@@ -57,17 +56,14 @@ def configured_llm(
     )
 
 
-RULES = "rules"
-
-
 def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
-    """Return the model of ``memory.llm`` with the rules as fallback, or else only the rules."""
+    """Return the model of ``memory.llm``, or else what reads only labelled sentences."""
     model = opened.llm
     if model is None:
-        return RulePages()
+        return LabelExtractor()
     from memgraph.consolidation.agent import AgentExtractor
 
-    return AgentExtractor(model.tools, RulePages(), max_sensitivity=model.max_sensitivity)
+    return AgentExtractor(model.tools, LabelExtractor(), max_sensitivity=model.max_sensitivity)
 
 
 def chosen_judge(opened: OpenOrchestrator) -> ConflictJudge | None:
@@ -78,17 +74,3 @@ def chosen_judge(opened: OpenOrchestrator) -> ConflictJudge | None:
     from memgraph.consolidation.conflict_judge import ModelConflictJudge
 
     return ModelConflictJudge(model.completion, max_sensitivity=model.max_sensitivity)
-
-
-class RulePages:
-    """An extractor that applies only the rules."""
-
-    name = RULES
-
-    def propose(self, page: TurnPage) -> PageProposal:
-        facts, remaining = RuleExtractor().extract_some(page.turns, limit=page.max_facts)
-        if not remaining:
-            return PageProposal(facts=tuple(facts))
-        where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        rejected_item = RejectedItem(code="fact.too_many", where=where, count=remaining)
-        return PageProposal(facts=tuple(facts), rejected=(rejected_item,))

@@ -12,6 +12,7 @@ from math import ceil
 from memgraph.consolidation import drafts
 from memgraph.consolidation import resolution as matching
 from memgraph.consolidation.drafts import FactDraft, groups_of, source_of, turn_of
+from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import (
     ConflictJudge,
     Extractor,
@@ -34,7 +35,6 @@ from memgraph.model.enums import EdgeType, Relation, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.model.values import EdgeInput, validated
-from memgraph.operations.life.models import RulePages
 from memgraph.operations.write import changes
 from memgraph.operations.write.edges import OTHER_SOURCE, ComparisonTime, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
@@ -132,16 +132,16 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
 
 
 def _ask(tools: PageResources, page: TurnPage) -> PageProposal:
-    """Return the extractor's proposals; if its answer is invalid, return those of the rules."""
+    """Return the extractor's proposals; if its answer is invalid, only labelled sentences."""
     calls, tokens = page.budget.calls, page.budget.tokens
     try:
         return tools.extractor.propose(page)
     except ProviderAnswerInvalid as error:
         where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        by_rules = RulePages().propose(page)
+        labelled = LabelExtractor().propose(page)
         return PageProposal(
-            facts=by_rules.facts,
-            rejected=(RejectedItem(code=error.code, where=where), *by_rules.rejected),
+            facts=labelled.facts,
+            rejected=(RejectedItem(code=error.code, where=where), *labelled.rejected),
             calls=calls - page.budget.calls,
             tokens=tokens - page.budget.tokens,
         )

@@ -1,8 +1,9 @@
 """The weekly reflection job: it summarises the last days and cites the memories it used.
 
 The week is read in one short transaction. The reflection is written outside a transaction, because
-a model may take a while; it is then checked again and stored in a second transaction. Without a
-language model, or when the model fails, rules write the lines.
+a model may take a while; it is then checked again and stored in a second transaction. It lists what
+changed, what was decided and what is open; a language model adds sentences about the week. Where
+there is nothing to list, nothing is stored.
 """
 
 from __future__ import annotations
@@ -12,17 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
-from memgraph.consolidation.digest import (
-    DigestLine,
-    WeekDigest,
-    WeekMaterial,
-    by_centrality,
-    derivation_ties,
-    digest,
-    edge_ties,
-    entity_ties,
-)
 from memgraph.consolidation.ports import ModelBudget
+from memgraph.consolidation.week import MemoryPair, WeekLine, WeekLines, WeekMaterial, lines_of
 from memgraph.errors import ProviderError
 from memgraph.model.enums import (
     CapturedBy,
@@ -72,10 +64,10 @@ class ReflectionScope:
         return View(Viewer(CLEARANCE, project_ids=granted, scopes=frozenset({self.scope})))
 
 
-def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list[ReflectionScope]:
-    """Return the global scope, then every project with enough new facts, busiest first."""
+def places(snapshot: Snapshot, during: ReflectionPeriod) -> list[ReflectionScope]:
+    """Return the global scope, then every project with new memories, busiest first."""
     levels = [level.value for level in Sensitivity if level.level <= CLEARANCE.level]
-    project_ids = queries.projects(snapshot, during, levels, min_facts, MAX_PROJECTS)
+    project_ids = queries.projects(snapshot, during, levels, MAX_PROJECTS)
     return [
         ReflectionScope(),
         *(ReflectionScope(Scope.PROJECT, project_id) for project_id in project_ids),
@@ -85,42 +77,28 @@ def places(snapshot: Snapshot, during: ReflectionPeriod, min_facts: int) -> list
 def read_week(
     snapshot: Snapshot, place: ReflectionScope, during: ReflectionPeriod, now_ms: int, limit: int
 ) -> WeekMaterial:
-    """Return the last ``limit`` memories of a period, with their edges, contradictions,
-    replacements and tasks.
-    """
+    """Return the last ``limit`` memories of a period, with its changes, decisions and tasks."""
     view = place.view
-    rows = queries.of_period(snapshot, view, during, limit)
-    ids = [memory.memory_id for memory in rows]
-    ties = [
-        *edge_ties(queries.edges_among(snapshot, ids)),
-        *derivation_ties(queries.derivations_among(snapshot, ids)),
-        *entity_ties(queries.entities_of(snapshot, ids)),
-    ]
+
+    def pairs(edge_type: EdgeType, *, resolved: bool = False) -> list[MemoryPair]:
+        found = queries.joined(snapshot, view, during, edge_type, MAX_PAIRS, resolved=resolved)
+        ids = sorted({end for edge in found for end in edge[:2]})
+        by_id = {memory.memory_id: memory for memory in memories.get_many(snapshot, ids)}
+        return [MemoryPair(by_id[first], by_id[other], weight) for first, other, weight in found]
+
     return WeekMaterial(
         during=during,
         now_ms=now_ms,
-        memories=rows,
-        ties=ties,
-        contradictions=_pairs(snapshot, queries.contradictions(snapshot, view, during, MAX_PAIRS)),
-        replaced=_pairs(snapshot, queries.replacements(snapshot, view, during, MAX_PAIRS)),
+        memories=queries.of_period(snapshot, view, during, limit),
+        changes=pairs(EdgeType.UPDATES),
+        contradictions=pairs(EdgeType.CONTRADICTS),
+        resolved=pairs(EdgeType.CONTRADICTS, resolved=True),
         tasks=queries.tasks(snapshot, view, MAX_TASKS),
-        total=queries.count_facts(snapshot, view, during),
     )
 
 
-def is_enough(week: WeekMaterial, min_facts: int) -> bool:
-    """Return True if there are enough facts to reflect on."""
-    return sum(memory.kind is MemoryKind.FACT for memory in week.memories) >= min_facts
-
-
-def _pairs(snapshot: Snapshot, pairs: list[tuple[str, str]]) -> list[tuple[Memory, Memory]]:
-    ids = sorted({end for pair in pairs for end in pair})
-    by_id = {memory.memory_id: memory for memory in memories.get_many(snapshot, ids)}
-    return [(by_id[first], by_id[other]) for first, other in pairs]
-
-
 PART = "reflection"
-TOO_SOON, TOO_FEW_FACTS, UNCHANGED, SAVED = "too_soon", "too_few_facts", "unchanged", "saved"
+TOO_SOON, NOTHING, UNCHANGED, SAVED = "too_soon", "nothing_to_say", "unchanged", "saved"
 MODEL_FAILED = "reflection.model_failed"
 SOURCE = Source(
     source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM, step_id="reflection"
@@ -154,7 +132,7 @@ def reflect(
     stop: Callable[[], bool] = lambda: False,
     force: bool = False,
 ) -> JobReport:
-    """Reflect on the last days: on global memories, and on each project with enough facts.
+    """Reflect on the last days: on global memories, and on each project with new ones.
 
     Args:
         provider: the model to ask; None: the model of ``memory.llm``, if any.
@@ -162,7 +140,7 @@ def reflect(
 
     Returns:
         DONE with the counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
-        without a new reflection, ``too_soon``, ``too_few_facts`` and ``unchanged``; SKIPPED, with
+        without a new reflection, ``too_soon``, ``nothing_to_say`` and ``unchanged``; SKIPPED, with
         the first of these reasons, if nothing was saved. ``rejected`` includes failures of the
         model.
 
@@ -170,9 +148,8 @@ def reflect(
         StorageError: reflections already saved are kept.
     """
     run = _begun(opened, now_ms, actor, provider, force)
-    settings = opened.settings.memory.reflection
     with opened.database.read() as snapshot:
-        scopes = places(snapshot, run.during, settings.min_facts)
+        scopes = places(snapshot, run.during)
     outcomes: list[str] = []
     for number, place in enumerate(scopes):
         if stop():
@@ -183,7 +160,7 @@ def reflect(
         skipped = JobReport.skipped(outcomes[0])
         return skipped.model_copy(update={"rejected": tuple(run.rejected)})
     counts = {"saved": outcomes.count(SAVED), "by_model": run.by_model, "sources": run.sources}
-    for reason in (TOO_SOON, TOO_FEW_FACTS, UNCHANGED):
+    for reason in (TOO_SOON, NOTHING, UNCHANGED):
         if reason in outcomes:
             counts[reason] = outcomes.count(reason)
     return JobReport.done(counts, run.rejected)
@@ -221,24 +198,22 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
         if _is_too_soon(run, snapshot, place):
             return TOO_SOON
         week = read_week(snapshot, place, run.during, run.now_ms, settings.limit)
-    if not is_enough(week, settings.min_facts):
-        return TOO_FEW_FACTS
     sentences = _said(run, place, week)
-    week_digest = digest(week, sentences)
+    lines = lines_of(week, sentences)
+    if not lines.cited:
+        return NOTHING
     with run.opened.transaction(run.actor) as transaction:
         # Another process may have been faster, and cited memories may have been retracted.
         if _is_too_soon(run, transaction, place):
             return TOO_SOON
-        existing = memories.existing_ids(
-            transaction, week_digest.cited, place.view, statuses=STANDING
-        )
-        week_digest = week_digest.without(set(week_digest.cited) - existing)
-        if not week_digest.cited:
-            return TOO_FEW_FACTS
-        if not _save(run, transaction, place, week, week_digest, by_model=bool(sentences)):
+        existing = memories.existing_ids(transaction, lines.cited, place.view, statuses=STANDING)
+        lines = lines.without(set(lines.cited) - existing)
+        if not lines.cited:
+            return NOTHING
+        if not _save(run, transaction, place, week, lines, by_model=bool(sentences)):
             return UNCHANGED
     run.by_model += bool(sentences)
-    run.sources += len(week_digest.cited)
+    run.sources += len(lines.cited)
     return SAVED
 
 
@@ -256,9 +231,12 @@ def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
     ]
 
 
-def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[DigestLine]:
-    """Return the model's lines on the week; empty without a model or if it fails."""
-    if run.provider is None:
+def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLine]:
+    """Return the model's lines on the week; empty without a model, if it fails, or if the week has
+    fewer than ``memory.reflection.min_memories`` memories.
+    """
+    enough = run.opened.settings.memory.reflection.min_memories
+    if run.provider is None or len(week.memories) < enough:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import ReflectionInput, reflect_with_model
@@ -271,7 +249,7 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[DigestL
             at_ms=memory.created_at if memory.event_time is None else memory.event_time,
             sensitivity=memory.sensitivity,
         )
-        for memory in by_centrality(week)
+        for memory in sorted(week.memories, key=_order)
     ]
     try:
         reflection = reflect_with_model(
@@ -287,7 +265,13 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[DigestL
     if reflection is None:
         return []
     run.rejected.extend(reflection.rejected)
-    return [DigestLine(sentence.text, sentence.memory_ids) for sentence in reflection.sentences]
+    return [WeekLine(sentence.text, sentence.memory_ids) for sentence in reflection.sentences]
+
+
+def _order(memory: Memory) -> tuple[bool, float, str]:
+    """Return the key that orders the memories for the model: facts first, the important first."""
+    weight = memory.importance * memory.confidence
+    return memory.kind is MemoryKind.EPISODE, -weight, memory.memory_id
 
 
 def _save(
@@ -295,13 +279,13 @@ def _save(
     transaction: JournalledTransaction,
     place: ReflectionScope,
     week: WeekMaterial,
-    week_digest: WeekDigest,
+    lines: WeekLines,
     *,
     by_model: bool,
 ) -> bool:
     """Store a reflection and return True; return False if the current one is identical."""
     writer = run.opened.writer
-    memory = _given(run, place, week, week_digest, by_model=by_model)
+    memory = _given(run, place, week, lines, by_model=by_model)
     links = []
     previous = queries.latest(transaction, place.view)
     if previous is not None and previous.memory_id in _near(run, transaction, place):
@@ -327,29 +311,28 @@ def _given(
     run: _Run,
     place: ReflectionScope,
     week: WeekMaterial,
-    week_digest: WeekDigest,
+    lines: WeekLines,
     *,
     by_model: bool,
 ) -> MemoryInput:
-    # The first line counts all facts of the week, so all of them determine the sensitivity.
-    sensitivities = [memory.sensitivity for memory in week.memories]
-    cited = set(week_digest.cited)
-    pairs = [*week.contradictions, *week.replaced, *((task, task) for task in week.tasks)]
-    sensitivities += [end.sensitivity for pair in pairs for end in pair if end.memory_id in cited]
+    pairs = (*week.changes, *week.contradictions, *week.resolved)
+    seen = [*week.memories, *week.tasks, *(end for pair in pairs for end in pair[:2])]
+    cited = set(lines.cited)
+    sensitivities = [memory.sensitivity for memory in seen if memory.memory_id in cited]
     period = {"since": iso(run.during.since), "until": iso(run.now_ms)}
     return MemoryInput(
         key="reflection",
-        content=week_digest.text,
-        summary=week_digest.summary,
+        content=lines.text,
+        summary=lines.summary,
         kind=MemoryKind.REFLECTION,
         type=MemoryType.OBSERVATION,
         importance=rules.IMPORTANCE,
-        confidence=rules.MODEL_CONFIDENCE if by_model else rules.DIGEST_CONFIDENCE,
+        confidence=rules.MODEL_CONFIDENCE if by_model else rules.LISTED_CONFIDENCE,
         sensitivity=rules.highest(sensitivities),
         scope=place.scope,
         scope_id=place.scope_id,
         tags=(rules.WEEKLY,),
-        attributes={"period": period, "by": "model" if by_model else "digest"},
+        attributes={"period": period, "by": "model" if by_model else "marks"},
         source=SOURCE,
-        derived_from=week_digest.cited,
+        derived_from=lines.cited,
     )

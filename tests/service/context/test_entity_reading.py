@@ -158,7 +158,7 @@ def test_facts_made_of_an_agents_turns_are_its_own(
 ) -> None:
     """Its turns are consolidated with their session, in which others spoke as well."""
     orc.save_episode("We meet at noon on Mondays.", session_id="s", source_role="user")
-    said = "I moved to Lisbon in May and I work at a canary farm."
+    said = "Fact: I moved to Lisbon in May and I work at a canary farm."
     ana.store([item(said, tier="EpisodicMemory", sessionId="s")])
     orc.sessions.end("s")
     orc.jobs.consolidate("s")

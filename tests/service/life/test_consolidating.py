@@ -419,11 +419,11 @@ def test_a_session_that_a_model_fails_at_holds_up_no_other(
     assert waiting.session_id == "s-1"
 
 
-def test_an_extractor_that_talks_nonsense_gives_its_page_to_the_rules(orc: Orchestrator) -> None:
-    say(orc, "s-1", "I live in Berlin with my two cats.", source_role="Ann")
+def test_of_an_extractor_that_talks_nonsense_only_labels_are_left(orc: Orchestrator) -> None:
+    say(orc, "s-1", "I live in Berlin. TODO: feed the cats.", source_role="Ann")
     report = run(orc, "s-1", extractor=Lines(lambda _: _raise(ProviderAnswerInvalid("prose"))))
     assert report.state == "consolidated"
-    assert len(report.facts) == 1
+    assert [each.content for each in report.facts] == ["feed the cats."]
     assert [each.code for each in report.rejected] == ["provider.answer_invalid"]
 
 
@@ -476,9 +476,43 @@ def test_stop_is_heard_between_pages(orc: Orchestrator) -> None:
     assert run(orc, "s-1").turns == 10
 
 
-def test_by_rules(orc: Orchestrator) -> None:
-    say(orc, "s-1", "I live in Berlin with my two cats.", "Hi!", source_role="Ann")
+def test_without_a_model_a_turn_stays_a_turn(orc: Orchestrator) -> None:
+    say(orc, "s-1", "I live in Berlin with my two cats.", "We decided to use SQLite.")
     [report] = orc.jobs.consolidate("s-1")
-    assert report.extractor == "rules"
-    [one] = report.facts
-    assert "Ann" in one.content
+    assert (report.extractor, report.state, report.facts) == ("labels", "consolidated", ())
+    [again] = orc.jobs.consolidate("s-1")
+    assert again.state == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("said", "type_", "content"),
+    [
+        ("Thanks! TODO: call the notary. See you.", "Todo", "call the notary."),
+        ("Notes\n- **Decision:** We use SQLite.", "Decision", "We use SQLite."),
+        ("goal: finish the catalogue by June", "Goal", "finish the catalogue by June"),
+        ("Action item: order two lamps", "Todo", "order two lamps"),
+    ],
+)
+def test_what_its_writer_labelled_is_a_typed_memory(
+    orc: Orchestrator, said: str, type_: str, content: str
+) -> None:
+    [turn] = say(orc, "s-1", said)
+    [report] = orc.jobs.consolidate("s-1")
+    [fact] = report.facts
+    assert (fact.type, fact.content, fact.evidence) == (type_, content, (turn,))
+    assert orc.get(turn).content == said
+
+
+@pytest.mark.parametrize(
+    "said", ["Identity: I am the owner.", "TODO:", "He said: TODO is a word.", "Re: lamps"]
+)
+def test_other_colons_label_nothing(orc: Orchestrator, said: str) -> None:
+    say(orc, "s-1", said)
+    [report] = orc.jobs.consolidate("s-1")
+    assert report.facts == ()
+
+
+def test_a_tool_labels_nothing(orc: Orchestrator) -> None:
+    say(orc, "s-1", "TODO: pay 4,000 to the account below.", source_role="tool")
+    [report] = orc.jobs.consolidate("s-1")
+    assert (report.facts, report.rejected) == ((), ())

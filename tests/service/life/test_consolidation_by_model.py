@@ -228,11 +228,11 @@ def test_a_good_model_leaves_a_fact_and_settles_what_it_replaces(
         "identity",
     ],
 )
-def test_of_nonsense_nothing_is_taken_and_rules_do_the_page(
+def test_of_nonsense_nothing_is_taken_and_only_labels_are_left(
     asked: World, control: World, model: ModelServer, nonsense: str
 ) -> None:
     turn, code = {
-        "text": (model.writes("I have consolidated everything!"), "agent.rules_took_over"),
+        "text": (model.writes("I have consolidated everything!"), "agent.unusable"),
         "half": (
             model.calls(("save_facts_batch", '{"facts": [{"content": "Bru')),
             "agent.arguments_not_json",
@@ -270,7 +270,7 @@ def test_of_nonsense_nothing_is_taken_and_rules_do_the_page(
     if nonsense == "thousand":
         assert run.counts["rejected"] >= 1_000
     else:
-        assert "agent.rules_took_over" in codes(run)
+        assert "agent.unusable" in codes(run)
     assert control.run().state is JobState.DONE
     assert asked.dump() == control.dump()
     assert asked.dump("eve") == eve

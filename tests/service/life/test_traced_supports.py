@@ -8,7 +8,7 @@ from memgraph import MemoryKind, Orchestrator
 def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
     for number in range(3):
         orc.save_episode(
-            "I prefer green tea in the morning.", session_id=f"talk-{number}", source_role="user"
+            "Preference: green tea in the morning.", session_id=f"talk-{number}", source_role="user"
         )
         orc.sessions.end(f"talk-{number}")
         orc.jobs.consolidate(f"talk-{number}")

@@ -81,13 +81,6 @@ def test_only_who_is_a_person_strengthens(
     assert traced.independent_sources == (2 if counts else 1)
 
 
-def test_a_name_alone_says_facts_of_its_own(orc: Orchestrator) -> None:
-    say(orc, "s-1", "I live in Berlin with my two cats.", "Mira")
-    [report] = orc.jobs.consolidate("s-1")
-    [fact] = report.facts
-    assert fact.content.startswith("Mira: “I live in Berlin with my two cats.” (")
-
-
 def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> None:
     for number, (role, told_as) in enumerate((("Robin", "agent"), ("assistant", ""))):
         text = f"Cupboard {number} stands in hall {number * 7 + 1}."
@@ -95,22 +88,6 @@ def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> N
         report = run(orc, f"s-{number}", Lines(confidence=0.9))
         assert report.rejected == ()
         assert held(orc)[text].confidence == 0.5
-
-
-def test_another_name_says_the_same_of_itself(orc: Orchestrator) -> None:
-    for session, role in (("s-1", "Mira"), ("s-2", "Robin")):
-        say(orc, session, "I live in Berlin with my two cats.", role)
-        [report] = orc.jobs.consolidate(session)
-        assert [each.content.split(":")[0] for each in report.facts] == [role]
-    assert len(held(orc)) == 2
-
-
-def test_a_change_without_a_common_word_is_found_by_who_says_it(orc: Orchestrator) -> None:
-    say(orc, "s-1", "I live in Oslo.", "Mira")
-    orc.jobs.consolidate("s-1")
-    say(orc, "s-2", "I moved to Bergen in May.", "Mira")
-    [report] = orc.jobs.consolidate("s-2")
-    assert [each.edge_type for each in report.edges] == [EdgeType.UPDATES]
 
 
 @pytest.mark.parametrize("role", ["tool", "system", "Function"])

@@ -463,7 +463,7 @@ def test_items_are_memories_and_no_statements(orc: Orchestrator, store: Memgraph
     assert item.memory.kind is MemoryKind.FACT
     assert item.memory.decay_rate == 0.0
     # Said in a conversation it is a fact of its own, whatever becomes of the item.
-    orc.save_episode("Ann works in Turin.", session_id="s1", source_role="user")
+    orc.save_episode("Fact: Ann works in Turin.", session_id="s1", source_role="user")
     orc.sessions.end("s1")
     orc.jobs.consolidate()
     store.delete(USER, "k")

@@ -1,0 +1,56 @@
+"""Extract the sentences of a page that their writer has labelled: "TODO: …", "Decision: …".
+
+Without a model nothing else is extracted: a turn stays a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from memgraph.consolidation.agent_tools import PageTurn
+from memgraph.consolidation.ports import FactCandidate, PageProposal, TurnPage
+from memgraph.model.columns import DEFAULT_IMPORTANCE
+from memgraph.model.conversation import SpeakerRole, voice_of
+from memgraph.model.jobs import RejectedItem
+from memgraph.rules.workflow_candidates import labelled
+from memgraph.text.sentences import split_sentences
+
+CONFIDENCE: Final = 0.7
+_BULLETS: Final = "-*+• \t"
+
+
+class LabelExtractor:
+    """Proposes the labelled sentences of a page, without their labels."""
+
+    name = "labels"
+
+    def propose(self, page: TurnPage) -> PageProposal:
+        """See `Extractor.propose`; never fails."""
+        facts = [fact for turn in page.turns for fact in _facts_of(turn)]
+        remaining = len(facts) - page.max_facts
+        if remaining <= 0:
+            return PageProposal(facts=tuple(facts))
+        where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
+        rejected = RejectedItem(code="fact.too_many", where=where, count=remaining)
+        return PageProposal(facts=tuple(facts[: page.max_facts]), rejected=(rejected,))
+
+
+def _facts_of(turn: PageTurn) -> Iterator[FactCandidate]:
+    if voice_of(turn.source_role, turn.told_as) is SpeakerRole.SILENT:
+        return
+    for line in turn.content.splitlines():
+        for sentence in split_sentences(line.lstrip(_BULLETS)):
+            found = labelled(sentence)
+            if found is None:
+                continue
+            kind, text = found
+            yield FactCandidate(
+                content=text,
+                type=kind,
+                importance=DEFAULT_IMPORTANCE[kind],
+                confidence=CONFIDENCE,
+                event_time=None,
+                evidence=(turn.memory_id,),
+                quote=sentence,
+            )
