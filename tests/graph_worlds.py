@@ -110,7 +110,7 @@ def stored(plan: tuple[Any, ...]) -> Iterator[tuple[Database, World]]:
             full = row | {"content": text, "summary": text, "source_id": source}
             world.memories[filling.memory(**full)] = full
         ids = list(world.memories)
-        known = set()
+        known, replaced = set(), set()
         for edge in edges:
             ends = tuple(ids[end % len(ids)] for end in edge["ends"])
             key = (*ends, edge["edge_type"])
@@ -118,6 +118,11 @@ def stored(plan: tuple[Any, ...]) -> Iterator[tuple[Database, World]]:
                 continue
             known.add(key)
             values = {name: edge[name] for name in ("weight", "created_at")}
+            # One memory at most replaces another; further edges are marks.
+            if edge["edge_type"] == "Updates" and edge["weight"] == 1.0 and ends[1] in replaced:
+                values["weight"] = 0.5
+            elif edge["edge_type"] == "Updates" and edge["weight"] == 1.0:
+                replaced.add(ends[1])
             if edge["edge_type"] == "Contradicts" and edge["resolved_after"] is not None:
                 values["resolved_at"] = edge["created_at"] + edge["resolved_after"]
                 values["resolution"] = {"winner_id": ends[0], "loser_id": ends[1]}

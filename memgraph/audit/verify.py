@@ -258,21 +258,19 @@ def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
         number += 1
         edge_id, from_id, to_id, edge_type, weight, reason, partial, *later = edge[:9]
         resolved_at, resolution = later
-        subject, first_details, entries, action, at, decided = edge[9:]
+        subject, details, action, at, decided = edge[9:]
         if subject is None:
             report.add(FindingCode.EDGE_UNJOURNALLED, "the edge has no journal entry", edge_id)
             continue
-        # A partial edge may have become a full one later, which has its own journal entry.
-        grown = entries > 1
         stored = {
             "edge_id": edge_id,
             "to": to_id,
             "type": edge_type,
             "weight": weight,
             "reason": reason,
-            "partial": bool(partial) or grown,
+            "partial": bool(partial),
         }
-        if subject != from_id or _details(first_details) != stored or (grown and partial):
+        if subject != from_id or _details(details) != stored:
             report.add(FindingCode.EDGE_EDITED, "the edge differs from the journal", edge_id)
         expected: dict[str, Any] = {}
         if action in ("resolve", "dismiss"):

@@ -309,6 +309,13 @@ class EdgeRow(SQLModel, table=True):
             "(resolved_at IS NULL) = (resolution IS NULL)", name="resolved_with_resolution"
         ),
         sa.Index("ix_memory_edges_to_memory_id", "to_memory_id", "edge_type"),
+        # One memory at most replaces another; marks and partial edges are free.
+        sa.Index(
+            "ix_memory_edges_successor",
+            "to_memory_id",
+            unique=True,
+            sqlite_where=sa.text("edge_type = 'Updates' AND weight >= 1.0 AND NOT partial"),
+        ),
         # The strongest edges of a node first, without sorting those of a hub.
         sa.Index(
             "ix_memory_edges_from_strongest", "from_memory_id", "weight", "created_at", "edge_id"

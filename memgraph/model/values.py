@@ -250,8 +250,8 @@ class EpisodeInput(MemoryInput):
 class EdgeInput(Value):
     """An edge to be stored. An end is a memory id, or ``#key`` of a memory in the same batch.
 
-    An Updates edge supersedes what it points at, unless it is ``partial``: then the older memory
-    stays active and only a part of it was amended.
+    An Updates edge supersedes what it points at, unless it is ``partial`` (only a part of the older
+    memory was amended) or a mark (its weight, a probability, is below 1).
     """
 
     from_id: Name
@@ -346,7 +346,8 @@ class Outcome(Value):
 
     A ``duplicate`` has the id of the existing memory. ``code`` and ``message`` are those of the
     error for which the item was rejected. An edge has the code ``source.other`` if it
-    was stored as a contradiction instead of an Updates edge.
+    was stored as a contradiction instead of an Updates edge, and ``memory.conflict`` if it was
+    stored as partial, because another memory had replaced the target.
 
     Attributes:
         duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.

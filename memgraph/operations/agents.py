@@ -151,7 +151,8 @@ class Agents(WritingHandle[F], group="agents"):
             AccessDenied: a person stated or confirmed it, or it is an Identity, which only a person
                 may correct; or the new text repeats memories that fewer readers may see.
             InvalidInput: it is not a fact.
-            Conflict: it is retracted, or the new text equals the old one.
+            Conflict: it is retracted, the new text equals the old one, or an active memory has
+                replaced it; see ``details["replaced_by"]``.
         """
         memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
@@ -215,7 +216,8 @@ class Agents(WritingHandle[F], group="agents"):
     ) -> Outcome:
         """Add an edge between two memories that a model proposes.
 
-        A contradiction stays open; an Updates edge replaces ``to_id``. The edge has the weight 0.9.
+        A contradiction stays open; an Updates edge replaces ``to_id``. Other edges have the weight
+        0.9.
 
         Raises:
             NotFound: one of the two does not exist.
@@ -225,7 +227,9 @@ class Agents(WritingHandle[F], group="agents"):
             Conflict: see ``relate``.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
-        link = self._edge_input({**fields, "weight": MAX_CONFIDENCE})
+        link = self._edge_input(fields)
+        if link.edge_type is not EdgeType.UPDATES:
+            link = link.model_copy(update={"weight": MAX_CONFIDENCE})
         with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
             if link.edge_type is EdgeType.UPDATES:
                 require_replaceable(writing, link.from_id, link.to_id, self._view)

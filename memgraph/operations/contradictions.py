@@ -123,11 +123,13 @@ class Contradictions(Handle[F], group="contradictions"):
 
         Raises:
             NotFound: no such contradiction, or one of its sides is not visible.
-            Conflict: it is already resolved, or the winner is not one of its sides.
+            Conflict: it is already resolved, the winner is not one of its sides, or an active
+                memory has replaced a side; see ``details["replaced_by"]``.
         """
         from memgraph.operations.write import changes
 
-        self._decide(edge_id, reason, partial(changes.resolve, winner_id=self._whole_id(winner)))
+        decide = partial(changes.resolve, winner_id=self._whole_id(winner), view=self._view)
+        self._decide(edge_id, reason, decide)
 
     @operation(
         Permission.WRITE,

@@ -90,7 +90,8 @@ class Entities(Handle[F], group="entities"):
 
         Raises:
             NotFound: no visible memory names one of them.
-            Conflict: a name is ambiguous (``details["candidates"]``), or they are already merged.
+            Conflict: a name is ambiguous (``details["candidates"]``), they are already merged, or
+                ``other`` was merged into another entity (``details["entity_id"]``).
         """
         from memgraph.operations.life.entity_merge import merge
 

@@ -269,7 +269,8 @@ class Everyday(WritingHandle[F]):
         Raises:
             NotFound: the memory does not exist, or this handle may not see it.
             Conflict: it is retracted, the new text equals the old one, or an active memory has
-                replaced it; correct that one instead, see ``details["replaced_by"]``.
+                replaced it or won a contradiction with it; correct that one instead, see
+                ``details["replaced_by"]``.
         """
         from memgraph.operations.read import lookup as reading
         from memgraph.operations.write import changes
@@ -322,7 +323,8 @@ class Everyday(WritingHandle[F]):
         """Retract a memory; it stays in the history.
 
         A retracted memory stays as it is, with the first reason. Raises NotFound,
-        IllegalTransition: it was erased.
+        IllegalTransition: it was erased, Conflict: an active memory has replaced it, or won a
+        contradiction with it; see ``details["replaced_by"]``.
         """
         from memgraph.operations.write import changes
 
@@ -344,8 +346,9 @@ class Everyday(WritingHandle[F]):
 
         Raises:
             NotFound: the memory does not exist, or this handle may not see it.
-            IllegalTransition: it is active, or an active memory has replaced it.
-            Conflict: it was erased, or lost a contradiction, which has to be reopened instead.
+            IllegalTransition: it is active.
+            Conflict: it was erased, or lost a contradiction, which has to be reopened instead, or
+                an active memory has replaced it; see ``details["replaced_by"]``.
         """
         from memgraph.operations.write import changes
 
@@ -371,13 +374,14 @@ class Everyday(WritingHandle[F]):
     ) -> str:
         """Add an edge between two memories, and return its id; return the id of an existing edge.
 
-        An Updates edge supersedes ``to_id``, unless it is ``partial``; a partial edge can be made a
-        full one later. If this handle is confined and another actor stored ``to_id``, the id of an
-        open contradiction is returned instead.
+        An Updates edge supersedes ``to_id``, unless it is ``partial`` or its weight is below 1;
+        such an edge can be put in force later. If this handle is confined and another actor stored
+        ``to_id``, the id of an open contradiction is returned instead.
 
         Raises:
             InvalidInput, NotFound, Conflict: the edge is not possible; nothing was written.
-                NotFound also for a memory that this handle may not see.
+                NotFound also for a memory that this handle may not see. Conflict also if an active
+                memory has replaced ``to_id``; see ``details["replaced_by"]``.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "weight": weight}
         link = self._edge_input({**fields, "reason": reason, "partial": partial})

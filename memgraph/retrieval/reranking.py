@@ -18,6 +18,7 @@ from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
 from memgraph.retrieval.scores import AGREEMENT
 from memgraph.rules.budget import select_within
 from memgraph.rules.contradictions import UNDATED, Conflicts, ConflictSide
+from memgraph.rules.lifecycle import in_force
 from memgraph.rules.ranking import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 
 LEG = "rerank"
@@ -221,7 +222,7 @@ def _replaced(edges: Sequence[Edge]) -> dict[str, list[str]]:
     """Return for each memory the ids of those that it replaced entirely."""
     older: dict[str, list[str]] = {}
     for edge in edges:
-        if edge.edge_type is EdgeType.UPDATES and not edge.partial:
+        if in_force(edge):
             older.setdefault(edge.from_id, []).append(edge.to_id)
     return older
 

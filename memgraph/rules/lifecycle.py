@@ -18,9 +18,10 @@ from enum import StrEnum
 from typing import Any, Final, Literal, NamedTuple
 
 from memgraph.clock import parse_time
-from memgraph.errors import Conflict, IllegalTransition, InvalidInput
+from memgraph.errors import IllegalTransition, InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.model.values import Edge, EdgeInput
 
 LOSER_CONFIDENCE = 0.3
 ContradictionState = Literal["open", "resolved", "dismissed"]
@@ -197,6 +198,14 @@ class StatementSource(NamedTuple):
     authors: frozenset[str]
 
 
+def in_force(edge: Edge | EdgeInput) -> bool:
+    """Return True for an Updates edge that replaces the older memory: no mark, not partial.
+
+    A memory has at most one; see ``ix_memory_edges_successor``.
+    """
+    return edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0 and not edge.partial
+
+
 def may_supersede(newer: StatementSource, older: StatementSource) -> bool:
     """Return True if a statement may replace another although nobody decided it.
 
@@ -231,7 +240,6 @@ def plan_resolution(
     winner: MemoryState,
     loser: MemoryState,
     *,
-    already_resolved: bool = False,
     current: ResolutionRecord | None = None,
 ) -> ResolutionPlan:
     """Plan the resolution of a contradiction in favour of ``winner``.
@@ -240,21 +248,17 @@ def plan_resolution(
     is lowered to at most 0.3, and its id is added to the winner's ``supersedes``.
 
     Args:
-        already_resolved: True if the edge has ``resolved_at``.
         current: the record of another resolution in force against the same loser. Its prior values
             are carried over, so that the last reopening restores the original state in any order.
 
     Raises:
         InvalidInput: both are the same memory, or ``current`` is about another loser.
-        Conflict: it is already resolved; reopen it first.
         IllegalTransition: the winner is not active.
     """
     if winner.memory_id == loser.memory_id:
         raise InvalidInput("a memory cannot contradict itself", memory_id=winner.memory_id)
     if current is not None and current.loser_id != loser.memory_id:
         raise InvalidInput("the current resolution is about another memory")
-    if already_resolved:
-        raise Conflict("this contradiction is already resolved; reopen it first")
     if winner.status is not MemoryStatus.ACTIVE:
         raise IllegalTransition(
             f"a memory that is {winner.status.value} cannot win a contradiction",

@@ -103,38 +103,18 @@ def _columns(e: sa.FromClause) -> sa.Select[Any]:
 
 
 @prepared
-def _replaces() -> sa.Select[Any]:
-    e, step = tables.edges, tables.edges.alias("e")
-    start = sa.select(e.c.to_memory_id.label("id")).where(
-        e.c.from_memory_id == value("newer"), replaces_whole(e)
-    )
-    replaced = start.cte("replaced", recursive=True)
-    further = sa.select(step.c.to_memory_id).select_from(
-        ordered(replaced, (step, step.c.from_memory_id == replaced.c.id))
-    )
-    replaced = replaced.union(further.where(replaces_whole(step)))
-    older = replaced.c.id == value("older")
-    return sa.select(replaced.c.id).select_from(replaced).where(older).limit(1)
-
-
-def replaces(snapshot: Snapshot, newer_id: str, older_id: str) -> bool:
-    """Return True if a chain of Updates edges leads from one memory to the other.
-
-    Partial Updates edges do not count.
-    """
-    return _replaces().row(snapshot, newer=newer_id, older=older_id) is not None
-
-
-@prepared
 def _successors() -> sa.Select[Any]:
     e = tables.edges
     newer = sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids"), replaces_whole(e))
     return newer.order_by(e.c.from_memory_id)
 
 
-def successors(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
-    """Return the memories that replaced one of these directly, by an Updates edge."""
-    return _successors().column(snapshot, ids=memory_ids)
+def successors(snapshot: Snapshot, memory_id: str) -> list[str]:
+    """Return the memories that replaced one by Updates edges, each the successor of the former."""
+    chain = [memory_id]
+    while (new := _successors().column(snapshot, ids=chain[-1:])) and new[0] not in chain:
+        chain += new
+    return chain[1:]
 
 
 @prepared
@@ -260,14 +240,15 @@ def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
 
 
 @prepared
-def _make_whole() -> sa.Update:
+def _put_in_force() -> sa.Update:
     e = tables.edges
-    return sa.update(e).where(e.c.edge_id == value("edge")).values(partial=sa.false())
+    whole = {"partial": sa.false(), "weight": 1.0, "reason": value("reason")}
+    return sa.update(e).where(e.c.edge_id == value("edge")).values(whole)
 
 
-def make_whole(transaction: JournalledTransaction, edge_id: str) -> None:
-    """Make a partial Updates edge replace the older memory completely."""
-    _make_whole().write(transaction, edge=edge_id)
+def put_in_force(transaction: JournalledTransaction, edge_id: str, reason: str | None) -> None:
+    """Let a partial or marking Updates edge replace the older memory completely."""
+    _put_in_force().write(transaction, edge=edge_id, reason=reason)
 
 
 @prepared

@@ -42,7 +42,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import Table, View, memories_listed
+from memgraph.store.visibility import Table, View, memories_listed, replaces_whole
 
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(name) for name in ("weight", "created_at", "edge_id")))
 
@@ -382,7 +382,7 @@ def open_contradictions(
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(e.c.partial)
+    replaced = replaces_whole(e)
     is_loser = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []

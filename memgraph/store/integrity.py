@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,7 +14,6 @@ from memgraph.store.statements import (
     Column,
     greatest,
     member,
-    of_first,
     of_last,
     prepared,
     unindexed,
@@ -264,28 +264,24 @@ def status_entries() -> sa.CompoundSelect[Any]:
 def edges() -> sa.Select[Any]:
     """Select edges with their journal entries, by id.
 
-    The columns are nine of the edge, subject and details of its first entry, the number of such
-    entries, and action, time and details of the last decision.
+    The columns are nine of the edge, subject and details of the last entry that states it, and
+    action, time and details of the last decision.
     """
     e, log = tables.edges.alias("e"), tables.audit_log
     edge_id = _detail_edge_id(log).label("edge_id")
-    first_entry = (
-        of_first(column, log.c.seq).label(column.name) for column in (log.c.subject, log.c.details)
-    )
-    first = (edge_id, *first_entry, sa.func.count().label("entries"))
-    first_query = sa.select(*first, sa.func.min(log.c.seq)).where(log.c.action == "relate")
-    t = first_query.group_by(edge_id).cte("told").prefix_with("MATERIALIZED")
-    columns = (log.c.action, log.c.at, log.c.details)
-    last = (edge_id, *(of_last(column, log.c.seq).label(column.name) for column in columns))
-    decided = sa.select(*last, sa.func.max(log.c.seq)).where(
-        log.c.action.in_(["resolve", "dismiss", "reopen"])
-    )
-    d = decided.group_by(edge_id).cte("decided").prefix_with("MATERIALIZED")
+
+    def last(name: str, columns: Sequence[Column], *actions: str) -> sa.CTE:
+        entry = (of_last(column, log.c.seq).label(column.name) for column in columns)
+        query = sa.select(edge_id, *entry, sa.func.max(log.c.seq)).where(log.c.action.in_(actions))
+        return query.group_by(edge_id).cte(name).prefix_with("MATERIALIZED")
+
+    t = last("told", (log.c.subject, log.c.details), "relate")
+    d = last("decided", (log.c.action, log.c.at, log.c.details), "resolve", "dismiss", "reopen")
     joined = e.outerjoin(t, t.c.edge_id == e.c.edge_id).outerjoin(d, d.c.edge_id == e.c.edge_id)
     query = sa.select(
         *(e.c.edge_id, e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight),
         *(e.c.reason, e.c.partial, e.c.resolved_at, e.c.resolution),
-        *(t.c.subject, t.c.details, t.c.entries, d.c.action, d.c.at, d.c.details),
+        *(t.c.subject, t.c.details, d.c.action, d.c.at, d.c.details),
     )
     return query.select_from(joined).order_by(e.c.edge_id)
 

@@ -298,17 +298,11 @@ class JsonElement(Construct):
     name = "element"
 
 
-class FirstValue(Construct):
-    """The value of a column in the row of a group in which another column is least.
-
-    Select that least value, too, and no other minimum or maximum.
-    """
-
-    name = "of_first"
-
-
 class LastValue(Construct):
-    """The value of a column in the row of a group in which another column is greatest."""
+    """The value of a column in the row of a group in which another column is greatest.
+
+    Select that greatest value, too, and no other minimum or maximum.
+    """
 
     name = "of_last"
 
@@ -340,7 +334,7 @@ def arguments(construct: FunctionElement[Any], compiler: Any, options: Any) -> l
 
 
 unindexed, greatest, least = Unindexed, GreatestOf, LeastOf
-of_first, of_last = FirstValue, LastValue
+of_last = LastValue
 as_read, raw_text, whole_number = StoredText, RawText, WholeNumber
 
 

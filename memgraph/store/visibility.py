@@ -276,8 +276,9 @@ def is_no_item(m: sa.FromClause) -> Column:
 
 
 def replaces_whole(e: sa.FromClause) -> Column:
-    """Return the condition that an edge replaces the whole of an older memory."""
-    return (e.c.edge_type == EdgeType.UPDATES) & (e.c.partial == sa.false())
+    """Return the condition that an edge is in force: it replaces the whole of an older memory."""
+    is_whole = (e.c.weight >= 1.0) & (e.c.partial == sa.false())
+    return (e.c.edge_type == EdgeType.UPDATES) & is_whole
 
 
 def by_importance(m: sa.FromClause) -> tuple[Column, ...]:

@@ -590,6 +590,13 @@ def upgrade() -> None:
         ["from_memory_id", "to_memory_id", "edge_type", "edge_id", "created_at"],
         sqlite_where=sa.text("edge_type IN ('CausedBy', 'PartOf')"),
     )
+    op.create_index(
+        "ix_memory_edges_successor",
+        "memory_edges",
+        ["to_memory_id"],
+        unique=True,
+        sqlite_where=sa.text("edge_type = 'Updates' AND weight >= 1.0 AND NOT partial"),
+    )
     op.create_index("ix_memory_edges_to_memory_id", "memory_edges", ["to_memory_id", "edge_type"])
     op.create_index(
         "ix_memory_edges_to_strongest",

@@ -281,7 +281,7 @@ def test_more_edges_than_are_shown_are_cut(database: Database) -> None:
         for other in ids:
             if one != other:
                 for edge_type in EdgeType:
-                    filling.edge(one, other, edge_type.value)
+                    filling.edge(one, other, edge_type.value, weight=0.5)
     filling.flush()
     found = subgraph(database, ids, max_nodes=4)
     assert len(found.edges) == 40

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.errors import Conflict, IllegalTransition, InvalidInput
+from memgraph.errors import IllegalTransition, InvalidInput
 from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus
 from memgraph.rules.lifecycle import (
     MemoryChange,
@@ -126,11 +126,6 @@ def test_resolution_never_raises_confidence_nor_revives_the_loser(
 def test_only_an_active_memory_wins(status: MemoryStatus) -> None:
     with pytest.raises(IllegalTransition):
         plan_resolution(state("w", status), state("l"))
-
-
-def test_a_resolved_contradiction_is_not_resolved_again() -> None:
-    with pytest.raises(Conflict):
-        plan_resolution(state("w"), state("l"), already_resolved=True)
 
 
 def test_a_standing_record_about_another_memory_is_refused() -> None:

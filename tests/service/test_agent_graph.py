@@ -40,8 +40,8 @@ def test_an_edge_is_joined_once_and_is_no_certainty(
     assert (made.outcome, again.outcome) == ("stored", "duplicate")
     assert made.edge_id == again.edge_id
     [edge] = agent.trace(new).edges_out
-    assert (edge.weight, edge.reason) == (0.9, "Said so.")
     replaced = edge_type is EdgeType.UPDATES
+    assert (edge.weight, edge.reason) == (1.0 if replaced else 0.9, "Said so.")
     assert agent.get(old).status.value == ("superseded" if replaced else "active")
 
 

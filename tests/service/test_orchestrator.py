@@ -354,9 +354,10 @@ def test_no_circle_of_updates_leaves_nothing_standing(orc: Orchestrator) -> None
 def test_what_was_replaced_comes_back_as_replaced(orc: Orchestrator) -> None:
     old = orc.remember("o")
     new = orc.correct(old, "n", reason="better")
-    orc.retract(old, reason="a slip")
-    orc.restore(old, reason="not this one")
-    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    for change in (orc.retract, orc.restore):
+        with pytest.raises(Conflict) as caught:
+            change(old, reason="not this one")
+        assert caught.value.details["replaced_by"] == [new]
     orc.retract(new, reason="worse after all")
     orc.retract(old, reason="to bring it back")
     orc.restore(old, reason="nothing stands against it")

@@ -323,8 +323,12 @@ class TestRetractingASource:
 
     def test_what_something_else_replaced_as_well_is_not(self, orc: Orchestrator) -> None:
         old = said(orc, "The gate opens at 9.", MANUAL)
-        for source in (FORUM, {"conversation_id": "desk"}):
-            orc.relate(said(orc, f"At 8, by {source}.", source), "Updates", old)
+        ids = [
+            said(orc, f"At 8, by {source}.", source)
+            for source in (FORUM, {"conversation_id": "desk"})
+        ]
+        for older, newer in zip((old, *ids), ids, strict=False):
+            orc.relate(newer, "Updates", older)
         done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
         assert done.reinstated == 0
         assert status(orc, old) is MemoryStatus.SUPERSEDED
@@ -373,8 +377,8 @@ class TestRetractingASource:
         old, top = said(orc, "At 9.", MANUAL), said(orc, "At 7.", FORUM)
         middle = said(owner, "At 8.", MANUAL, sensitivity=Sensitivity.RESTRICTED)
         owner.relate(middle, "Updates", old)
-        owner.relate(top, "Updates", middle)
         owner.retract(middle, reason="x")
+        owner.relate(top, "Updates", old)
         assert orc.sources.retract(conversation_id="forum", reason="x").reinstated_items == ()
         [told] = owner.sources.retract(conversation_id="forum", reason="x").reinstated_items
         assert (told.memory_id, told.by) == (old, (middle,))

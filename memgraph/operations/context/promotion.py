@@ -10,6 +10,7 @@ from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory, MemoryInput, Source
+from memgraph.operations.write import changes
 from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
@@ -146,6 +147,7 @@ def _promotable(
             memory_id=memory_id,
         )
     if memory.status is not MemoryStatus.ACTIVE:
+        changes.require_unreplaced(snapshot, memory_id, view=view)
         raise Conflict(
             f"only an active memory can be promoted; this one is {memory.status.value}",
             memory_id=memory_id,

@@ -14,7 +14,7 @@ from memgraph.model.sources import Document, DocumentOutcome, FileLink
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
-from memgraph.rules.lifecycle import StatusAction, next_status
+from memgraph.rules.lifecycle import StatusAction, in_force, next_status
 from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
 from memgraph.store import ingest_files, memories, supports
 from memgraph.store.rows import json_text
@@ -360,8 +360,7 @@ class _DocumentWriter:
         transaction.record(joined.entries)
         progress.links += joined.edges
         for edge, outcome in zip(edges, joined.edges, strict=True):
-            replaces_all = edge.edge_type is EdgeType.UPDATES and not edge.partial
-            if replaces_all and outcome.outcome == "stored" and outcome.code is None:
+            if in_force(edge) and outcome.outcome == "stored" and outcome.code is None:
                 self._replace_details(transaction, edge.from_id, edge.to_id)
 
     def _replace_details(

@@ -22,13 +22,25 @@ def merge(
 
     Raises:
         NotFound: no visible memory names one of them.
-        Conflict: a name is ambiguous (``details["candidates"]``), or both are the same entity.
+        Conflict: a name is ambiguous (``details["candidates"]``), both are the same entity, or
+            ``other`` was merged before (``details["entity_id"]``).
     """
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
         target, merged = reader.only(into), reader.only(other)
+        if target.row.pk != merged.row.pk:
+            _require_unmerged(transaction, merged.row, other)
         transaction.record([merge_found(transaction, target, merged, reason)])
         return reader.only(target.row.entity_id).info
+
+
+def _require_unmerged(transaction: Transaction, row: EntityRecord, name_or_id: str) -> None:
+    """Raise Conflict if a name or id is that of an entity that was merged into this one."""
+    given, own = {name_or_id, canonical(name_or_id)}, {row.entity_id, row.name_key}
+    merged = entities.merged_names(transaction, row.entity_id)
+    if not given & own and any(given & {each.entity_id, each.name_key} for each in merged):
+        message = f"{name_or_id[:80]!r} was merged into {row.entity_id} before; merge that one"
+        raise Conflict(message, entity_id=row.entity_id)
 
 
 def merge_found(

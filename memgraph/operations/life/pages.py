@@ -532,7 +532,7 @@ def _decide(
             result.rejected.append(RejectedItem(code=OTHER_SOURCE, where=decision.where))
             return
         transaction.record(
-            changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason)
+            changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason, view=None)
         )
     except (Conflict, InvalidInput, NotFound) as error:
         result.rejected.append(RejectedItem(code=error.code, where=decision.where))

@@ -190,9 +190,10 @@ class Transcript(Handle):
             retract_all(transaction, active, reason)
         for part in parts:
             if part.status is MemoryStatus.SUPERSEDED:
-                transaction.record(
-                    changes.retract(transaction, part.memory_id, reason=reason, view=self._view)
+                retracted = changes.retract(
+                    transaction, part.memory_id, reason=reason, view=self._view, replaced=True
                 )
+                transaction.record(retracted)
 
     def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
         """Yield the complete entries, newest first."""

@@ -29,13 +29,14 @@ from memgraph.rules.lifecycle import (
 from memgraph.store import edges, memories, sessions, supports
 from memgraph.store.evidence import last_retractions
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.visibility import STANDING, View
 
 
 def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -> list[NewEntry]:
     """Confirm an active memory: full confidence, no decay. Raises Conflict."""
     memory = memories.get(transaction, memory_id, view)
     if memory.status is not MemoryStatus.ACTIVE:
+        require_unreplaced(transaction, memory_id, view=view)
         raise Conflict(
             f"only an active memory can be confirmed; this one is {memory.status.value}",
             memory_id=memory_id,
@@ -45,6 +46,28 @@ def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -
     )
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
     return [NewEntry("confirm", memory_id, {"before": before})]
+
+
+def require_unreplaced(snapshot: Snapshot, memory_id: str, *, view: View | None) -> None:
+    """Raise Conflict if an active memory has replaced another, or won a contradiction with it.
+
+    The error names it in ``replaced_by``, unless the view hides it.
+    """
+    ids = [memory_id, *edges.successors(snapshot, memory_id)]
+    for one in ids:
+        for _, record in _lost(snapshot, one):
+            if record.winner_id not in ids:
+                ids += [record.winner_id, *edges.successors(snapshot, record.winner_id)]
+    active = memories.active_ids(snapshot, ids) - {memory_id}
+    if not active:
+        return
+    visible = sorted(memories.existing_ids(snapshot, sorted(active), view))
+    by = visible[0] if visible else "a memory that you may not see"
+    raise Conflict(
+        f"the memory was replaced by {by}; change that one",
+        memory_id=memory_id,
+        replaced_by=visible,
+    )
 
 
 def correction_of(
@@ -58,23 +81,12 @@ def correction_of(
     Raises:
         Conflict: an active memory with another text has replaced it; see ``replaced_by``.
     """
-    seen, level, active = {memory_id}, [memory_id], list[str]()
-    while level:
-        found = memories.existing_ids(snapshot, edges.successors(snapshot, level), view)
-        successors = memories.get_many(snapshot, sorted(found - seen))
-        if level == [memory_id]:
-            for memory in successors:
-                if memory.status is not MemoryStatus.RETRACTED and is_equal(memory):
-                    return memory.memory_id
-        active += [each.memory_id for each in successors if each.status is MemoryStatus.ACTIVE]
-        level = sorted(found - seen)
-        seen |= found
-    if active:
-        raise Conflict(
-            f"the memory was replaced by {active[0]}; correct that one",
-            memory_id=memory_id,
-            replaced_by=active,
-        )
+    chain = edges.successors(snapshot, memory_id)
+    visible = memories.existing_ids(snapshot, chain, view, statuses=STANDING)
+    first = next((each for each in chain if each in visible), None)
+    if first is not None and is_equal(memories.get(snapshot, first)):
+        return first
+    require_unreplaced(snapshot, memory_id, view=view)
     return None
 
 
@@ -124,15 +136,28 @@ def strengthen(
 
 
 def retract(
-    transaction: JournalledTransaction, memory_id: str, *, reason: str, view: View
+    transaction: JournalledTransaction,
+    memory_id: str,
+    *,
+    reason: str,
+    view: View,
+    replaced: bool = False,
 ) -> list[NewEntry]:
     """Retract a memory. It keeps its history and is no longer recalled.
 
     A retracted memory stays as it is, with the first reason.
+
+    Args:
+        replaced: also retract a memory that an active one has replaced.
+
+    Raises:
+        Conflict: an active memory has replaced it; see ``replaced_by``.
     """
     before = memories.get(transaction, memory_id, view).status
     if before is MemoryStatus.RETRACTED:
         return []
+    if before is MemoryStatus.SUPERSEDED and not replaced:
+        require_unreplaced(transaction, memory_id, view=view)
     status, reason = next_status(before, StatusAction.RETRACT), reason_of(before, reason)
     memories.set_status(transaction, memory_id, status, reason=reason)
     return [NewEntry("retract", memory_id, {"reason": reason})]
@@ -152,6 +177,8 @@ def restore(
     if not memory.content:
         raise Conflict("an erased memory cannot be restored", memory_id=memory_id)
     replaced = bool(edges.still_replaced(transaction, [memory_id]))
+    if memory.status is not MemoryStatus.RETRACTED and replaced:
+        require_unreplaced(transaction, memory_id, view=view)
     if memory.status is MemoryStatus.SUPERSEDED and not replaced:
         if lost := [edge.edge_id for edge, _ in _lost(transaction, memory_id)]:
             raise Conflict(
@@ -212,12 +239,18 @@ def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
 
 
 def resolve(
-    transaction: JournalledTransaction, edge: Edge, *, winner_id: str, reason: str
+    transaction: JournalledTransaction,
+    edge: Edge,
+    *,
+    winner_id: str,
+    reason: str,
+    view: View | None,
 ) -> list[NewEntry]:
     """Decide an open contradiction: the loser is superseded, nothing is deleted.
 
     Raises:
-        Conflict: it is already resolved, or the winner is not one of its two memories.
+        Conflict: it is already resolved, the winner is not one of its two memories, or an active
+            memory has replaced one of them; see ``replaced_by``.
     """
     if winner_id not in (edge.from_id, edge.to_id):
         raise Conflict(
@@ -227,10 +260,22 @@ def resolve(
             sides=[edge.from_id, edge.to_id],
         )
     loser_id = edge.to_id if winner_id == edge.from_id else edge.from_id
+    winner, loser = state_of(transaction, winner_id), state_of(transaction, loser_id)
+    if edge.resolution is not None:
+        by = edge.resolution.get("winner_id")
+        raise Conflict(
+            "this contradiction is already decided; reopen it first",
+            edge_id=edge.edge_id,
+            replaced_by=[by] if by else [],
+        )
+    if winner.status is MemoryStatus.SUPERSEDED:
+        require_unreplaced(transaction, winner_id, view=view)
+    # A memory may lose several contradictions, but a corrected one has nothing to lose.
+    if memories.active_ids(transaction, edges.successors(transaction, loser_id)):
+        require_unreplaced(transaction, loser_id, view=view)
     plan = plan_resolution(
-        state_of(transaction, winner_id),
-        state_of(transaction, loser_id),
-        already_resolved=edge.resolved_at is not None,
+        winner,
+        loser,
         current=_standing(transaction, loser_id, edge.edge_id),
     )
     loss_reason = lost_to(winner_id, reason)

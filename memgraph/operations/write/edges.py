@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
-from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.values import MAX_REASON_CHARS, EdgeInput, Outcome
-from memgraph.operations.write.changes import state_of
-from memgraph.rules.lifecycle import StatementSource, may_supersede, plan_supersession
+from memgraph.model.enums import EdgeType
+from memgraph.model.values import MAX_REASON_CHARS, Edge, EdgeInput, Outcome
+from memgraph.operations.write.changes import require_unreplaced, state_of
+from memgraph.rules.lifecycle import StatementSource, in_force, may_supersede, plan_supersession
 from memgraph.store import edges, journal, memories, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.visibility import View
@@ -21,6 +21,7 @@ CONSOLIDATION: Final = "consolidation"
 """The actor of the background job that extracts facts from turns."""
 OTHER_SOURCE: Final = "source.other"
 """The code of an Updates edge that became an open contradiction."""
+_REPLACED_BEFORE: Final = "another memory had replaced it before; the edge is partial"
 _OTHER_SOURCE_REASON: Final = "only an explicit decision replaces what another source said"
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
@@ -138,10 +139,12 @@ class EdgeWriter:
     def join(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
-        """Store one edge; an Updates edge that is not partial supersedes its target.
+        """Store one edge; an Updates edge in force supersedes its target.
 
-        An Updates edge becomes an open contradiction, with the code ``source.other`` in its
-        outcome, if
+        A memory has one successor: if that is retracted, the edge leads to it instead; if an active
+        memory has replaced the target, a document's edge is stored as partial, with the code
+        ``memory.conflict`` in its outcome. An Updates edge becomes an open contradiction, with the
+        code ``source.other`` in its outcome, if
 
         - a comparison or a document states it, and the two memories do not come from one source;
         - the writer is confined, and another actor stored the target.
@@ -149,16 +152,16 @@ class EdgeWriter:
         Raises:
             InvalidInput: both ends are the same memory.
             NotFound: an end does not exist or is hidden from the writer.
-            Conflict: the status of an end does not allow the edge.
+            Conflict: the status of an end does not allow the edge, or an active memory has
+                replaced the target; see ``replaced_by``.
         """
         from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
         if from_id == to_id:
             raise InvalidInput("an edge must join two different memories", memory_id=from_id)
         memories.require(transaction, [from_id, to_id], self.view)
         existing = edges.find(transaction, from_id, to_id, link.edge_type)
-        # A partial Updates edge may become a full one, but not the reverse.
-        is_completion = existing is not None and existing.partial and not link.partial
-        if existing is not None and not is_completion:
+        # A mark or a partial Updates edge may be put in force, but not the reverse.
+        if existing is not None and (in_force(existing) or not in_force(link)):
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         if link.edge_type is EdgeType.CONTRADICTS:
             # A dismissal covers the two statements, so it also applies to copies stored later.
@@ -168,20 +171,52 @@ class EdgeWriter:
         if link.edge_type is EdgeType.UPDATES:
             if self.kept_apart(transaction, from_id, to_id):
                 return self._open_case(transaction, link, written)
-            if not link.partial:
-                self._supersede(transaction, from_id, to_id, written)
-        if existing is not None:
-            edges.make_whole(transaction, existing.edge_id)
-            details: dict[str, Any] = {
-                "to": to_id,
-                "type": link.edge_type.value,
-                "reason": link.reason,
-            }
-            details |= {"edge_id": existing.edge_id, "was_partial": True}
-            written.entries.append(NewEntry("relate", from_id, details))
-            return Outcome(outcome="stored", edge_id=existing.edge_id)
-        row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
-        edges.insert(transaction, row)
+            if in_force(link):
+                return self._replace(transaction, from_id, to_id, link, written)
+        return self._write(transaction, from_id, to_id, link, existing, written)
+
+    def _replace(
+        self,
+        transaction: JournalledTransaction,
+        new_id: str,
+        old_id: str,
+        link: EdgeInput,
+        written: StoredBatch,
+    ) -> Outcome:
+        """Let a memory replace another, which has no active successor; see ``join``."""
+        chain = edges.successors(transaction, old_id)
+        if new_id in chain:
+            edge = edges.get_between(transaction, chain[0], old_id, EdgeType.UPDATES)
+            return Outcome(outcome="duplicate", edge_id=edge.edge_id)
+        code = message = None
+        if self.folder is not None and memories.active_ids(transaction, chain):
+            link = link.model_copy(update={"partial": True})
+            code, message = Conflict.code, _REPLACED_BEFORE
+        else:
+            self._supersede(transaction, new_id, old_id, written)
+            old_id = chain[-1] if chain else old_id
+        existing = edges.find(transaction, new_id, old_id, EdgeType.UPDATES)
+        outcome = self._write(transaction, new_id, old_id, link, existing, written)
+        return outcome.model_copy(update={"code": code, "message": message})
+
+    def _write(
+        self,
+        transaction: JournalledTransaction,
+        from_id: str,
+        to_id: str,
+        link: EdgeInput,
+        existing: Edge | None,
+        written: StoredBatch,
+    ) -> Outcome:
+        """Insert an edge, or put an existing one in force."""
+        if existing is None:
+            row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
+            edges.insert(transaction, row)
+        elif in_force(link):
+            row = _row(existing.edge_id, from_id, to_id, link, existing.created_at)
+            edges.put_in_force(transaction, existing.edge_id, link.reason)
+        else:
+            return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         written.entries.append(_related(row))
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
@@ -257,9 +292,11 @@ class EdgeWriter:
         new, old = (state_of(transaction, memory_id) for memory_id in (new_id, old_id))
         # Edges may come in any order, so a superseded memory may still replace another, but not
         # its own successor: in a circle no memory would stay active.
-        if new.status is MemoryStatus.SUPERSEDED and edges.replaces(transaction, old_id, new_id):
+        if old_id in edges.successors(transaction, new_id):
             raise Conflict("the memory to replace is itself a replacement of the newer one")
         change = plan_supersession(new, old).change
+        if change is None:
+            require_unreplaced(transaction, old_id, view=self.view)
         if change is None or change.status is None:
             return
         reason = f"replaced by {new_id}"

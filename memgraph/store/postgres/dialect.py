@@ -20,7 +20,6 @@ from sqlalchemy.sql import operators
 from memgraph.store.statements import (
     ChangedSince,
     Construct,
-    FirstValue,
     GreatestOf,
     JsonEach,
     JsonElement,
@@ -402,12 +401,10 @@ def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
     return f'(CAST({compiler.process(array, **options)} AS json) ->> {index.value}) COLLATE "C"'
 
 
-@compiles(FirstValue, "postgresql")
 @compiles(LastValue, "postgresql")
-def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
+def _of_last(construct: LastValue, compiler: Any, **options: Any) -> str:
     column, by = arguments(construct, compiler, options)
-    direction = " DESC" if isinstance(construct, LastValue) else ""
-    return f"(array_agg({column} ORDER BY {by}{direction}))[1]"
+    return f"(array_agg({column} ORDER BY {by} DESC))[1]"
 
 
 @compiles(WholeNumber, "postgresql")

@@ -31,7 +31,6 @@ from memgraph.store.sqlite import indexes
 from memgraph.store.sqlite.indexes import SqlitePhraseIndex
 from memgraph.store.statements import (
     ChangedSince,
-    FirstValue,
     GreatestOf,
     JsonEach,
     JsonElement,
@@ -279,10 +278,9 @@ def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
     return f"json_each({array})"
 
 
-@compiles(FirstValue, "sqlite")
 @compiles(LastValue, "sqlite")
-def _of_extreme(construct: FirstValue | LastValue, compiler: Any, **options: Any) -> str:
-    # With min() or max(), other columns come from the row with that value:
+def _of_last(construct: LastValue, compiler: Any, **options: Any) -> str:
+    # With max(), other columns come from the row with that value:
     # https://sqlite.org/lang_select.html, 2.5.
     column, _ = arguments(construct, compiler, options)
     return column
