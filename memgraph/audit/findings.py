@@ -23,6 +23,7 @@ class FindingCode(StrEnum):
     DATABASE_DAMAGED = "database.damaged"
     INDEX_DAMAGED = "index.damaged"
     SCHEMA_CHANGED = "schema.changed"
+    ROW_DAMAGED = "row.damaged"
     REFERENCE_DANGLING = "reference.dangling"
     JOURNAL_ENTRY_CHANGED = "journal.entry_changed"
     JOURNAL_ENTRY_MISSING = "journal.entry_missing"

@@ -30,6 +30,7 @@ from memgraph.store import reflections as queries
 from memgraph.store.bulletins import journal_head
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
+from memgraph.store.snapshot import despite_damage
 from memgraph.store.visibility import View
 
 MAX_VIEWS = 64
@@ -145,7 +146,10 @@ class BulletinBoard:
     def bulletin_or_fallback(self, viewer: Viewer = DEFAULT_VIEWER) -> BuiltBulletin:
         """Return the current bulletin, else the last good one of this viewer, else an empty one."""
         try:
-            return BuiltBulletin(self.current(viewer))
+            bulletin, damaged = despite_damage(lambda: self.current(viewer))
+            if damaged and self._log is not None:
+                self._log.warning("storage.damaged_rows", rows=damaged)
+            return BuiltBulletin(bulletin)
         except (StorageError, MemoryDisabled, OSError) as error:
             last = self._last_good(viewer)
             warning = EMPTY if last is None else STALE

@@ -78,6 +78,23 @@ def python_type(table: sa.Table, name: str) -> type:
     return bytes if isinstance(kind, sa.LargeBinary) else kind.python_type
 
 
+def stored_type(kind: sa.types.TypeEngine[Any]) -> type | tuple[type, ...] | None:
+    """Return the Python types of the values that a driver returns for a column of a type.
+
+    None: the type of an expression is not known.
+    """
+    return next((types for name, types in _STORED.items() if isinstance(kind, name)), None)
+
+
+_STORED: Mapping[type[sa.types.TypeEngine[Any]], type | tuple[type, ...]] = {
+    sa.Boolean: int,
+    sa.Integer: int,
+    sa.Float: (float, int),
+    sa.String: str,
+    sa.LargeBinary: bytes,
+}
+
+
 def memory_ref(**options: Any) -> Any:
     return column(sa.Text, sa.ForeignKey("memories.memory_id"), **options)
 

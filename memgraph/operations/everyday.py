@@ -471,6 +471,8 @@ class Everyday(WritingHandle[F]):
         """
         from memgraph.operations.context.block import block_for, plan_for
         from memgraph.operations.read.lookup import members
+        from memgraph.operations.read.recall import with_damage
+        from memgraph.store.snapshot import despite_damage
 
         with self._service.opened(self.name) as opened:
             chosen = opened.settings.memory.context
@@ -489,16 +491,19 @@ class Everyday(WritingHandle[F]):
                 counter=counter,
             )
             plan = replace(plan, max_lines=max_lines)
-            block, receipt, receipt_context = block_for(
-                opened,
-                viewer,
-                request,
-                plan,
-                counter,
-                include_insight=include_insight,
-                handles=handles,
-                notes=notes,
+            (block, receipt, receipt_context), damaged = despite_damage(
+                lambda: block_for(
+                    opened,
+                    viewer,
+                    request,
+                    plan,
+                    counter,
+                    include_insight=include_insight,
+                    handles=handles,
+                    notes=notes,
+                )
             )
+            block = with_damage(opened, block, damaged)
             self._keep_receipt(opened, receipt, receipt_context, viewer=viewer)
             return block
 

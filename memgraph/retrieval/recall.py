@@ -584,6 +584,7 @@ class _Recall:
         rows = recall_rows.items(
             self.snapshot, [rated.candidate.pk for rated in chosen], self.narrowing
         )
+        chosen = [rated for rated in chosen if rated.candidate.pk in rows]
         left_out: tuple[str, ...] = ()
         budget = self.request.token_budget
         if budget is not None:

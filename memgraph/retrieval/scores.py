@@ -136,7 +136,7 @@ class CandidateRater:
         status = _STATUSES.get(candidate.status)
         # In a damaged database a numeric column may contain text: SQLite does not enforce types.
         if status is None or not isinstance(candidate.created_at, int):
-            raise unreadable("memory", candidate.memory_id)
+            raise unreadable("memories", candidate.memory_id)
         days = days_idle(self.at, candidate.created_at, candidate.last_accessed_at)
         confidence = effective_confidence(
             candidate.confidence, candidate.decay_rate, days, self.exponent

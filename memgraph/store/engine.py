@@ -54,11 +54,16 @@ raises DeadlinePassed."""
 
 
 class EngineDamage(NamedTuple):
-    """Damage of an engine's own structures. ``part``: that of ``memgraph rebuild`` that repairs it,
-    or None."""
+    """Damage that an engine finds itself: in its pages, in an index, or in a row of a table.
+
+    Attributes:
+        part: the part of ``memgraph rebuild`` that repairs it, or None.
+        row: (table, number of the row) of a row with a value of a wrong type, or None.
+    """
 
     message: str
     part: Literal["fts", "indexes"] | None = None
+    row: tuple[str, int | None] | None = None
 
 
 class SchemaUpgrade(NamedTuple):
@@ -141,6 +146,9 @@ class Engine(Protocol):
 
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:
         """Return the names of a table's columns in the order of their creation."""
+
+    def read_undecodable(self, snapshot: Snapshot) -> None:
+        """Let a snapshot return texts that cannot be decoded as bytes, instead of failing."""
 
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
         """Return the damage of the engine's own structures."""

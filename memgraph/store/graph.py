@@ -441,7 +441,7 @@ def edges_around(
     try:
         strongest = sorted(rows.values(), key=_STRENGTH, reverse=True)
     except TypeError as error:
-        raise unreadable("edge", None) from error
+        raise unreadable("memory_edges", None) from error
     return [edge_from_row(row) for row in strongest[:limit]]
 
 

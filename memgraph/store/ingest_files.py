@@ -222,5 +222,5 @@ def _file(row: sa.Row[Any, Any, Any, Any]) -> FileRow:
     try:
         status, manifest = IngestStatus(row.status), json.loads(row.manifest)
     except (ValueError, TypeError) as error:
-        raise unreadable("ingest file", row.sha256) from error
+        raise unreadable("ingest_files", row.sha256) from error
     return FileRow(row.sha256, status, manifest, row.recorded_at)

@@ -345,7 +345,7 @@ def _run(row: Sequence[Any]) -> JobRun:
         return JobRun(**fields)
     # Pydantic's ValidationError is a ValueError, too.
     except (ValueError, TypeError) as error:
-        raise unreadable("job run", row[0]) from error
+        raise unreadable("job_runs", row[0]) from error
 
 
 _SESSION: Final = "session "

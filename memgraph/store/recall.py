@@ -430,6 +430,8 @@ def items(
 ) -> dict[int, tuple[Memory, StoredSource]]:
     """Return the memories of ``pks`` that pass the filter, with their sources, in this order.
 
+    A memory is missing if the snapshot leaves out its damaged row, or that of its source.
+
     Raises:
         DatabaseCorrupt: a row is damaged, or a source is missing.
     """
@@ -439,6 +441,8 @@ def items(
     sources: dict[str, StoredSource] = {}
     for pk, *row in rows:
         source, memory = row[: len(SOURCE_FIELDS)], row[len(SOURCE_FIELDS) :]
+        if source[0] is None and snapshot.skipped is not None:
+            continue
         if source[0] not in sources:
             sources[source[0]] = source_from_row(source)
         result[pk] = memory_from_row(memory), sources[source[0]]

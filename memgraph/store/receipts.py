@@ -171,7 +171,7 @@ def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
     try:
         return _stored(head, items)
     except (AttributeError, InvalidInput, KeyError, TypeError, ValueError) as error:
-        raise unreadable("receipt", receipt_id) from error
+        raise unreadable("recalls", receipt_id) from error
 
 
 def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) -> StoredReceipt:
@@ -208,7 +208,7 @@ def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) 
         fields = None if viewer is None else json.loads(viewer)
         return fields is not None and covers(reader, viewer_of(fields))
     except (InvalidInput, KeyError, TypeError, ValueError) as error:
-        raise unreadable("viewer", receipt_or_bulletin_id) from error
+        raise unreadable("recalls", receipt_or_bulletin_id) from error
 
 
 @prepared

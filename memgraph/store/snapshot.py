@@ -2,18 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
+
+from memgraph.errors import DatabaseCorrupt
 
 if TYPE_CHECKING:
     from memgraph.model.events import SessionEvent
     from memgraph.store.engine import Engine
 
+T = TypeVar("T")
 Rows = sa.CursorResult[*tuple[Any, ...]]
+_SKIPPED: ContextVar[SkippedRows | None] = ContextVar("skipped rows", default=None)
+_DAMAGED: Final = (AttributeError, DatabaseCorrupt, KeyError, TypeError, ValueError)
+"""What a value of a wrong type may raise."""
+_KEYS: Final = {
+    "memories": "memory_id",
+    "memory_edges": "edge_id",
+    "memory_sources": "source_id",
+    "entities": "entity_id",
+}
+
+
+def despite_damage(read: Callable[[], T]) -> tuple[T, int]:
+    """Return ``read()`` and 0; if damaged rows stop it, read without them, and return their number.
+
+    Damaged are rows with a value of a wrong type. What depends on such a row is left out as well,
+    as far as it turns out that it cannot be read without.
+
+    Raises:
+        DatabaseCorrupt: it cannot be read without them either.
+    """
+    try:
+        return read(), 0
+    except _DAMAGED as error:
+        skipped, known, last = SkippedRows(), -1, error
+    while known < len(skipped.ids):
+        known = len(skipped.ids)
+        token = _SKIPPED.set(skipped)
+        try:
+            return read(), max(len(skipped.damaged), int(skipped.found))
+        except _DAMAGED as error:
+            last = error
+        finally:
+            _SKIPPED.reset(token)
+    if not skipped.found or isinstance(last, DatabaseCorrupt):
+        raise last
+    raise DatabaseCorrupt("a damaged row cannot be left out; run: memgraph verify") from last
+
+
+@dataclass(slots=True)
+class SkippedRows:
+    """The rows that a reader leaves out.
+
+    Attributes:
+        found: True once a value of a wrong type was found.
+        damaged: the ids of rows with such a value, as far as they were read with it.
+        ids: the ids of the rows that were left out; rows that contain one are left out, too.
+    """
+
+    found: bool = False
+    damaged: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+
+
+class ResultColumn(NamedTuple):
+    """A column of a result: its name, its table, and the Python types of its values.
+
+    The types are None for an expression without a known type.
+    """
+
+    name: str
+    table: str
+    types: type | tuple[type, ...] | None
+
+
+class SoundRows:
+    """A cursor without the rows that have values of wrong types, or ids of such rows.
+
+    Args:
+        skipped: receives the rows that are left out.
+    """
+
+    def __init__(self, cursor: Any, columns: Sequence[ResultColumn], skipped: SkippedRows) -> None:
+        self._cursor = cursor
+        self._columns = columns
+        self._skipped = skipped
+
+    def __iter__(self) -> Iterator[Any]:
+        return filter(self._is_sound, self._cursor)
+
+    def fetchall(self) -> list[Any]:
+        return list(self)
+
+    def fetchone(self) -> Any:
+        return next(iter(self), None)
+
+    def _is_sound(self, row: Sequence[Any]) -> bool:
+        cells = list(zip(self._columns, row, strict=True))
+        # An expression without a known type never has a value of bytes.
+        wrong = {
+            column.table
+            for column, cell in cells
+            if cell is not None and not isinstance(cell, column.types or (str, int, float))
+        }
+        ids = self._skipped.ids
+        tables = wrong | {
+            column.table for column, cell in cells if isinstance(cell, str) and cell in ids
+        }
+        if not tables:
+            return True
+        own = {
+            cell
+            for column, cell in cells
+            if column.table in tables
+            and column.name == _KEYS.get(column.table)
+            and isinstance(cell, str)
+        }
+        if wrong:
+            self._skipped.found = True
+            self._skipped.damaged |= own
+        ids |= own
+        return False
 
 
 class Snapshot:
@@ -22,15 +137,21 @@ class Snapshot:
     Args:
         connection: a connection in a transaction that ends with the block of the snapshot.
         engine: the engine of the connection.
+
+    Attributes:
+        skipped: receives damaged rows, which are left out; None: they are read as they are.
     """
 
-    __slots__ = ("connection", "driver", "engine")
+    __slots__ = ("connection", "driver", "engine", "skipped")
 
     def __init__(self, connection: sa.Connection, engine: Engine) -> None:
         self.connection = connection
         self.engine = engine
         # The driver's connection, in the same transaction; its rows are tuples.
         self.driver: Any = connection.connection.driver_connection
+        self.skipped = _SKIPPED.get()
+        if self.skipped is not None:
+            engine.read_undecodable(self)
 
     def execute(
         self,

@@ -20,7 +20,8 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.functions import FunctionElement, GenericFunction
 from sqlalchemy.sql.selectable import Join
 
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.model.columns import stored_type
+from memgraph.store.snapshot import ResultColumn, Snapshot, SoundRows, Transaction
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Engine
@@ -140,7 +141,19 @@ class CompiledStatement:
             items = bound[name]
             if items is not None and type(items) is not str:
                 bound[name] = _json(plain(items))
-        return snapshot.driver.execute(text, bound)
+        cursor = snapshot.driver.execute(text, bound)
+        if snapshot.skipped is None or not isinstance(self._expression, sa.SelectBase):
+            return cursor
+        columns = list(map(_result_column, self._expression.exported_columns))
+        return SoundRows(cursor, columns, snapshot.skipped)
+
+
+def _result_column(column: Column) -> ResultColumn:
+    bases = [base.table for base in column.base_columns if isinstance(base, sa.Column)]
+    table = str(bases[0].name) if bases and isinstance(bases[0], sa.Table) else ""
+    is_raw = isinstance(getattr(column, "element", column), RawText)
+    types = (str, bytes) if is_raw else stored_type(column.type)
+    return ResultColumn(getattr(column, "name", ""), table, types)
 
 
 def prepared(build: Callable[P, sa.ClauseElement]) -> Callable[P, CompiledStatement]:

@@ -116,7 +116,7 @@ def test_a_value_that_no_constraint_lets_in_is_named_as_damage(memory: Memory, f
     stored = memory.model_dump() | {"tags": "[]", "attributes": "{}", field: "{broken"}
     with pytest.raises(DatabaseCorrupt) as caught:
         rows.memory_from_row([_plain(stored[name]) for name in rows.MEMORY_FIELDS])
-    assert caught.value.details == {"what": "memory", "id": memory.memory_id}
+    assert caught.value.details == {"table": "memories", "row": memory.memory_id}
 
 
 def test_a_row_of_another_shape_is_a_programming_error() -> None:

@@ -412,9 +412,9 @@ export interface paths {
          * Relate
          * @description Add an edge between two memories, and return its id; return the id of an existing edge.
          *
-         *     An Updates edge supersedes ``to_id``, unless it is ``partial``; a partial edge can be made a
-         *     full one later. If this handle is confined and another actor stored ``to_id``, the id of an
-         *     open contradiction is returned instead.
+         *     An Updates edge supersedes ``to_id``, unless it is ``partial`` or its weight is below 1;
+         *     such an edge can be put in force later. If this handle is confined and another actor stored
+         *     ``to_id``, the id of an open contradiction is returned instead.
          */
         post: operations["relate"];
         delete?: never;
@@ -1938,8 +1938,8 @@ export interface components {
         /**
          * @description An edge to be stored. An end is a memory id, or ``#key`` of a memory in the same batch.
          *
-         *     An Updates edge supersedes what it points at, unless it is ``partial``: then the older memory
-         *     stays active and only a part of it was amended.
+         *     An Updates edge supersedes what it points at, unless it is ``partial`` (only a part of the older
+         *     memory was amended) or a mark (its weight, a probability, is below 1).
          */
         EdgeInput: {
             edge_type: components["schemas"]["EdgeType"];
@@ -2901,7 +2901,8 @@ export interface components {
          *
          *     A ``duplicate`` has the id of the existing memory. ``code`` and ``message`` are those of the
          *     error for which the item was rejected. An edge has the code ``source.other`` if it
-         *     was stored as a contradiction instead of an Updates edge.
+         *     was stored as a contradiction instead of an Updates edge, and ``memory.conflict`` if it was
+         *     stored as partial, because another memory had replaced the target.
          *
          *     Attributes:
          *         duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.

@@ -38,7 +38,7 @@ from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.handle import Handle, closed_to_viewer
-from memgraph.operations.read.recall import reading
+from memgraph.operations.read.recall import reading, with_damage
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import confidence_at
@@ -48,7 +48,7 @@ from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, recall, tiers
 from memgraph.store.recall import RecallFilter
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Snapshot, despite_damage
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -391,9 +391,10 @@ class ContextBuilder(Handle):
             plan = plan_of(checked_request, self.profile, settings, mark, zone)
             counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
             viewer = self._viewer_of(working, plan.shares)
-            package, receipt, source_data = built(
-                opened, viewer, working, checked_request, plan, counter, notes
+            (package, receipt, source_data), damaged = despite_damage(
+                lambda: built(opened, viewer, working, checked_request, plan, counter, notes)
             )
+            package = with_damage(opened, package, damaged)
             self._keep_receipt(opened, receipt, source_data, viewer=viewer)
         return package
 

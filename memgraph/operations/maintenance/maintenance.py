@@ -176,7 +176,8 @@ def backup(
 
     Args:
         force: replace an existing file.
-        accept_findings: accept the findings of the audit, except damaged pages.
+        accept_findings: accept the findings of the audit, except damaged pages. A damaged row is
+            copied in any case, and reported.
         progress: called with the number of pages copied and their total.
 
     Raises:
@@ -201,7 +202,9 @@ def backup(
         nonlocal report
         what, known = f"the database of {name}", secrets_of(opened.paths.root)
         key = opened.database.journal_key
-        report = checked_copy(snapshot, anchored, accept_findings, what, known, key)
+        report = checked_copy(
+            snapshot, anchored, accept_findings, what, known, key, copies_damaged_rows=True
+        )
 
     store = opened.database.store
     size = store.back_up(target, force=force, stamp=stamp, check=check, progress=progress)
@@ -461,6 +464,8 @@ def checked_copy(
     what: str,
     known: Iterable[bytes] | None = None,
     key: bytes | None = None,
+    *,
+    copies_damaged_rows: bool = False,
 ) -> VerifyReport:
     """Audit a copy before it is used.
 
@@ -469,16 +474,20 @@ def checked_copy(
         accept: accept findings, except ``UNUSABLE`` ones.
         what: the copy, for the error message.
         known: the secrets that may have sealed redactions; None: not checked.
+        copies_damaged_rows: accept damaged rows, and what follows from them, if the journal is
+            sound: a backup without them would lose what they still hold.
 
     Raises:
         DatabaseCorrupt, JournalBroken: the audit has findings that are not accepted.
     """
     report = audit.check_copy(snapshot, anchored, secrets=known, key=key)
+    broken = {code for code in report.totals if code.startswith("journal.")}
+    if copies_damaged_rows and FindingCode.ROW_DAMAGED in report.totals and not broken:
+        accept = True
     # Findings that a rebuild repairs do not block a copy.
     if report.rebuildable or (accept and not UNUSABLE & set(report.totals)):
         return report
     message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
-    broken = {code for code in report.totals if code.startswith("journal.")}
     journal_only = broken and set(report.totals) - broken <= COMPARED
     kind: type[JournalBroken | DatabaseCorrupt] = JournalBroken if journal_only else DatabaseCorrupt
     raise kind(f"{what} does not pass the audit: {message}", findings=dict(report.totals))

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memgraph.config import Settings
 from memgraph.config.schema import MemorySettings
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
+from memgraph.model.context import ContextBlock, ContextPackage
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.enums import Sensitivity
 from memgraph.model.recall import (
@@ -27,7 +28,7 @@ from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
 from memgraph.store.recall import GraphContents, RecallFilter, StoreState
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Snapshot, despite_damage
 from memgraph.store.tiers import by_ids
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.retrieval.request import Embed
+
+
+AnswerT = TypeVar("AnswerT", Bundle, ContextBlock, ContextPackage)
 
 
 def is_label(memory: Memory) -> bool:
@@ -51,9 +55,20 @@ def answer(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> 
         StorageError: the database cannot be read.
     """
     with opened.timed("recall"), opened.recalls:
-        bundle = _answered(opened, viewer, request)
+        bundle, damaged = despite_damage(lambda: _answered(opened, viewer, request))
+    bundle = with_damage(opened, bundle, damaged)
     _count_degraded(opened, bundle.degraded)
     return bundle
+
+
+def with_damage(opened: OpenOrchestrator, answered: AnswerT, damaged: int) -> AnswerT:
+    """Log and note that so many damaged rows were left out of an answer, if any were."""
+    if not damaged:
+        return answered
+    opened.log.warning("storage.damaged_rows", rows=damaged)
+    rows = "1 damaged row was" if damaged == 1 else f"{damaged} damaged rows were"
+    note = Degraded(code="storage.corrupt", text=f"{rows} left out; run: memgraph verify")
+    return answered.model_copy(update={"degraded": (*answered.degraded, note)})
 
 
 def _answered(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:

@@ -634,6 +634,9 @@ class PostgresEngine:
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:  # noqa: ARG002
         return row_changes.columns_of(table)
 
+    def read_undecodable(self, snapshot: Snapshot) -> None:
+        """Do nothing: the server stores no such texts."""
+
     def damage(self, snapshot: Snapshot) -> list[EngineDamage]:  # noqa: ARG002
         return []
 

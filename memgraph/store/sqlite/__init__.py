@@ -212,7 +212,7 @@ def translate(error: Exception) -> Exception:
         return InvalidInput("a number is too large to store")
     if isinstance(cause, UnicodeEncodeError):
         return InvalidInput("a text contains a lone surrogate")
-    if isinstance(cause, UnicodeDecodeError):
+    if isinstance(cause, UnicodeDecodeError) or str(cause).startswith("Could not decode to UTF-8"):
         return DatabaseCorrupt("the database contains invalid text; restore a backup")
     if code is None:
         # The driver's error for a failed backup has no code, only SQLite's message.

@@ -15,6 +15,8 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
 
 from memgraph.errors import DatabaseCorrupt, StorageError
+from memgraph.model.columns import stored_type
+from memgraph.model.tables import metadata
 from memgraph.store import sqlite, whole_tables
 from memgraph.store.engine import (
     ConstraintViolated,
@@ -65,8 +67,15 @@ def prepare(connection: Any) -> None:
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
 
 
+def _text_or_bytes(text: bytes) -> str | bytes:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text
+
+
 def damage(snapshot: Snapshot) -> list[EngineDamage]:
-    """Return the damage that SQLite's ``integrity_check`` reports.
+    """Return the damage that SQLite's ``integrity_check`` reports, and the values of wrong types.
 
     It checks the structure of the pages and compares indexes with their tables. A flipped byte in
     a text that has no index is not found.
@@ -77,14 +86,46 @@ def damage(snapshot: Snapshot) -> list[EngineDamage]:
     except DatabaseCorrupt as error:
         return [_damage(error.message)]
     messages = [str(message) for message, *_ in rows]
-    return [] if messages == ["ok"] else [_damage(message) for message in messages]
+    found = [] if messages == ["ok"] else [_damage(message) for message in messages]
+    return [*found, *_damaged_rows(snapshot)]
 
 
 def _damage(message: str) -> EngineDamage:
     if "fts5" in message.lower():
         return EngineDamage("the full-text index is damaged", "fts")
+    for of_row in ("CHECK constraint failed in ", " value in "):
+        _, is_of_row, column = message.partition(of_row)
+        if is_of_row:
+            return EngineDamage(message, row=(column.partition(".")[0], None))
     # Such as "row 7 missing from index …" and "wrong # of entries in index …".
     return EngineDamage(message, "indexes" if _OF_INDEX in message else None)
+
+
+def _damaged_rows(snapshot: Snapshot) -> Iterator[EngineDamage]:
+    """Yield a damage for each value whose type is not that of its column."""
+    for table in metadata.sorted_tables:
+        stored = set(columns_of(snapshot.driver, table.name))
+        columns = {column.name: column.type for column in table.columns if column.name in stored}
+        wrong = [f'{_is_wrong(name, kind)} AS "{name}"' for name, kind in columns.items()]
+        if not wrong:
+            continue
+        has_rowid = table.dialect_options["sqlite"]["with_rowid"]
+        any_wrong = " OR ".join(f'"{name}"' for name in columns)
+        rows = snapshot.driver.execute(
+            f"SELECT * FROM (SELECT {'rowid' if has_rowid else 'NULL'}, {', '.join(wrong)}"
+            f' FROM "{table.name}") WHERE {any_wrong}'
+        )
+        for number, *cells in rows:
+            for name, is_wrong in zip(columns, cells, strict=True):
+                if is_wrong:
+                    message = f"a value in {table.name}.{name} has a wrong type"
+                    yield EngineDamage(message, row=(table.name, number))
+
+
+def _is_wrong(name: str, kind: sa.types.TypeEngine[Any]) -> str:
+    fitting = {bytes: "'blob'", int: "'integer'", str: "'text'"}
+    expected = fitting.get(stored_type(kind), "'real', 'integer'")  # type: ignore[arg-type]
+    return f"typeof(\"{name}\") NOT IN ({expected}, 'null')"
 
 
 def schema(snapshot: Snapshot) -> dict[str, str]:
@@ -358,6 +399,10 @@ class SqliteEngine:
         finally:
             transaction.driver.execute("PRAGMA secure_delete = FAST")
         indexes.remove_words(transaction, at_once=False)
+
+    def read_undecodable(self, snapshot: Snapshot) -> None:
+        # The pooled connection keeps it: the next reader of a damaged row needs it as well.
+        snapshot.driver.text_factory = _text_or_bytes
 
     def deadlines(self, snapshot: Snapshot) -> AbstractContextManager[Deadline]:
         return nullcontext(partial(self._deadline, snapshot.driver))
