@@ -42,7 +42,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import Table, View, memories_listed, replaces_whole
+from memgraph.store.visibility import Table, View, memories_listed
 
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(name) for name in ("weight", "created_at", "edge_id")))
 
@@ -382,7 +382,8 @@ def open_contradictions(
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    replaced = replaces_whole(e)
+    # Marks, too: the line of the earlier statement names the later one.
+    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(e.c.partial)
     is_loser = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []
