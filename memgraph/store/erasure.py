@@ -232,8 +232,10 @@ def standing(
     for kind, table, key, columns in _STANDING:
         t = tables.memories.metadata.tables[table]
         texts = [t.c[name] for name in columns.split()]
-        owner = t.c.memory_id if key == "memory_id" else sa.literal("")
-        query = sa.select(owner, *texts).distinct()
+        owner = t.c.memory_id if (kind, table) == (Standing.TEXT, "memories") else sa.literal("")
+        query = sa.select(owner, *texts)
+        # Fields and places repeat; texts do not.
+        query = query if kind is Standing.TEXT else query.distinct()
         if key:
             query = query.where(~among(t.c[key], "gone"))
         values = {"gone": gone.get(table, sorted(entity_pks))} if key else {}
@@ -422,7 +424,7 @@ def _fields_about(
     gone: Gone, of_sources: Collection[str], action: str, subject: str | None, details: str
 ) -> frozenset[str]:
     """Return the fields of a journal entry whose text is about something erased."""
-    if action in (ACTION, REPORT):
+    if action in (ACTION, REPORT) or not any(gone):
         return frozenset()
     if subject in gone.memories or subject in gone.entities:
         return FREE_TEXT | DIGESTS
