@@ -302,11 +302,6 @@ class Operation:
         method: Callable[..., Any] = attrgetter(self.attribute)(orchestrator)
         return method
 
-    @property
-    def changes(self) -> bool:
-        """True if it may change the store."""
-        return self.permission in (Permission.WRITE, Permission.ADMIN)
-
     @cached_property
     def summary(self) -> str:
         """The docstring without its sections."""

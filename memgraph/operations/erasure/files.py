@@ -14,7 +14,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
@@ -312,14 +312,14 @@ def _digest(data: bytes) -> str:
 
 def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note | None) -> bool:
     """Overwrite lines of a file and every occurrence of an erased text; return whether any was."""
-    data = _whole(path)
+    status, data = path.stat(), _whole(path)
     fresh = _redacted(data, terms, lines)
     if fresh != data and note is not None:
-        if path.stat().st_nlink > 1:
+        if status.st_nlink > 1:
             raise PermissionError(f"{path} has another hard link elsewhere")
         # Noted first, so that the file is known even if the process is killed in between.
         note(_digest(data), _digest(fresh))
-        _overwrite(path, [fresh])
+        _overwrite(path, status.st_ino, [fresh])
     return fresh != data or bool(lines)
 
 
@@ -359,16 +359,18 @@ def _as_utf8(data: bytes) -> bytes:
 
 def wipe(path: Path) -> None:
     """Overwrite a file with zeros and remove it; a missing file is ignored."""
-    try:
-        _overwrite(path, repeat(bytes(1 << 20), (path.stat().st_size >> 20) + 1))
-    except FileNotFoundError:
-        return
-    path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        status = path.stat()
+        _overwrite(path, status.st_ino, repeat(bytes(1 << 20), (status.st_size >> 20) + 1))
+        path.unlink()
 
 
-def _overwrite(path: Path, parts: Iterable[bytes]) -> None:
+def _overwrite(path: Path, inode: int, parts: Iterable[bytes]) -> None:
+    """Overwrite a file. Raises OSError: it is another one by now, as after a log's rotation."""
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "wb") as file:
+        if os.fstat(handle).st_ino != inode:
+            raise OSError(f"{path} was replaced")
         file.writelines(parts)
         file.flush()
         os.fsync(handle)
