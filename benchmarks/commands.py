@@ -38,7 +38,7 @@ def labels(
             metavar="FOLDER",
             exists=True,
             file_okay=False,
-            help="Holds pairs*.jsonl, everyday*.jsonl, entities*.jsonl.",
+            help="Holds entities*.jsonl.",
         ),
     ],
     provider: Annotated[
@@ -46,7 +46,7 @@ def labels(
         choice(NamedBy, "--provider", text="What finds the entities, as the settings have it."),
     ] = NamedBy.REGEX,
 ) -> CommandResult:
-    """Score relating and entities against labelled lines."""
+    """Score entities against labelled lines."""
     from benchmarks import labels as bench
 
     if provider is NamedBy.REGEX:

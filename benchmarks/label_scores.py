@@ -1,4 +1,4 @@
-"""Scores of labels that were given to pairs and spans, against the true ones."""
+"""Scores of spans, against the true ones."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from typing import Final, TypeAlias, TypedDict
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EntityType
 
-RELATION_LABELS: Final[tuple[str, ...]] = ("contradicts", "updates", "duplicate")
-NONE_LABEL: Final = "none"
-CHANGE: Final = "change"
-"""The label of a pair whose later statement changes what the earlier one says."""
 ENTITY_LABELS: Final[tuple[str, ...]] = tuple(
     e.value for e in EntityType if e is not EntityType.OTHER
 )
@@ -35,23 +31,6 @@ class LabelScore(TypedDict):
     hits: int
 
 
-class PairsScore(TypedDict):
-    accuracy: float
-    lines: int
-    contradicts: LabelScore
-    updates: LabelScore
-    duplicate: LabelScore
-
-
-class ChangesScore(TypedDict):
-    """``traps``: pairs whose statements can both hold."""
-
-    lines: int
-    change: LabelScore
-    traps: int
-    traps_called_a_change: int
-
-
 class EntitiesScore(TypedDict):
     precision: float
     recall: float
@@ -60,43 +39,6 @@ class EntitiesScore(TypedDict):
     predicted: int
     hits: int
     per_type: dict[str, LabelScore]
-
-
-def score_pairs(gold: Sequence[str], predicted: Sequence[str]) -> PairsScore:
-    """Return precision and recall of each relation between an earlier and a later text.
-
-    Every other label ("compatible", "unrelated", "none") counts as no relation.
-
-    Raises:
-        InvalidInput: the sequences differ in length.
-    """
-    expected, predictions = (
-        [label if label in RELATION_LABELS else NONE_LABEL for label in labels]
-        for labels in (gold, predicted)
-    )
-    per_label = _per_label(expected, predictions, (*RELATION_LABELS, NONE_LABEL))
-    return PairsScore(
-        accuracy=_ratio(_hits(expected, predictions), len(gold)),
-        lines=len(gold),
-        contradicts=per_label["contradicts"],
-        updates=per_label["updates"],
-        duplicate=per_label["duplicate"],
-    )
-
-
-def score_changes(gold: Sequence[str], predicted: Sequence[str]) -> ChangesScore:
-    """Return how many changes were detected, and how many other pairs were called a change.
-
-    Raises:
-        InvalidInput: the sequences differ in length, or a label is not "change" or "none".
-    """
-    change = _per_label(gold, predicted, (CHANGE, NONE_LABEL))[CHANGE]
-    return ChangesScore(
-        lines=len(gold),
-        change=change,
-        traps=len(gold) - change["gold"],
-        traps_called_a_change=change["predicted"] - change["hits"],
-    )
 
 
 def score_entities(
@@ -129,16 +71,6 @@ def score_entities(
     return EntitiesScore(**total, per_type=per_type)
 
 
-def _per_label(
-    gold: Sequence[str], predicted: Sequence[str], labels: tuple[str, ...]
-) -> dict[str, LabelScore]:
-    _check_lengths(gold, predicted)
-    _check_labels([*gold, *predicted], labels)
-    expected, predictions = Counter(gold), Counter(predicted)
-    hits = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-    return {label: _score(expected[label], predictions[label], hits[label]) for label in labels}
-
-
 def _score(gold: int, predicted: int, hits: int) -> LabelScore:
     return LabelScore(
         precision=_ratio(hits, predicted),
@@ -148,10 +80,6 @@ def _score(gold: int, predicted: int, hits: int) -> LabelScore:
         predicted=predicted,
         hits=hits,
     )
-
-
-def _hits(gold: Sequence[str], predicted: Sequence[str]) -> int:
-    return sum(g == p for g, p in zip(gold, predicted, strict=True))
 
 
 def _ratio(part: float, total: int) -> float:

@@ -1,4 +1,4 @@
-"""``memgraph bench labels``: relations, changes and entities against labelled lines."""
+"""``memgraph bench labels``: entities against labelled lines."""
 
 from __future__ import annotations
 
@@ -7,28 +7,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.label_scores import (
-    CHANGE,
-    NONE_LABEL,
-    score_changes,
-    score_entities,
-    score_pairs,
-)
-from memgraph.clock import parse_time
+from benchmarks.label_scores import score_entities
 from memgraph.config import Settings
 from memgraph.errors import InvalidConfig, InvalidInput
-from memgraph.model.enums import Relation
 from memgraph.operations.life.models import configured_llm
 from memgraph.operations.write.entity_links import NameFinders, find_names
 from memgraph.providers.entity_names import EntityStrategy
-from memgraph.relations.compare import compare
-from memgraph.relations.statement import Statement
 
 ACCURATE = "accurate"
 
 
 def run(folder: Path, provider: str = "regex", settings: Settings | None = None) -> dict[str, Any]:
-    """Return the scores of the files of ``folder`` that begin with pairs, everyday or entities.
+    """Return the scores of the files of ``folder`` that begin with entities.
 
     Args:
         provider: what finds the entities: ``regex``, ``spacy``, ``llm``, or ``accurate``, the
@@ -42,8 +32,6 @@ def run(folder: Path, provider: str = "regex", settings: Settings | None = None)
     """
     strategy = _strategy(provider, settings)
     scorers: dict[str, Callable[[list[dict[str, Any]]], dict[str, Any]]] = {
-        "pairs": _pairs,
-        "everyday": _everyday,
         "entities": lambda rows: _entities(rows, strategy),
     }
     found: dict[str, Any] = {}
@@ -52,32 +40,8 @@ def run(folder: Path, provider: str = "regex", settings: Settings | None = None)
         if rows:
             found[name] = scorer(rows)
     if not found:
-        raise InvalidInput(
-            f"no pairs*.jsonl, everyday*.jsonl or entities*.jsonl in {folder}",
-            folder=str(folder),
-        )
+        raise InvalidInput(f"no entities*.jsonl in {folder}", folder=str(folder))
     return found
-
-
-def _pairs(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    findings = [
-        compare(
-            Statement(row["a"], parse_time(row["a_time"])),
-            Statement(row["b"], parse_time(row["b_time"])),
-        )
-        for row in rows
-    ]
-    predicted = [str(each.relation) if each else NONE_LABEL for each in findings]
-    return dict(score_pairs([row["label"] for row in rows], predicted))
-
-
-def _everyday(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    findings = [compare(Statement(row["a"], 1), Statement(row["b"], 2)) for row in rows]
-    predicted = [
-        CHANGE if each and each.relation is not Relation.DUPLICATE else NONE_LABEL
-        for each in findings
-    ]
-    return dict(score_changes([row["expect"] for row in rows], predicted))
 
 
 def _strategy(provider: str, settings: Settings | None) -> EntityStrategy:

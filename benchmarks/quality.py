@@ -4,8 +4,6 @@
 and counts the changes noticed and the traps taken for one. A line holds ``a``, ``b`` (said a day
 later), ``expect`` (``change`` or ``none``) and for some ``q``, a question answered by ``b``.
 
-``apart FOLDER`` compares the statements of different lines of all such files with one another, in
-both orders, and prints what is called a change: a store holds many that share a word or two.
 
 ``documents FOLDER`` ingests all files of a folder into one store and prints every contradiction and
 update that is stored, with its reason: those that the files state themselves, too.
@@ -28,10 +26,7 @@ from typing import Any
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
-from memgraph.model.enums import EdgeType, Relation
-from memgraph.relations.compare import compare
-from memgraph.relations.sentence import read
-from memgraph.relations.statement import Statement
+from memgraph.model.enums import EdgeType
 
 SHOWN = 10
 RUN = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
@@ -119,27 +114,6 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
         }
 
 
-def apart(folder: Path) -> dict[str, Any]:
-    """Return the changes that are called between statements of different lines."""
-    statements = [
-        ((path.name, number), Statement.of(json.loads(line)[side]))
-        for path in sorted(folder.glob("everyday*.jsonl"))
-        for number, line in enumerate(path.read_text("utf-8").splitlines())
-        for side in ("a", "b")
-    ]
-    keys = [read(each.text).keys - {"i", "we", "be", "have"} for _, each in statements]
-    pairs, called = 0, set()
-    for (place, earlier), words in zip(statements, keys, strict=True):
-        for (other, later), other_words in zip(statements, keys, strict=True):
-            if place == other or not words & other_words:
-                continue
-            pairs += 1
-            finding = compare(earlier, later)
-            if finding is not None and finding.relation is not Relation.DUPLICATE:
-                called.add(f"{earlier.text} / {later.text}: {finding.reason}")
-    return {"pairs": pairs, "called": sorted(called)}
-
-
 def documents(folder: Path) -> dict[str, Any]:
     """Return counts of what the files became, and every update and contradiction stored."""
     with tempfile.TemporaryDirectory(prefix="memgraph-quality-") as temporary:
@@ -180,7 +154,6 @@ def _text(memories: Mapping[str, Any], memory_id: str) -> str:
 
 MEASURES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
     "everyday": everyday,
-    "apart": apart,
     "documents": documents,
 }
 

@@ -380,6 +380,13 @@ class RerankerSettings(ModelGroup):
     weight: LegWeight = Field(default=20.0, description="Weight of its order in the rank fusion.")
 
 
+class ComparisonSettings(SettingsGroup):
+    reader: Literal["local", "none"] = Field(
+        default="none",
+        description="The reader of pairs that marks what a new memory changes: `local` or `none`.",
+    )
+
+
 class IngestSettings(SettingsGroup):
     enabled: bool = Field(default=True, description="Whether files are ingested.")
     max_file_size_mb: int = Field(
@@ -497,6 +504,7 @@ class MemorySettings(SettingsGroup):
     reranker: RerankerSettings = Field(default_factory=RerankerSettings)
     llm: LanguageModelSettings = Field(default_factory=LanguageModelSettings)
     entities: EntitySettings = Field(default_factory=EntitySettings)
+    comparison: ComparisonSettings = Field(default_factory=ComparisonSettings)
     consolidation: ConsolidationSettings = Field(default_factory=ConsolidationSettings)
     reflection: ReflectionSettings = Field(default_factory=ReflectionSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)

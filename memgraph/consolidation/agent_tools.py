@@ -235,11 +235,7 @@ class ConsolidatorTools:
         self._check_open()
         place = self._place(fact)
         if fact not in self._shown:
-            staged = self.facts[place]
-            said_at = staged.event_time
-            if said_at is None:
-                said_at = max(self._turns[item].at_ms for item in staged.evidence)
-            conflicts = self._page.known.conflicting(staged.content, said_at)[:MAX_SHOWN]
+            conflicts = self._page.known.conflicting(self.facts[place].content)[:MAX_SHOWN]
             self._shown[fact] = {item.memory_id: item for item in conflicts}
         return fenced_lines([_known(item) for item in self._shown[fact].values()], self._mark)
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.comparison import StatementAuthor
 from memgraph.consolidation.ports import FactCandidate
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import SpeakerRole, voice_of
@@ -34,7 +33,6 @@ class FactDraft:
         time: when it happened, or else was said or stored; milliseconds.
         place: the scope, agent and sensitivity of its turns.
         voice: the role that said the quoted words; of several, the one with the most weight.
-        author: who states it; unknown if several speakers did.
     """
 
     number: int
@@ -42,7 +40,6 @@ class FactDraft:
     time: int
     place: ComparisonPlace
     voice: SpeakerRole
-    author: StatementAuthor
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -118,15 +115,8 @@ def draft(
         "source": source_of(rows, session_id),
         "derived_from": tuple(row.memory_id for row in rows),
     }
-    author = StatementAuthor.of(
-        candidate.content,
-        captured_by=CapturedBy.EXTRACTOR.value,
-        source_type=SourceType.CHANNEL_TRANSCRIPT.value,
-        agent_id=place.agent_id,
-        roles={row.source_role or "" for row in rows},
-    )
     try:
-        return FactDraft(number, validated(MemoryInput, fields), time, place, voice, author)
+        return FactDraft(number, validated(MemoryInput, fields), time, place, voice)
     except InvalidInput as error:
         return RejectedItem(code=error.code, where=where)
 

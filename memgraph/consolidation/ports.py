@@ -56,7 +56,7 @@ class FactCandidate:
 class KnownFact:
     """A stored, active fact as an extractor sees it.
 
-    ``protected``: stated or confirmed by a user; no proposal can decide a contradiction against it.
+    ``protected``: confirmed by a person; no proposal can decide a contradiction against it.
     ``time_ms``: when it happened, or else when it was stored.
     """
 
@@ -74,8 +74,8 @@ class KnownFacts(Protocol):
     They return only active facts of the page's scope and agent, up to its sensitivity.
     """
 
-    def conflicting(self, text: str, time_ms: int | None = None) -> Sequence[KnownFact]:
-        """Return facts that may be about the subject of a statement made at that time."""
+    def conflicting(self, text: str) -> Sequence[KnownFact]:
+        """Return facts that may be about the subject of a statement."""
         ...
 
 
@@ -126,8 +126,8 @@ class ResolutionProposal:
     """A proposal that one of two contradicting memories holds.
 
     ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for an index into
-    ``PageProposal.facts``. The proposal is applied only if the rules find the contradiction too, or
-    if both texts contain the words cited from them.
+    ``PageProposal.facts``. The proposal is applied only if both texts contain the words cited from
+    them.
     """
 
     winner: str
@@ -179,27 +179,4 @@ class Extractor(Protocol):
             ProviderUnavailable, ProviderRejected: the page stays for a later run.
             ProviderAnswerInvalid: the model's answer is unusable.
         """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SuspectedContradiction:
-    """Two statements that contradict each other according to the rules, the earlier one first."""
-
-    earlier: str
-    later: str
-    probability: float
-
-
-class ConflictJudge(Protocol):
-    """A second opinion on contradictions: it can dismiss them, but not add any."""
-
-    def judge(
-        self,
-        suspicions: Sequence[SuspectedContradiction],
-        *,
-        sensitivity: Sensitivity,
-        budget: ModelBudget,
-    ) -> Sequence[bool | None]:
-        """Return for each True (they contradict), False (they do not) or None (rules decide)."""
         ...

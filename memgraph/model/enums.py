@@ -102,9 +102,9 @@ class CapturedBy(StrEnum):
 
 
 class ComparisonStage(StrEnum):
-    """The stage of a pending comparison: whether the rules or a model make it next."""
+    """The stage of a pending comparison: who makes it next, the reader of pairs or a model."""
 
-    RULES = "rules"
+    READER = "reader"
     MODEL = "model"
 
 

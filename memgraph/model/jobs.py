@@ -206,7 +206,6 @@ class SessionReport(Value):
         extractor: the name of the extractor that proposed the facts.
         echoes: the number of sentences that only repeated delivered memories and were left out.
         resolved: the edges of the contradictions that were resolved.
-        compared: the number of pairs of statements that were compared.
         calls, tokens: the use of the language model.
         error_code: the error because of which it is pending.
     """
@@ -222,7 +221,6 @@ class SessionReport(Value):
     edges: tuple[EdgeNote, ...] = ()
     resolved: tuple[str, ...] = ()
     rejected: tuple[RejectedItem, ...] = ()
-    compared: int = 0
     calls: int = 0
     tokens: int = 0
     reason: str | None = None
@@ -246,7 +244,6 @@ class SessionReport(Value):
             "contradictions": kinds.count(EdgeType.CONTRADICTS),
             "updates": kinds.count(EdgeType.UPDATES),
             "resolved": len(self.resolved),
-            "compared": self.compared,
             "calls": self.calls,
             "tokens": self.tokens,
             "rejected": rejected_count(self.rejected),

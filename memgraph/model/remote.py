@@ -51,19 +51,14 @@ class MemoryId(Value):
 
 
 class RememberResult(MemoryId):
-    """The outcome of a write, and the memories that it repeats, updates or contradicts.
-
-    ``reasons``: the explanation for each of these memories, by id. The lists are None if nothing
-    was compared, or if the key may not read.
+    """The outcome of a write. ``reasons``: why it is a duplicate, by the id of the other memory;
+    empty if the key may not read.
     """
 
     outcome: Literal["stored", "duplicate"] = "stored"
     duplicate_of: str | None = None
-    updates: tuple[str, ...] | None = None
-    updated_by: tuple[str, ...] | None = None
-    contradicts: tuple[str, ...] | None = None
-    reasons: dict[str, str] | None = None
-    comparison: Literal["done", "pending"] | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
+    comparison: Literal["pending"] | None = None
 
     @classmethod
     def of(cls, outcome: Outcome) -> RememberResult:

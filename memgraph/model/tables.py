@@ -441,7 +441,7 @@ class StatusRow(SQLModel, table=True):
 
 
 class ComparisonRow(SQLModel, table=True):
-    """A fact that waits to be compared with stored facts, by the rules or by a model."""
+    """A fact or turn that waits to be compared with those stored before it."""
 
     __tablename__ = "memory_comparisons"
     __table_args__ = (sa.CheckConstraint("attempts >= 0", name="attempts"),)

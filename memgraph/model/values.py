@@ -350,17 +350,11 @@ class Outcome(Value):
     stored as partial, because another memory had replaced the target.
 
     Attributes:
-        duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.
-        updates: memories that it replaces or amends.
-        updated_by: memories that replace it: they were said later, but stored earlier.
-        contradicts: memories with which it has an open contradiction.
-        reasons: the evidence for each of these relations, in words, by memory id.
-        comparison: ``done``, or ``pending`` while all or a part of the comparison still runs in
-            the background. ``settle()`` waits for it; the results are written as edges. None for
-            a key that may not see every memory.
-
-    The last five are None when nothing is compared. While all of the comparison is pending, the
-    four before ``comparison`` are None.
+        duplicate_of: the memory with the same text; a ``duplicate`` was not stored again.
+        reasons: why, in words, by the id of that memory.
+        comparison: ``pending``: it is compared with the memories stored before it in the
+            background, and what is found becomes an edge; ``settle()`` waits for it. None: it is
+            not compared.
     """
 
     outcome: Literal["stored", "duplicate", "rejected"]
@@ -369,11 +363,8 @@ class Outcome(Value):
     code: str | None = None
     message: str | None = None
     duplicate_of: str | None = None
-    updates: tuple[str, ...] | None = None
-    updated_by: tuple[str, ...] | None = None
-    contradicts: tuple[str, ...] | None = None
-    reasons: dict[str, str] | None = None
-    comparison: Literal["done", "pending"] | None = None
+    reasons: dict[str, str] = Field(default_factory=dict)
+    comparison: Literal["pending"] | None = None
 
 
 class ActorReason(Value):

@@ -15,7 +15,6 @@ from memgraph.model.enums import (
     MemoryKind,
     MemoryStatus,
     MemoryType,
-    Relation,
     Scope,
     Sensitivity,
 )
@@ -38,7 +37,7 @@ from memgraph.operations.tools.rules import (
 from memgraph.operations.write import changes
 from memgraph.rules.lines import profile_line
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
-from memgraph.rules.similarity import content_hash, folded, statements
+from memgraph.rules.similarity import content_hash, folded, normalise_content, statements
 from memgraph.rules.workflow_candidates import labelled
 from memgraph.store import jobs, memories, receipts
 from memgraph.store.entities import ENTITY_NAMES
@@ -96,11 +95,10 @@ class Agents(WritingHandle[F], group="agents"):
     ) -> ProposalOutcome:
         """Store a fact that a model proposes.
 
-        A fact that an active memory states already, in any scope that this handle sees, is not
-        stored. It is compared with the facts about its subject: an earlier one of the same agent is
-        replaced; one of another author is kept, with an open contradiction between the two. The
-        fact belongs to this handle's agent, and has at least the sensitivity of the memories of
-        which it repeats a line.
+        A fact that an active memory states already in the same words, in any scope that this handle
+        sees, is not stored. What it may change is marked in the background. The fact belongs to
+        this handle's agent, and has at least the sensitivity of the memories of which it repeats a
+        line.
 
         Args:
             entity_names: the entities that it is about; they are linked to it even if the text
@@ -129,9 +127,6 @@ class Agents(WritingHandle[F], group="agents"):
                 "source": _model_source(session_id),
             }
             memory = validated(MemoryInput, fields | place._asdict())
-            same = self._says_the_same(opened, memory)
-            if same is not None:
-                return ProposalOutcome("duplicate", same)
             stored = self._store_fact(opened, memory, entity_names)
             self._embed_soon(opened)
         if stored.outcome == "duplicate":
@@ -148,8 +143,8 @@ class Agents(WritingHandle[F], group="agents"):
 
         Raises:
             NotFound: the memory does not exist.
-            AccessDenied: a person stated or confirmed it, or it is an Identity, which only a person
-                may correct; or the new text repeats memories that fewer readers may see.
+            AccessDenied: a person confirmed it, or it is an Identity, which only a person may
+                correct; or the new text repeats memories that fewer readers may see.
             InvalidInput: it is not a fact.
             Conflict: it is retracted, the new text equals the old one, or an active memory has
                 replaced it; see ``details["replaced_by"]``.
@@ -180,10 +175,12 @@ class Agents(WritingHandle[F], group="agents"):
             )
             with opened.transaction(self.actor) as transaction:
                 old = require_correctable(transaction, memory_id, self._view)
-                if prepared.content_hash == old.content_hash:
+                if normalise_content(content) == normalise_content(old.content):
                     raise Conflict("the new text equals the old one", memory_id=memory_id)
                 require_no_wider(FactPlace(old.scope, old.scope_id, old.agent_id), others)
-                written = opened.writer.store(transaction, [prepared], [link], view=self._view)
+                written = opened.writer.store(
+                    transaction, [prepared], [link], view=self._view, replacing=memory_id
+                )
                 if written.errors:
                     raise written.errors[0]
                 transaction.record(written.entries)
@@ -222,8 +219,8 @@ class Agents(WritingHandle[F], group="agents"):
         Raises:
             NotFound: one of the two does not exist.
             InvalidInput: the type is unknown, or an Updates edge does not connect two facts.
-            AccessDenied: an Updates edge would replace a memory that a person stated or confirmed,
-                or readers of the replaced memory could not see the new one.
+            AccessDenied: an Updates edge would replace a memory that a person confirmed, or readers
+                of the replaced memory could not see the new one.
             Conflict: see ``relate``.
         """
         fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
@@ -249,7 +246,7 @@ class Agents(WritingHandle[F], group="agents"):
         Raises:
             NotFound: the memory does not exist.
             InvalidInput: it is a reflection, or the reason is invalid.
-            AccessDenied: a person stated or confirmed one of the facts, or it is an Identity.
+            AccessDenied: a person confirmed one of the facts, or it is an Identity.
         """
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
@@ -329,22 +326,6 @@ class Agents(WritingHandle[F], group="agents"):
             for run in runs
         )
 
-    def _says_the_same(self, opened: OpenOrchestrator, memory: MemoryInput) -> str | None:
-        """Return the id of a visible fact with the same meaning, by any author, or None."""
-        from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, find_matches
-        from memgraph.operations.write import comparisons
-
-        at = opened.clock.now_ms()
-        with opened.database.read() as snapshot:
-            new = comparisons.statement_of(memory, at)
-            [matches] = find_matches(
-                snapshot, [new], at=at, view=self._view, limit=IN_LINE_CANDIDATES
-            )
-        for match in matches.found:
-            if match.finding.relation is Relation.DUPLICATE and match.fact.seen:
-                return match.memory_id
-        return None
-
     def _repeated(
         self, opened: OpenOrchestrator, content: str, session_id: str | None
     ) -> list[Memory]:
@@ -371,17 +352,13 @@ class Agents(WritingHandle[F], group="agents"):
     def _store_fact(
         self, opened: OpenOrchestrator, memory: MemoryInput, entity_names: Sequence[str]
     ) -> Outcome:
-        from memgraph.operations.write.edges import ComparisonTime
-
         if entity_names:
             # Stored with the memory, for a rebuild of the links to entities.
             attributes = {**memory.attributes, ENTITY_NAMES: list(entity_names[:MAX_NAMES])}
             memory = memory.model_copy(update={"attributes": attributes})
         prepared = opened.writer.prepare(memory)
         with opened.transaction(self.actor) as transaction:
-            written = opened.writer.store(
-                transaction, [prepared], [], view=self._view, compare=ComparisonTime.NOW
-            )
+            written = opened.writer.store(transaction, [prepared], [], view=self._view)
             if written.errors:
                 raise written.errors[0]
             transaction.record(written.entries)

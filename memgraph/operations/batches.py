@@ -72,11 +72,9 @@ class WritingHandle(Handle[F]):
         from_id, to_id = self._whole_ids([edge.from_id, edge.to_id])
         return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
 
-    def _remember(
-        self, memory: MemoryInput, *, live: bool = False, compare: bool = False
-    ) -> Outcome:
+    def _remember(self, memory: MemoryInput, *, live: bool = False) -> Outcome:
         with self._service.opened(self.name) as opened:
-            [stored] = self._store(opened, [memory], [], live=live, compare=compare).memories
+            [stored] = self._store(opened, [memory], [], live=live).memories
             self._embed_soon(opened)
         return stored
 
@@ -84,8 +82,7 @@ class WritingHandle(Handle[F]):
         """Return an outcome, without references to other memories if the caller may not read."""
         if Permission.READ in self.permissions:
             return outcome
-        hidden = ("updates", "updated_by", "contradicts", "reasons")
-        return outcome.model_copy(update=dict.fromkeys(hidden))
+        return outcome.model_copy(update={"reasons": {}})
 
     def _remember_all(
         self,
@@ -118,11 +115,8 @@ class WritingHandle(Handle[F]):
         links: Sequence[EdgeInput],
         *,
         live: bool = False,
-        compare: bool = False,
     ) -> StoredBatch:
         """Store all items or none: the first error rolls the transaction back."""
-        from memgraph.operations.write.edges import ComparisonTime
-
         prepared = [opened.writer.prepare(self._canonical(opened, memory)) for memory in inputs]
         with opened.transaction(self.actor) as transaction:
             written = opened.writer.store(
@@ -131,7 +125,6 @@ class WritingHandle(Handle[F]):
                 links,
                 view=self._view,
                 live=live,
-                compare=ComparisonTime.NOW if compare else ComparisonTime.LATER,
             )
             if written.errors:
                 raise written.errors[0]

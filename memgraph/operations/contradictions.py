@@ -140,17 +140,17 @@ class Contradictions(Handle[F], group="contradictions"):
         body=ReasonBody,
     )
     def dismiss(self, edge_id: EdgeId, *, reason: Reason) -> None:
-        """Dismiss an open contradiction: both sides hold, and it is not raised again.
+        """Dismiss an open contradiction or mark: both sides hold, and it is not raised again.
 
         ``reopen`` undoes that.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not visible.
+            NotFound: no such edge, or one of its sides is not visible.
             Conflict: it is not open.
         """
         from memgraph.operations.write import changes
 
-        self._decide(edge_id, reason, changes.dismiss)
+        self._decide(edge_id, reason, changes.dismiss, marks=True)
 
     @operation(
         Permission.WRITE,
@@ -161,17 +161,25 @@ class Contradictions(Handle[F], group="contradictions"):
         body=ReasonBody,
     )
     def reopen(self, edge_id: EdgeId, *, reason: Reason) -> None:
-        """Undo the resolution of a contradiction. Raises NotFound, Conflict."""
+        """Undo the resolution of a contradiction, or a dismissal. Raises NotFound, Conflict."""
         from memgraph.operations.write import changes
 
-        self._decide(edge_id, reason, changes.reopen)
+        self._decide(edge_id, reason, changes.reopen, marks=True)
 
-    def _decide(self, edge_id: str, reason: str, decide: Callable[..., Sequence[NewEntry]]) -> None:
-        """Apply ``decide``, one of the functions in ``changes``, to a contradiction."""
+    def _decide(
+        self,
+        edge_id: str,
+        reason: str,
+        decide: Callable[..., Sequence[NewEntry]],
+        *,
+        marks: bool = False,
+    ) -> None:
+        """Apply ``decide``, one of the functions in ``changes``, to a contradiction or a mark."""
         from memgraph.operations.write import changes
 
         because = self._because(reason)
+        find = changes.contradiction_or_mark if marks else changes.contradiction
         with self._write() as (_, transaction):
-            edge = changes.contradiction(transaction, edge_id, self._view)
+            edge = find(transaction, edge_id, self._view)
             entries = decide(transaction, edge, reason=because)
             transaction.record(entries)

@@ -45,7 +45,7 @@ from memgraph.model.values import (
 )
 from memgraph.operations.batches import WritingHandle
 from memgraph.rules.scope import narrow
-from memgraph.rules.similarity import content_hash
+from memgraph.rules.similarity import normalise_content
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
@@ -81,8 +81,9 @@ class Everyday(WritingHandle[F]):
     def remember(self, content: str, **fields: Unpack[MemoryFields]) -> str:
         """Store a memory and return its id; return the id of an existing duplicate.
 
-        A memory is a duplicate if an active one that this handle may see has the same text, kind,
-        type, scope, sensitivity and agent. Turns (episodes) are duplicates only if they have the
+        A memory is a duplicate if an active one that this handle may see has the same text (but for
+        case, white space and the full stop at its end), kind, type, scope, sensitivity, agent and
+        speaker. Turns (episodes) are duplicates only if they have the
         same ``turn_id``.
 
         Args:
@@ -96,7 +97,7 @@ class Everyday(WritingHandle[F]):
                 and could not see the memory.
         """
         memory = validated(MemoryInput, {"content": content, **fields})
-        return self._remember(memory, compare=True).memory_id or ""
+        return self._remember(memory).memory_id or ""
 
     @operation(
         Permission.WRITE,
@@ -284,10 +285,10 @@ class Everyday(WritingHandle[F]):
             memory = validated(
                 MemoryInput, {**inherited, **fields, "key": "new", "content": content}
             )
-            identity = identity_of(content_hash(content), memory)
+            identity = identity_of(normalise_content(content), memory)
 
             def is_equal(stored: Memory) -> bool:
-                return identity_of(stored.content_hash, stored) == identity
+                return identity_of(normalise_content(stored.content), stored) == identity
 
             if is_equal(old):
                 raise Conflict("the new text equals the old one", memory_id=memory_id)
@@ -300,7 +301,9 @@ class Everyday(WritingHandle[F]):
                 known = changes.correction_of(transaction, memory_id, is_equal, view=self._view)
                 if known is not None:
                     return known
-                written = opened.writer.store(transaction, [prepared], [link], view=self._view)
+                written = opened.writer.store(
+                    transaction, [prepared], [link], view=self._view, replacing=memory_id
+                )
                 if written.errors:
                     raise written.errors[0]
                 transaction.record(written.entries)

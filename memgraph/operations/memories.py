@@ -129,11 +129,10 @@ class Memories(WritingHandle[F], group="memories"):
         status=201,
     )
     def store(self, content: str, **fields: Unpack[MemoryFields]) -> Outcome:
-        """Store one memory, and return what it repeats, updates or contradicts.
+        """Store one memory, and return what became of it.
 
-        A fact is compared with the facts about the same subject. A repetition by the same author is
-        a ``duplicate`` and returns the existing id. ``updates`` and ``contradicts`` list other
-        related facts, and ``reasons`` says why.
+        A ``duplicate`` is not stored again and has the existing id. A new fact or turn is compared
+        with those stored before it in the background.
 
         Args:
             content, fields: as in ``Orchestrator.remember``.
@@ -142,7 +141,7 @@ class Memories(WritingHandle[F], group="memories"):
             InvalidInput, NotFound, AccessDenied: see ``Orchestrator.remember``.
         """
         memory = validated(MemoryInput, {"content": content, **fields})
-        return self._readable(self._remember(memory, compare=True))
+        return self._readable(self._remember(memory))
 
     @operation(
         Permission.WRITE,

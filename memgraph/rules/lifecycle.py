@@ -143,6 +143,11 @@ def is_dismissed(resolution: Mapping[str, Any] | None) -> bool:
     return resolution is not None and resolution.get("outcome") == DISMISSED
 
 
+def is_change_mark(edge: Edge) -> bool:
+    """Return True for an Updates edge that says what is probable and decides nothing."""
+    return edge.edge_type is EdgeType.UPDATES and edge.weight < 1.0
+
+
 def contradiction_state(resolution: Mapping[str, Any] | None) -> ContradictionState:
     """Return the state of a Contradicts edge with this ``resolution``."""
     if resolution is None:

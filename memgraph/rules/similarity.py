@@ -29,10 +29,16 @@ def normalise_content(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the SHA-256 of the normalised text in UTF-8, 64 hexadecimal digits."""
+    """Return the SHA-256 of the folded text in UTF-8, 64 hexadecimal digits.
+
+    Two texts with the same hash are duplicates. A text of punctuation alone is not folded.
+    """
     # surrogatepass, so that every str has a hash; storing such a text is refused elsewhere.
-    normalised = normalise_content(text).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(normalised).hexdigest()
+    return hashlib.sha256(_identity(text).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _identity(text: str) -> str:
+    return folded(text) or normalise_content(text)
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -58,11 +64,11 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
 def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Similarity:
     """Return how similar two texts are.
 
-    NEAR requires a word overlap of at least ``threshold``, and the same numbers and negations:
-    "the limit is 10" and "the limit is not 20" overlap, but say different things. The order of
-    words is ignored.
+    NEAR requires a word overlap of at least ``threshold``, and the same names, numbers and
+    negations: "the limit is 10" and "the limit is not 20" overlap, but say different things. The
+    order of words is ignored.
     """
-    if normalise_content(left) == normalise_content(right):
+    if _identity(left) == _identity(right):
         return Similarity.EXACT
     words_left, words_right = word_set(left), word_set(right)
     if jaccard(words_left, words_right) < threshold:
@@ -71,8 +77,17 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Simi
 
 
 def same_weights(left: str, right: str) -> bool:
-    """Return True if two texts contain the same numbers and negations."""
-    return not any(_weighs(word) for word in word_set(left) ^ word_set(right))
+    """Return True if two texts contain the same names, numbers and negations.
+
+    A word with a capital letter counts as a name.
+    """
+    names = _capitalised(left) | _capitalised(right)
+    return not any(word in names or _weighs(word) for word in word_set(left) ^ word_set(right))
+
+
+def _capitalised(text: str) -> frozenset[str]:
+    found = CONTRACTIONS.findall(unicodedata.normalize("NFKC", text).replace("’", "'"))
+    return frozenset(word.casefold() for word in found if word != word.lower())
 
 
 def _weighs(word: str) -> bool:

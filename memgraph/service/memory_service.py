@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from memgraph.operations.exchange.imports import ImportReport
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.orchestrator import Orchestrator
+    from memgraph.providers.pair_reader import PairReader
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.events import SessionCallbacks
     from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -137,7 +138,8 @@ class MemoryService:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
         config: settings from code, by dotted key or nested; they override files and environment.
         clock, ids: sources of time and ids; fixed ones make runs repeatable.
-        embedding, completion, reranker, llm: providers to use instead of the configured ones.
+        embedding, completion, reranker, pair_reader, llm: providers to use instead of the
+            configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``orc.settle``.
         meters: receives durations and counts of work; by default none.
@@ -153,6 +155,7 @@ class MemoryService:
         embedding: EmbeddingProvider | None = None,
         completion: CompletionProvider | None = None,
         reranker: RerankingProvider | None = None,
+        pair_reader: PairReader | None = None,
         llm: LanguageModel | None = None,
         environ: Mapping[str, str] | None = None,
         background: bool = True,
@@ -166,6 +169,7 @@ class MemoryService:
         self.ids = ids or UlidSource(self.clock)
         self._embedding = embedding
         self._reranker = reranker
+        self._pair_reader = pair_reader
         self._llm = llm
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
         self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
@@ -368,6 +372,7 @@ class MemoryService:
             embedding=self._embedding,
             completion=self.completion,
             reranker=self._reranker,
+            pair_reader=self._pair_reader,
             llm=self._llm,
             environ=self.environ,
             background=False,
@@ -462,6 +467,7 @@ class MemoryService:
                 ids=self.ids,
                 embedding=self._provider(settings),
                 reranker=reranker,
+                pair_reader=self._pairs(settings),
                 find_names=find_names,
                 hold_vectors=lambda: self._hold_vectors(database.engine, settings),
                 callbacks=self.session_callbacks(name),
@@ -547,6 +553,13 @@ class MemoryService:
 
             self._rerankers[chosen] = configured_reranker(settings, self.environ)
         return self._rerankers[chosen]
+
+    def _pairs(self, settings: Settings) -> PairReader | None:
+        if self._pair_reader is None and settings.memory.comparison.reader == "local":
+            from memgraph.providers.pair_reader import LocalPairReader
+
+            self._pair_reader = LocalPairReader()
+        return self._pair_reader
 
     def _language_model(self, settings: Settings) -> LanguageModel | None:
         from memgraph.operations.life.models import configured_llm

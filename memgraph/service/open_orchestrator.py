@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.write.comparisons import ComparisonWorker
     from memgraph.operations.write.writer import Writer
+    from memgraph.providers.pair_reader import PairReader
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.store.ports import HeldVectors
 
@@ -69,6 +70,7 @@ class OpenOrchestrator:
         ids: IdSource,
         embedding: EmbeddingProvider | None,
         reranker: RerankingProvider | None,
+        pair_reader: PairReader | None = None,
         find_names: NameFinder,
         hold_vectors: Callable[[], HeldVectors],
         find_llm: Callable[[], LanguageModel | None] = lambda: None,
@@ -86,6 +88,7 @@ class OpenOrchestrator:
         self.callbacks = callbacks
         self.embedding = embedding
         self.reranker = reranker
+        self.pair_reader = pair_reader
         self.meters = meters
         # Whether the reranker failed when it was last asked.
         self.rerank_failed = False
@@ -160,7 +163,7 @@ class OpenOrchestrator:
 
     @cached_property
     def comparer(self) -> ComparisonWorker:
-        """The worker that compares the facts in the outbox."""
+        """The worker that compares the memories in the outbox."""
         # Imported late: a process that only reads does not need it.
         from memgraph.operations.write.comparisons import ComparisonWorker
 
@@ -204,6 +207,7 @@ class OpenOrchestrator:
             find_names=self.find_names,
             inferred_decay_rate=self.settings.memory.decay.rate,
             linker=EntityLinker(self.ids, self.naming),
+            reads_pairs=self.pair_reader is not None,
             asks_model=self.llm is not None,
         )
 

@@ -1,6 +1,6 @@
-"""Find facts to compare new facts with, and keep the outbox of facts that wait for comparison.
+"""Find memories to compare new ones with, and keep the outbox of those that wait for comparison.
 
-A fact enters the outbox in the transaction that stores it, and leaves it in the transaction that
+A memory enters the outbox in the transaction that stores it, and leaves it in the transaction that
 writes the result, so that neither a crash nor a failing model loses a comparison.
 
 Every function works on the caller's snapshot or transaction.
@@ -16,9 +16,11 @@ import sqlalchemy as sa
 from memgraph.model.enums import (
     ComparisonStage,
     EdgeType,
+    EmbeddingState,
     MemoryKind,
     MemoryStatus,
     Sensitivity,
+    SourceType,
 )
 from memgraph.store import tables
 from memgraph.store.sessions import ComparisonPlace
@@ -35,49 +37,43 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import (
-    View,
-    happened_at,
-    is_no_item,
-    is_unexpired,
-    params_of,
-    shape_of,
-    up_to,
-)
+from memgraph.store.visibility import happened_at, is_no_item, is_unexpired, up_to
 
 
-class ComparedFact(NamedTuple):
-    """An active fact that is a candidate for comparison with a new fact.
+class ComparedMemory(NamedTuple):
+    """An active fact or turn that is a candidate for comparison with a new one.
 
     Attributes:
-        time: the earlier of its event time and its time of storage, in milliseconds.
-        twin: 1 if it has exactly the agent and the sensitivity of the new fact.
-        seen: 1 if the view shows it.
+        said_at: when it was said, in milliseconds; of an unknown author, when it was stored.
+        document: the digest of the file that states it; None if it was said or typed.
     """
 
     pk: int
     memory_id: str
+    kind: str
     content: str
     type: str
     confidence: float
-    decay_rate: float
-    time: int
+    said_at: int
+    source_role: str | None
     captured_by: str
     source_type: str
     source_path: str | None
     content_sha256: str | None
     agent_id: str | None
-    twin: int
-    seen: int
+
+    @property
+    def document(self) -> str | None:
+        return document_of(self.source_type, self.content_sha256)
 
 
-class WaitingFact(NamedTuple):
-    """A fact in the outbox, with its place and source.
+class WaitingMemory(NamedTuple):
+    """A memory in the outbox, with its place and source.
 
     Attributes:
         active: 1 if it is active and has not expired.
+        said_at: see ``ComparedMemory``.
         entities: a JSON array of the keys of the entities that it mentions.
-        roles: a JSON array of the speakers of the turns that it was derived from.
     """
 
     pk: int
@@ -85,8 +81,10 @@ class WaitingFact(NamedTuple):
     attempts: int
     memory_id: str
     active: int
+    kind: str
     content: str
-    time: int
+    said_at: int
+    source_role: str | None
     scope: str
     scope_id: str | None
     agent_id: str | None
@@ -96,14 +94,33 @@ class WaitingFact(NamedTuple):
     source_path: str | None
     content_sha256: str | None
     entities: str
-    roles: str
+
+    @property
+    def document(self) -> str | None:
+        """The digest of the file that states it; None if it was said or typed."""
+        return document_of(self.source_type, self.content_sha256)
+
+
+def document_of(source_type: str, content_sha256: str | None) -> str | None:
+    """Return the digest of the document that states a memory; a conversation is none."""
+    return None if source_type == SourceType.CHANNEL_TRANSCRIPT else content_sha256
 
 
 _enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage"), or_ignore=True)
 
 
-def _said_at(m: sa.FromClause) -> Column:
-    return least(happened_at(m), m.c.created_at)
+def _said_at(m: sa.FromClause, s: sa.FromClause) -> Column:
+    """Return when a memory was said: never after it was stored, whatever it tells about.
+
+    For a turn or a file that is its time, for a fact that of the last turn it was derived from.
+    """
+    d, t = tables.derivations.alias("d"), tables.memories.alias("t")
+    evidence = d.join(t, t.c.memory_id == d.c.derived_from_id)
+    last = sa.select(sa.func.max(least(happened_at(t), t.c.created_at))).select_from(evidence)
+    last = last.where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE)
+    is_dated = (m.c.kind == MemoryKind.EPISODE) | (s.c.source_type == SourceType.INGEST_FILE)
+    told = sa.func.coalesce(last.correlate(m).scalar_subquery(), m.c.created_at)
+    return sa.case((is_dated, least(happened_at(m), m.c.created_at)), else_=told)
 
 
 def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
@@ -111,59 +128,51 @@ def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
 
 
 def _waiting() -> sa.Select[Any]:
-    """Select the columns of ``WaitingFact``, oldest first."""
+    """Select the columns of ``WaitingMemory``, newest first."""
     c, m, s = tables.comparisons, tables.memories.alias("m"), tables.sources.alias("s")
-    n, d, t = tables.links.alias("n"), tables.derivations.alias("d"), tables.memories.alias("t")
+    n = tables.links.alias("n")
     entities = sa.select(sa.func.json_group_array(n.c.entity_pk)).where(n.c.memory_pk == m.c.pk)
-    roles = (
-        sa.select(sa.func.json_group_array(t.c.source_role.distinct()))
-        .select_from(d.join(t, t.c.memory_id == d.c.derived_from_id))
-        .where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE)
-    )
     return (
         sa.select(
             *(c.c.memory_pk, c.c.stage, c.c.attempts, m.c.memory_id),
             (m.c.status == MemoryStatus.ACTIVE) & is_unexpired(m),
-            *(m.c.content, _said_at(m), m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
+            *(m.c.kind, m.c.content, _said_at(m, s), m.c.source_role),
+            *(m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
             *_source_of(s),
-            *(query.correlate(m).scalar_subquery() for query in (entities, roles)),
+            entities.correlate(m).scalar_subquery(),
         )
         .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))
-        .order_by(c.c.memory_pk)
+        .order_by(c.c.memory_pk.desc())
     )
 
 
 def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Queue facts for comparison; facts that are queued already are left unchanged."""
+    """Queue memories for comparison; those that are queued already are left unchanged."""
     _enqueue(transaction, [(pk, stage.value) for pk in pks])
 
 
 @prepared
-def _due() -> sa.Select[Any]:
-    c = tables.comparisons.c
-    is_due = (c.next_attempt_at <= value("at"), among(c.stage, "stages"))
-    return _waiting().where(*is_due).limit(value("limit"))
+def _due(embedded: bool) -> sa.Select[Any]:
+    c, e = tables.comparisons.c, tables.embeddings.alias("e")
+    query = _waiting().where(c.next_attempt_at <= value("at"), c.stage == value("stage"))
+    if embedded:
+        untried = (e.c.state == EmbeddingState.PENDING, e.c.attempts == 0)
+        query = query.where(~sa.exists().where(e.c.memory_pk == c.memory_pk, *untried))
+    return query.limit(value("limit"))
 
 
 def due(
-    snapshot: Snapshot, stages: Collection[ComparisonStage], *, at: int, limit: int
-) -> list[WaitingFact]:
-    """Return the facts that are due for one of these stages, oldest first.
+    snapshot: Snapshot, stage: ComparisonStage, *, embedded: bool, at: int, limit: int
+) -> list[WaitingMemory]:
+    """Return the memories that are due for a stage, newest first.
 
     Args:
+        embedded: leave out memories that an embedding model will embed first.
         at: the current time, in milliseconds.
     """
-    return _due().mapped(WaitingFact._make, snapshot, at=at, stages=sorted(stages), limit=limit)
-
-
-@prepared
-def _waiting_facts() -> sa.Select[Any]:
-    return _waiting().where(among(tables.comparisons.c.memory_pk, "pks"))
-
-
-def waiting_facts(snapshot: Snapshot, pks: Sequence[int], *, at: int) -> list[WaitingFact]:
-    """Return the queued facts among these memories, oldest first."""
-    return _waiting_facts().mapped(WaitingFact._make, snapshot, at=at, pks=pks)
+    return _due(embedded).mapped(
+        WaitingMemory._make, snapshot, at=at, stage=stage.value, limit=limit
+    )
 
 
 @prepared
@@ -185,7 +194,7 @@ def _move_on() -> sa.Update:
 
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Move facts to another stage; they are due at once."""
+    """Move memories to another stage; they are due at once."""
     _move_on().write(transaction, pks=pks, to=stage.value)
 
 
@@ -198,7 +207,7 @@ def _put_off() -> sa.Update:
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
-    """Postpone facts until a time in milliseconds, and count the failed attempt."""
+    """Postpone memories until a time in milliseconds, and count the failed attempt."""
     _put_off().write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
@@ -210,26 +219,37 @@ def _is_any(failed: bool) -> sa.Select[Any]:
 
 
 def is_failing(snapshot: Snapshot) -> bool:
-    """Return True if any fact was postponed because a model failed."""
+    """Return True if any memory was postponed because a model failed."""
     return _is_any(True).row(snapshot) is not None
 
 
 @prepared
-def _joined_ids() -> sa.CompoundSelect[Any]:
-    e, memory_id = tables.edges, value("memory_id")
-    ends = (e.c.from_memory_id, e.c.to_memory_id)
+def _joined_ids(marked: bool) -> sa.CompoundSelect[Any]:
+    e, d, memory_id = tables.edges, tables.derivations, value("memory_id")
     types = (EdgeType.UPDATES, EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
-    return sa.union(
-        *(
-            sa.select(far).where(near == memory_id, e.c.edge_type.in_(types), among(far, "others"))
-            for near, far in (ends, ends[::-1])
-        )
-    )
+    ends = (e.c.from_memory_id, e.c.to_memory_id)
+    grounds = (d.c.memory_id, d.c.derived_from_id)
+    is_mark = (e.c.weight < 1.0) & e.c.resolution.is_(None) & (e.c.edge_type != types[-1])
+    queries = []
+    for near, far in (ends, ends[::-1]):
+        query = sa.select(far).where(near == memory_id, e.c.edge_type.in_(types))
+        queries.append(query if marked else query.where(~is_mark))
+    queries += [sa.select(far).where(near == memory_id) for near, far in (grounds, grounds[::-1])]
+    return sa.union(*(query.where(among(query.selected_columns[0], "others")) for query in queries))
 
 
-def joined_ids(snapshot: Snapshot, memory_id: str, others: Collection[str]) -> set[str]:
-    """Return the ids among ``others`` that an earlier comparison linked with a fact."""
-    return set(_joined_ids().column(snapshot, memory_id=memory_id, others=sorted(others)))
+def joined_ids(
+    snapshot: Snapshot, memory_id: str, others: Collection[str], *, marked: bool = True
+) -> set[str]:
+    """Return the ids among ``others`` that need no comparison with a memory.
+
+    One was derived from the other, or an edge of an earlier comparison or decision joins them.
+
+    Args:
+        marked: pairs with an open mark count.
+    """
+    statement = _joined_ids(marked)
+    return set(statement.column(snapshot, memory_id=memory_id, others=sorted(others)))
 
 
 @prepared
@@ -239,70 +259,60 @@ def _remove() -> sa.Delete:
 
 
 def remove(transaction: Transaction, pks: Sequence[int]) -> int:
-    """Remove facts from the outbox; return how many were removed."""
+    """Remove memories from the outbox; return how many were removed."""
     return _remove().write(transaction, pks=pks)
 
 
 def waiting(snapshot: Snapshot) -> int:
-    """Return the number of queued facts, including postponed ones."""
+    """Return the number of queued memories, including postponed ones."""
     return row_count(snapshot, "memory_comparisons")
 
 
 def has_waiting(snapshot: Snapshot) -> bool:
-    """Return True if any fact is queued; cheaper than ``waiting``."""
+    """Return True if any memory is queued; cheaper than ``waiting``."""
     return _is_any(False).row(snapshot) is not None
 
 
-class FactLocation(NamedTuple):
-    """The place of a new fact, which selects the active facts to compare it with.
+class ComparisonLocation(NamedTuple):
+    """The place of a new memory, which selects the active ones to compare it with.
 
     Attributes:
-        at: the time in milliseconds; facts that have expired by then are left out.
-        view: the view of the writer; None: everything is visible.
-        before: select only facts with a lower key; None: all.
+        at: the time in milliseconds; memories that have expired by then are left out.
+        before: select only memories with a lower key; None: all.
     """
 
     place: ComparisonPlace
     at: int
-    view: View | None = None
     before: int | None = None
-
-    @property
-    def shape(self) -> View | None:
-        """Return the view's shape, for which statements are compiled."""
-        return shape_of(self.view)
 
     @property
     def params(self) -> dict[str, Any]:
         """The parameters of the statements below."""
         levels = up_to(Sensitivity(self.place.sensitivity))
         bound = {"sensitivities": levels, "at": self.at, "before": self.before}
-        return {**self.place._asdict(), **bound, **params_of(self.view)}
+        return {**self.place._asdict(), **bound}
 
 
-def _facts_in(first: Any, pk: Column, view: View | None) -> tuple[sa.FromClause, sa.Select[Any]]:
-    """Return the alias of memories, and a query for the ``ComparedFact`` rows of a location.
+def _memories_in(first: Any, pk: Column) -> tuple[sa.FromClause, sa.Select[Any]]:
+    """Return the alias of memories, and a query for the ``ComparedMemory`` rows of a location.
 
     Args:
         first: the table that is read first, with the keys of candidates.
         pk: its column with the key of the memory.
-        view: the view of the writer; None: everything is visible.
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
-    is_own = m.c.agent_id.is_not_distinct_from(agent_id)
     query = sa.select(
-        *(m.c.pk, m.c.memory_id, m.c.content, m.c.type, m.c.confidence, m.c.decay_rate),
-        _said_at(m),
+        *(m.c.pk, m.c.memory_id, m.c.kind, m.c.content, m.c.type, m.c.confidence),
+        *(_said_at(m, s), m.c.source_role),
         *_source_of(s),
         m.c.agent_id,
-        is_own & (m.c.sensitivity == value("sensitivity")),
-        sa.literal(1) if view is None else view.where(m),
     ).where(
-        *(m.c.kind == MemoryKind.FACT, is_no_item(m), m.c.status == MemoryStatus.ACTIVE),
+        m.c.kind.in_((MemoryKind.FACT, MemoryKind.EPISODE)),
+        *(is_no_item(m), m.c.status == MemoryStatus.ACTIVE),
         m.c.scope == value("scope"),
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
-        m.c.agent_id.is_(None) | is_own,
+        m.c.agent_id.is_(None) | m.c.agent_id.is_not_distinct_from(agent_id),
         among(m.c.sensitivity, "sensitivities"),
         is_unexpired(m),
         before.is_(None) | (m.c.pk < before),
@@ -326,54 +336,53 @@ def frequencies(snapshot: Snapshot, stems: Collection[str], *, exact: int) -> di
 
 
 @prepared
-def _facts_by_text(view: View | None) -> sa.Select[Any]:
+def _memories_by_text() -> sa.Select[Any]:
     f = matching("match", "rank").subquery("f")
-    _, query = _facts_in(f, f.c.pk, view)
+    _, query = _memories_in(f, f.c.pk)
     return query.order_by(f.c.rank, as_read(f.c.pk)).limit(value("most"))
 
 
-def facts_by_text(
-    snapshot: Snapshot, match: str, location: FactLocation, limit: int
-) -> list[ComparedFact]:
-    """Return facts that match an FTS5 expression, best BM25 score first."""
+def memories_by_text(
+    snapshot: Snapshot, match: str, location: ComparisonLocation, limit: int
+) -> list[ComparedMemory]:
+    """Return memories that match an FTS5 expression, best BM25 score first."""
     expression = snapshot.engine.phrases.expression(match)
-    return _facts_by_text(location.shape).mapped(
-        ComparedFact._make, snapshot, location.params, match=expression, most=limit
+    return _memories_by_text().mapped(
+        ComparedMemory._make, snapshot, location.params, match=expression, most=limit
     )
 
 
 @prepared
-def _facts_of_entity(view: View | None) -> sa.Select[Any]:
+def _memories_of_entity() -> sa.Select[Any]:
     n = tables.links.alias("n")
     newest = sa.select(n.c.memory_pk).where(n.c.entity_pk == value("entity"))
     e = newest.order_by(n.c.memory_pk.desc()).limit(value("looked_at")).subquery("e")
-    m, query = _facts_in(e, e.c.memory_pk, view)
+    m, query = _memories_in(e, e.c.memory_pk)
     return query.order_by(m.c.pk.desc()).limit(value("most"))
 
 
-def facts_of_entities(
-    snapshot: Snapshot, entity_pks: Collection[int], location: FactLocation, limit: int
-) -> list[ComparedFact]:
-    """Return facts that mention entities, newest first for each entity, at most ``limit`` each."""
-    statement, values = _facts_of_entity(location.shape), location.params
-    facts: dict[int, ComparedFact] = {}
+def memories_of_entities(
+    snapshot: Snapshot, entity_pks: Collection[int], location: ComparisonLocation, limit: int
+) -> list[ComparedMemory]:
+    """Return memories that mention entities, newest first, at most ``limit`` for each entity."""
+    found: dict[int, ComparedMemory] = {}
     for entity in sorted(entity_pks):
-        rows = statement.rows(snapshot, values, entity=entity, looked_at=4 * limit, most=limit)
-        for fact in map(ComparedFact._make, rows):
-            facts.setdefault(fact.pk, fact)
-    return list(facts.values())
+        rows = _memories_of_entity().rows(
+            snapshot, location.params, entity=entity, looked_at=4 * limit, most=limit
+        )
+        for memory in map(ComparedMemory._make, rows):
+            found.setdefault(memory.pk, memory)
+    return list(found.values())
 
 
 @prepared
-def _facts_by_key(view: View | None) -> sa.Select[Any]:
+def _memories_by_key() -> sa.Select[Any]:
     k = listed("pks", "k", numbers=True)
-    return _facts_in(k, k.c.value, view)[1].order_by(k.c.key)
+    return _memories_in(k, k.c.value)[1].order_by(k.c.key)
 
 
-def facts_by_key(
-    snapshot: Snapshot, pks: Sequence[int], location: FactLocation
-) -> list[ComparedFact]:
-    """Return the facts at a location among these memories, in the order of ``pks``."""
-    return _facts_by_key(location.shape).mapped(
-        ComparedFact._make, snapshot, location.params, pks=pks
-    )
+def memories_by_key(
+    snapshot: Snapshot, pks: Sequence[int], location: ComparisonLocation
+) -> list[ComparedMemory]:
+    """Return the memories at a location among these keys, in the order of ``pks``."""
+    return _memories_by_key().mapped(ComparedMemory._make, snapshot, location.params, pks=pks)

@@ -35,6 +35,7 @@ from memgraph.store.visibility import (
     shown_by,
 )
 
+_DISMISSIBLE: Final = (EdgeType.CONTRADICTS, EdgeType.UPDATES)
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 LATEST: Final = 2**63 - 1
 
@@ -503,7 +504,7 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
                 x,
                 (y, y.c.memory_id == value("other")),
                 (a, is_copy(a, x)),
-                (e, (e.c[near] == a.c.memory_id) & (e.c.edge_type == EdgeType.CONTRADICTS)),
+                (e, (e.c[near] == a.c.memory_id) & e.c.edge_type.in_(_DISMISSIBLE)),
                 (b, (b.c.memory_id == e.c[far]) & is_copy(b, y)),
             )
         )
@@ -518,7 +519,7 @@ def _dismissed_alike(view: View | None) -> sa.Select[Any]:
 def dismissed_alike(
     snapshot: Snapshot, one_id: str, other_id: str, view: View | None
 ) -> str | None:
-    """Return the id of a dismissed contradiction between copies of two memories, or None.
+    """Return the id of a dismissed contradiction or mark between copies of two memories, or None.
 
     A copy has the same text, scope and agent.
 

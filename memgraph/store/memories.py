@@ -83,6 +83,7 @@ class MemoryIdentity(NamedTuple):
     scope_id: str | None
     sensitivity: str
     agent_id: str | None
+    source_role: str | None
     item_id: str | None
 
 

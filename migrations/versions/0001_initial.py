@@ -504,7 +504,7 @@ def upgrade() -> None:
     op.create_table(
         "memory_comparisons",
         sa.Column("memory_pk", sa.Integer(), nullable=False),
-        sa.Column("stage", choice("stage", "rules model"), nullable=False),
+        sa.Column("stage", choice("stage", "reader model"), nullable=False),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("next_attempt_at", sa.Integer(), server_default="0", nullable=False),
         sa.Column("error_code", sa.Text()),

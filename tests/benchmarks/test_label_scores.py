@@ -6,44 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.label_scores import (
-    RELATION_LABELS,
-    score_changes,
-    score_entities,
-    score_pairs,
-)
+from benchmarks.label_scores import score_entities
 from memgraph.errors import InvalidInput
 
-label_pairs = st.lists(st.tuples(*[st.sampled_from((*RELATION_LABELS, "none"))] * 2))
 span = st.tuples(
     st.integers(0, 3), st.integers(4, 6), st.sampled_from(["person", "date", "location"])
 )
 texts_of_spans = st.lists(st.tuples(st.sets(span), st.sets(span)))
-
-
-def test_pairs_are_scored_for_each_relation() -> None:
-    gold = ["contradicts", "contradicts", "updates", "unrelated"]
-    score = score_pairs(gold, ["contradicts", "none", "contradicts", "none"])
-    assert score["accuracy"] == pytest.approx(0.5)
-    assert score["contradicts"]["precision"] == pytest.approx(0.5)
-    assert score["contradicts"]["recall"] == pytest.approx(0.5)
-    assert score["updates"]["recall"] == 0.0
-    assert score["duplicate"] == {
-        "precision": 0.0,
-        "recall": 0.0,
-        "f1": 0.0,
-        "gold": 0,
-        "predicted": 0,
-        "hits": 0,
-    }
-
-
-def test_changes_are_scored_with_the_traps() -> None:
-    score = score_changes(
-        ["change", "change", "none", "none"], ["change", "none", "change", "none"]
-    )
-    assert score["change"]["recall"] == pytest.approx(0.5)
-    assert (score["traps"], score["traps_called_a_change"]) == (2, 1)
 
 
 def test_a_span_counts_only_with_its_bounds_and_type() -> None:
@@ -54,18 +23,6 @@ def test_a_span_counts_only_with_its_bounds_and_type() -> None:
     assert score["f1"] == pytest.approx(2 / 5)
     assert score["per_type"]["person"]["precision"] == pytest.approx(0.5)
     assert score["per_type"]["location"]["recall"] == 0.0
-
-
-@given(label_pairs)
-def test_every_ratio_is_a_share_and_f1_lies_between_precision_and_recall(
-    pairs: list[tuple[str, str]],
-) -> None:
-    score = score_pairs([g for g, _ in pairs], [p for _, p in pairs])
-    assert 0.0 <= score["accuracy"] <= 1.0
-    for s in (score["contradicts"], score["updates"], score["duplicate"]):
-        low, high = sorted((s["precision"], s["recall"]))
-        assert 0.0 <= low <= s["f1"] + 1e-12
-        assert s["f1"] <= high + 1e-12 <= 1.0 + 1e-9
 
 
 @given(texts_of_spans)
@@ -82,7 +39,6 @@ def test_finding_exactly_the_gold_spans_is_perfect(
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: score_pairs(["contradicts"], []),
         lambda: score_entities([[]], []),
         lambda: score_entities([[(0, 1, "animal")]], [[]]),
     ],

@@ -95,17 +95,14 @@ def test_a_memory_leads_to_its_source_and_a_source_to_its_memories(
 
 
 def test_further_sources_of_a_memory(session: Session, orc: Orchestrator) -> None:
-    first = orc.remember("The deposit for power tools is 50 euros.")
-    source_fields = {
-        "source_type": "workflow_output",
-        "captured_by": "user",
-        "workflow_run_id": "run-7",
-    }
-    repeated = orc.memories.store("The deposit for power tools is 50 EUR.", source=source_fields)
-    assert repeated.outcome == "duplicate"
+    for talk in ("s-1", "s-2"):
+        orc.save_episode("TODO: call the tool shop.", session_id=talk, source_role="user")
+        orc.jobs.consolidate(talk)
+    [fact] = orc.memories.list(kinds=["fact"])
+    first = fact.memory_id
 
     (support,) = memory(session, first).supports
-    assert support.source.workflow_run_id == "run-7"
+    assert support.source.conversation_id == "s-2"
     assert support.ended_at is None
 
 

@@ -1,16 +1,22 @@
-"""Every way in compares new facts with what is stored, and the outcome says what was found."""
+"""New facts and turns are compared in the background, and what is found is a mark, no decision."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
-from memgraph.operations.write.writer import SMALL_BATCH
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
+from memgraph.errors import ProviderRejected
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.values import Edge
+from memgraph.providers.pair_reader import PairVerdict, StatementPair
+from tests.pair_readers import CHANGES, NONE, REPEATS, ScriptedReader, reading
 
-STATED = "Access tokens expire after 15 minutes."
+OLD = "Access tokens expire after 15 minutes."
+NEW = "Access tokens now live for an hour."
 CONVERSATION = {
     "source_type": "channel_transcript",
     "captured_by": "extractor",
@@ -20,205 +26,253 @@ CONVERSATION = {
 pytestmark = pytest.mark.engines
 
 
-def test_a_fact_said_again_in_other_letters_is_not_stored_twice(orc: Orchestrator) -> None:
-    first = orc.memories.store(STATED)
-    again = orc.memories.store("access tokens  expire after 15 minutes")
-    assert first.outcome == "stored"
-    assert (first.duplicate_of, first.updates, first.contradicts) == (None, (), ())
+@pytest.fixture
+def reader() -> ScriptedReader:
+    return ScriptedReader({(OLD, NEW): CHANGES})
+
+
+@pytest.fixture
+def service(
+    tmp_path: Path, clock: FixedClock, storage_url: str, reader: ScriptedReader
+) -> Iterator[MemoryService]:
+    with reading(tmp_path / "root", reader, url=storage_url, clock=clock) as made:
+        yield made
+
+
+def edges_into(orc: Orchestrator, memory_id: str) -> tuple[Edge, ...]:
+    return orc.trace(memory_id).edges_in
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("We fly to Rome.", "We fly via Rome."),
+        ("His rent is due.", "Her rent is due."),
+        ("The limit is 1.5 %.", "The limit is 15 %."),
+        ("We use C++.", "We use C."),
+        ("Our car is blue.", "Their car is blue."),
+    ],
+)
+def test_what_differs_by_a_small_word_is_stored(orc: Orchestrator, first: str, second: str) -> None:
+    assert [orc.memories.store(each).outcome for each in (first, second)] == ["stored", "stored"]
+
+
+def test_the_same_text_is_stored_once(orc: Orchestrator) -> None:
+    first = orc.memories.store(OLD)
+    again = orc.memories.store("  access TOKENS expire\nafter 15 minutes")
+    assert (first.outcome, first.duplicate_of, first.reasons) == ("stored", None, {})
     assert (again.outcome, again.memory_id) == ("duplicate", first.memory_id)
-    assert again.duplicate_of == first.memory_id
-    assert again.reasons == {first.memory_id: "the same words"}
-    assert orc.remember("ACCESS TOKENS expire after 15 minutes") == first.memory_id
+    assert again.reasons == {first.memory_id: "the same text"}
+    assert (first.comparison, again.comparison) == ("pending", None)
 
 
-def test_the_exact_text_names_what_it_repeats_too(orc: Orchestrator) -> None:
-    first = orc.remember(STATED)
-    assert orc.memories.store(STATED).duplicate_of == first
-
-
-def test_two_authors_keep_a_memory_each_and_an_edge_between_them(orc: Orchestrator) -> None:
-    typed = orc.remember(STATED)
-    drawn = orc.memories.store("access tokens expire after 15 minutes", source=CONVERSATION)
-    assert drawn.outcome == "stored"
-    assert drawn.reasons == {typed: "the same words"}
-    [edge] = orc.trace(typed).edges_in
-    assert (edge.edge_type, edge.from_id, edge.to_id) == (
-        EdgeType.RELATED_TO,
-        drawn.memory_id,
-        typed,
-    )
-    assert edge.reason == "the same words"
-    assert orc.get(typed).status is MemoryStatus.ACTIVE
-
-
-LATER = "Access tokens expire after 60 minutes now."
-
-
-def test_an_actor_replaces_what_it_said_and_contradicts_what_another_said(
-    orc: Orchestrator, service: MemoryService
+@pytest.mark.parametrize(
+    "fields",
+    [{"type": "Decision"}, {"scope": "project", "scope_id": "p"}, {"source_role": "Mira"}],
+    ids=str,
+)
+def test_another_type_place_or_speaker_is_another_memory(
+    orc: Orchestrator, fields: dict[str, str]
 ) -> None:
-    ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
-    said = ann.remember(STATED)
-    told = ben.memories.store(LATER)
-    assert (told.updates, told.contradicts) == ((), (said,))
-    [edge] = orc.trace(said).edges_in
-    assert (edge.edge_type, edge.from_id) == (EdgeType.CONTRADICTS, told.memory_id)
-    assert orc.get(said).status is MemoryStatus.ACTIVE
-    own = service.orchestrator(orc.name, actor="ann").memories.store(
-        "Access tokens expire after a day now."
-    )
-    assert (own.updates, own.contradicts) == ((said,), (told.memory_id,))
-    assert orc.get(said).status is MemoryStatus.SUPERSEDED
+    first = orc.remember(OLD)
+    assert orc.remember(OLD, **fields) not in (first, "")
 
 
-def test_the_outbox_knows_who_said_what(orc: Orchestrator, service: MemoryService) -> None:
-    ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
-    ours, theirs = ann.remember(STATED), ben.remember("The mail relay is smtp1.example.org.")
-    late = ["The mail relay is smtp4.example.org now.", LATER]
-    told = ben.remember_many([*_filler(), *({"content": each} for each in late)])
+def test_a_correction_of_the_case_alone_is_one(orc: Orchestrator) -> None:
+    first = orc.remember("anna lives in oslo.")
+    second = orc.correct(first, "Anna lives in Oslo.", reason="names")
+    assert second != first
+    assert orc.get(first).status is MemoryStatus.SUPERSEDED
+
+
+def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD), orc.remember(NEW)
+    assert edges_into(orc, old) == ()
+    [mark] = orc.settle().compared.marks
+    [edge] = edges_into(orc, old)
+    assert mark == (edge.edge_id, EdgeType.UPDATES, new, old, 0.92, edge.reason)
+    assert (edge.from_id, edge.weight, edge.resolution) == (new, 0.92, None)
+    assert edge.reason == f"probably replaced by: {NEW}"
+    assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}
+    assert orc.maintenance.pending_comparisons() == 0
+    assert orc.verify().ok
+
+
+def test_a_change_by_another_author_is_an_open_contradiction(orc: Orchestrator) -> None:
+    old = orc.remember(OLD, source=CONVERSATION)
+    new = orc.remember(NEW)
     orc.settle()
-    new = [each.memory_id for each in told[-2:] if each.memory_id]
-    edges = {(each.edge_type, each.to_id) for each in orc.graph.subgraph(new).edges}
-    assert edges == {(EdgeType.UPDATES, theirs), (EdgeType.CONTRADICTS, ours)}
-    assert orc.get(ours).status is MemoryStatus.ACTIVE
-    assert orc.get(theirs).status is MemoryStatus.SUPERSEDED
+    [edge] = edges_into(orc, old)
+    assert (edge.edge_type, edge.weight) == (EdgeType.CONTRADICTS, 0.92)
+    assert edge.reason == f"probably contradicted by: {NEW}"
+    assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}
+    assert [each.edge.edge_id for each in orc.contradictions.list().items] == [edge.edge_id]
 
 
-def test_a_statement_of_an_earlier_time_is_not_replaced_by_what_another_said(
-    orc: Orchestrator, service: MemoryService
+def test_turns_of_one_speaker_are_marked_like_facts(
+    orc: Orchestrator, reader: ScriptedReader
 ) -> None:
-    ann, ben = (service.orchestrator(orc.name, actor=actor) for actor in ("ann", "ben"))
-    newer = ann.remember(LATER, event_time="2025-06-01T00:00:00Z")
-    older = ben.memories.store(STATED, event_time="2025-01-01T00:00:00Z")
-    assert (older.updated_by, older.contradicts) == ((), (newer,))
-    assert older.memory_id is not None
-    assert orc.get(older.memory_id).status is MemoryStatus.ACTIVE
+    reader.verdicts = {("I live in Oslo.", "I moved to Bergen."): CHANGES}
+    turns = [
+        orc.save_episode(said, session_id="s", source_role=who)
+        for who, said in (
+            ("Mira", "I live in Oslo."),
+            ("Tom", "I moved to Bergen."),
+            ("Mira", "Hello all! How are you? I moved to Bergen."),
+        )
+    ]
+    orc.settle()
+    types = {edge.from_id: edge.edge_type for edge in edges_into(orc, turns[0])}
+    assert types == {turns[1]: EdgeType.CONTRADICTS, turns[2]: EdgeType.UPDATES}
+    assert StatementPair("Mira: I live in Oslo.", "Tom: I moved to Bergen.") in reader.asked
 
 
-def test_a_place_of_living_said_in_three_ways_is_one_fact_that_was_strengthened(
+def test_a_repetition_in_other_words_is_a_relation(
+    orc: Orchestrator, reader: ScriptedReader
+) -> None:
+    reader.verdicts = {(OLD, "After a quarter of an hour access tokens expire."): REPEATS}
+    old = orc.remember(OLD)
+    new = orc.remember("After a quarter of an hour access tokens expire.")
+    orc.settle()
+    [edge] = edges_into(orc, old)
+    assert (edge.edge_type, edge.from_id, edge.weight) == (EdgeType.RELATED_TO, new, 0.9)
+    assert edge.reason == (
+        "probably says the same as: After a quarter of an hour access tokens expire."
+    )
+
+
+@pytest.mark.parametrize("verdict", [PairVerdict(0.79, 0.1, 0.11), NONE], ids=["below", "none"])
+def test_what_is_improbable_is_not_marked(
+    orc: Orchestrator, reader: ScriptedReader, verdict: PairVerdict
+) -> None:
+    reader.verdicts = {(OLD, NEW): verdict}
+    old = orc.remember(OLD)
+    orc.remember(NEW)
+    assert orc.settle().compared.marks == []
+    assert edges_into(orc, old) == ()
+
+
+def test_the_order_is_when_it_was_said_not_when_it_happens(
+    orc: Orchestrator, clock: FixedClock, reader: ScriptedReader
+) -> None:
+    old = orc.remember(OLD, event_time="2025-06-01T00:00:00Z")
+    clock.advance(ms=60_000)
+    new = orc.remember(NEW, event_time="2024-01-01T00:00:00Z")
+    orc.settle()
+    assert [edge.from_id for edge in edges_into(orc, old)] == [new]
+
+
+def test_a_turn_that_was_said_before_is_the_earlier_one_though_it_came_later(
     orc: Orchestrator,
 ) -> None:
-    first = orc.remember("Anna lives in Oslo.", confidence=0.6)
-    again = [
-        orc.memories.store(each, source={"conversation_id": each})
-        for each in ("Anna lives in Oslo now.", "Anna's home is in Oslo.")
-    ]
-    assert [(each.outcome, each.memory_id) for each in again] == [("duplicate", first)] * 2
-    assert orc.get(first).confidence > 0.6
+    said = {"session_id": "s", "source_role": "Mira"}
+    new = orc.save_episode(NEW, event_time="2025-02-01T00:00:00Z", **said)
+    old = orc.save_episode(OLD, event_time="2025-01-01T00:00:00Z", **said)
+    orc.settle()
+    assert [edge.from_id for edge in edges_into(orc, old)] == [new]
 
 
-def test_another_type_is_another_memory(orc: Orchestrator) -> None:
-    first = orc.remember(STATED)
-    assert (
-        orc.memories.store("access tokens expire after 15 minutes", type="Decision").memory_id
-        != first
-    )
-
-
-def test_what_the_writer_may_not_see_is_named_in_no_outcome(
-    orc: Orchestrator, service: MemoryService
+def test_a_fact_is_not_compared_with_the_turn_that_it_comes_from(
+    orc: Orchestrator, reader: ScriptedReader
 ) -> None:
-    hidden = service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-    secret = hidden.remember(STATED, sensitivity="Restricted")
-    outcome = orc.memories.store("access tokens expire after 15 minutes", sensitivity="Restricted")
-    assert outcome.outcome == "stored"
-    assert secret not in outcome.model_dump_json()
+    reader.otherwise = CHANGES
+    turn = orc.save_episode(OLD, session_id="s", source_role="Mira")
+    orc.remember(NEW, derived_from=[turn])
+    assert orc.settle().compared.marks == []
+    assert reader.asked == []
 
 
-def _filler(number: int = SMALL_BATCH) -> list[dict[str, str]]:
-    """Return facts that are like no others, so many that a batch is compared by the outbox."""
-    return [{"content": f"Lamp {each} is green."} for each in "abcdefghijklmnop"[:number]]
+def test_statements_of_one_document_are_not_compared(
+    orc: Orchestrator, reader: ScriptedReader
+) -> None:
+    reader.otherwise = CHANGES
+    source = {"source_type": "ingest_file", "content_sha256": "a" * 64}
+    orc.remember_many([{"content": each, "source": source} for each in (OLD, NEW)])
+    orc.settle()
+    assert reader.asked == []
 
 
-def test_a_few_at_a_time_are_compared_before_the_answer(orc: Orchestrator) -> None:
-    typed = orc.remember(STATED)
-    drawn, later = orc.remember_many(
-        [
-            {"content": "access tokens expire after 15 minutes", "source": CONVERSATION},
-            {"content": "Access tokens expire after 30 minutes."},
-        ]
-    )
-    assert (drawn.outcome, drawn.comparison, drawn.contradicts) == ("stored", "done", ())
-    assert drawn.reasons == {typed: "the same words"}
-    assert (later.comparison, later.updates) == ("done", (typed,))
-    assert later.contradicts == (drawn.memory_id,)
-    assert orc.maintenance.pending_comparisons() == 0
+def test_another_place_is_not_compared(orc: Orchestrator, reader: ScriptedReader) -> None:
+    orc.remember(OLD, scope="project", scope_id="a")
+    orc.remember(NEW, scope="project", scope_id="b")
+    orc.settle()
+    assert reader.asked == []
+
+
+def test_a_pair_is_compared_once_and_at_most_twelve_are_read(
+    orc: Orchestrator, reader: ScriptedReader
+) -> None:
+    lamps = [f"Lamp {number} in the hall is green." for number in range(40)]
+    orc.remember_many([{"content": each} for each in lamps])
+    assert orc.settle().compared.compared == len(lamps)
+    asked = list(reader.asked)
+    assert len(set(asked)) == len(asked) <= 12 * len(lamps)
+    assert orc.settle().compared.compared == 0
+
+
+def test_a_dismissed_mark_is_not_raised_again(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD), orc.remember(NEW)
+    [mark] = orc.settle().compared.marks
+    orc.contradictions.dismiss(mark.edge_id, reason="the test system's tokens")
+    for memory_id in (old, new):
+        orc.retract(memory_id, reason="sent twice")
+    copy = orc.remember(OLD)
+    orc.remember(NEW)
+    assert orc.settle().compared.marks == []
+    assert edges_into(orc, copy) == ()
     assert orc.verify().ok
 
 
-def test_the_items_of_a_small_batch_are_compared_with_one_another(orc: Orchestrator) -> None:
-    first, second, third = orc.remember_many(
-        [{"content": f"Access tokens expire after {each} minutes."} for each in (15, 30, 45)]
-    )
-    assert first.updates == ()
-    assert (second.updates, third.updates) == ((first.memory_id,), (second.memory_id,))
-    orc.settle()
-    assert orc.get(first.memory_id or "").status is MemoryStatus.SUPERSEDED
+def test_what_was_retracted_meanwhile_is_not_marked(orc: Orchestrator) -> None:
+    old = orc.remember(OLD)
+    orc.remember(NEW)
+    orc.retract(old, reason="wrong")
+    assert orc.settle().compared.marks == []
 
 
-def test_many_at_a_time_are_compared_after_the_answer(
-    orc: Orchestrator, service: MemoryService
+def test_what_waits_survives_a_restart(
+    tmp_path: Path, storage_url: str, reader: ScriptedReader
 ) -> None:
-    typed = orc.remember(STATED)
-    outcome, *others = orc.remember_many(
-        [{"content": "access tokens expire after 15 minutes", "source": CONVERSATION}, *_filler()]
-    )
-    assert (outcome.outcome, outcome.comparison, outcome.contradicts) == ("stored", "pending", None)
-    assert orc.maintenance.pending_comparisons() == 1 + len(others)
-    settled = orc.settle()
-    assert (settled.compared.compared, settled.compared.edges) == (1 + len(others), 1)
-    assert orc.maintenance.pending_comparisons() == 0
-    [edge] = orc.trace(typed).edges_in
-    assert (edge.from_id, edge.reason) == (outcome.memory_id, "the same words")
-    assert orc.verify().ok
+    def started() -> MemoryService:
+        return reading(tmp_path / "again", reader, url=storage_url)
+
+    with started() as first:
+        orc = first.orchestrator("orc-2", create=True)
+        old = orc.remember(OLD)
+        orc.remember(NEW)
+        assert orc.maintenance.pending_comparisons() == 2
+    with started() as again:
+        orc = again.orchestrator("orc-2")
+        orc.settle()
+        assert len(edges_into(orc, old)) == 1
 
 
-def test_what_a_bounded_comparison_leaves_is_compared_by_the_outbox(orc: Orchestrator) -> None:
-    rooms = [f"The kettle in room {each} holds {each} litres." for each in range(10, 40)]
-    orc.remember_many([{"content": each} for each in rooms])
-    orc.settle()
-    outcome = orc.memories.store("The kettle in the kitchen holds 9 litres.")
-    assert (outcome.comparison, outcome.contradicts) == ("pending", ())
-    assert orc.maintenance.pending_comparisons() == 1
-    assert orc.settle().compared.compared == 1
+class BrokenReader(ScriptedReader):
+    def read(self, pairs: list[StatementPair]) -> list[PairVerdict]:  # type: ignore[override]
+        raise ProviderRejected("the files are damaged", provider="local")
 
 
-def test_what_waits_to_be_compared_survives_a_restart(tmp_path: Path) -> None:
-    with MemoryService(tmp_path, background=False) as first:
-        first.create("orc-1")
-        orc = first.orchestrator("orc-1")
-        typed = orc.remember(STATED)
-        orc.remember_many(
-            [
-                {"content": "access tokens expire after 15 minutes", "source": CONVERSATION},
-                *_filler(),
-            ]
-        )
-    with MemoryService(tmp_path, background=False) as again:
-        orc = again.orchestrator("orc-1")
-        orc.maintenance.embed_pending()
-        assert len(orc.trace(typed).edges_in) == 1
+def test_a_reader_that_fails_leaves_the_memory_waiting(
+    tmp_path: Path, clock: FixedClock, storage_url: str
+) -> None:
+    with reading(tmp_path / "broken", BrokenReader(), url=storage_url, clock=clock) as service:
+        orc = service.orchestrator("orc-3", create=True)
+        orc.remember_many([{"content": OLD}, {"content": NEW}])
+        assert orc.settle().compared.put_off == 1
+        assert orc.maintenance.pending_comparisons() == 2
+        assert "comparison.failing" in service.health("orc-3")["degraded"]
 
 
-def test_what_was_retracted_meanwhile_is_not_joined(orc: Orchestrator) -> None:
-    typed = orc.remember(STATED)
-    orc.remember_many(
-        [{"content": "access tokens expire after 15 minutes", "source": CONVERSATION}, *_filler()]
-    )
-    orc.retract(typed, reason="wrong")
-    assert orc.settle().compared.edges == 0
-    assert orc.trace(typed).edges_in == ()
-
-
-def test_turns_and_items_do_not_wait_to_be_compared(orc: Orchestrator) -> None:
-    orc.save_episode("I moved to Porto.", session_id="s", source_role="user")
-    orc.remember_many([{"content": "A long text. It has two sentences."}])
-    assert orc.maintenance.pending_comparisons() == 0
+def test_without_a_reader_nothing_waits(tmp_path: Path) -> None:
+    with MemoryService(tmp_path / "plain", background=False, environ={}) as service:
+        orc = service.orchestrator("orc-4", create=True)
+        assert orc.memories.store(OLD).comparison is None
+        assert orc.maintenance.pending_comparisons() == 0
 
 
 @pytest.mark.sqlite
 def test_nothing_waits_of_what_was_erased(orc: Orchestrator) -> None:
-    outcome, *others = orc.remember_many([{"content": STATED}, *_filler()])
-    assert orc.maintenance.pending_comparisons() == 1 + len(others)
+    outcome = orc.memories.store(OLD)
+    orc.remember(NEW)
     orc.erasure.erase(memory_id=outcome.memory_id, reason="asked for", dry_run=False)
-    assert orc.maintenance.pending_comparisons() == len(others)
+    assert orc.maintenance.pending_comparisons() == 1

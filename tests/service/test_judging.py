@@ -16,6 +16,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
 from memgraph.operations.write.comparisons import ComparisonRun
+from tests.pair_readers import CHANGES, ScriptedReader
 
 VEGAN = "I'm a vegan."
 STEAK = "I had a steak and loved it, no more vegan food for me."
@@ -51,7 +52,12 @@ def config(model: ModelServer, **more: Any) -> dict[str, Any]:
     }
 
 
-def start(root: Path, settings: dict[str, Any], clock: FixedClock | None = None) -> MemoryService:
+def start(
+    root: Path,
+    settings: dict[str, Any],
+    clock: FixedClock | None = None,
+    reader: ScriptedReader | None = None,
+) -> MemoryService:
     return MemoryService(
         root,
         clock=clock or FixedClock(),
@@ -59,6 +65,7 @@ def start(root: Path, settings: dict[str, Any], clock: FixedClock | None = None)
         environ={"KEY": "k"},
         background=False,
         config=settings,
+        pair_reader=reader,
     )
 
 
@@ -74,7 +81,7 @@ def verdicts(model: ModelServer, *items: Any, **more: Any) -> Behaviour:
 
 def quotes(orc: Orchestrator, *said: str) -> list[str]:
     """Store sentences of Ann's as facts taken from a conversation."""
-    outcomes = [orc.memories.store(f"Ann: “{each}”", source=ANN, confidence=0.6) for each in said]
+    outcomes = [orc.memories.store(each, source=ANN, source_role="Ann") for each in said]
     return [str(each.memory_id) for each in outcomes]
 
 
@@ -90,12 +97,12 @@ def sent(model: ModelServer) -> str:
     return "".join(request["messages"][-1]["content"] for request in model.requests)
 
 
-def test_it_finds_an_update_that_the_rules_miss(judged: Orchestrator, model: ModelServer) -> None:
+def test_what_it_finds_is_in_force(judged: Orchestrator, model: ModelServer) -> None:
     model.behave(verdicts(model, UPDATE))
     old, new = quotes(judged, VEGAN, STEAK)
     assert (model.requests, edges(judged, old)) == ([], ())
     done = compared(judged)
-    assert (done.judged, done.edges, done.refused) == (2, 1, {})
+    assert (done.judged, len(done.marks), done.refused) == (2, 1, {})
     [edge] = edges(judged, old)
     assert (edge.edge_type, edge.from_id) == (EdgeType.UPDATES, new)
     assert edge.reason == (
@@ -109,33 +116,57 @@ def test_it_finds_an_update_that_the_rules_miss(judged: Orchestrator, model: Mod
     assert len(model.requests) == 1
 
 
-def test_facts_that_were_stored_many_at_a_time_are_shown_after_the_rules(
+def test_what_a_person_confirmed_is_contradicted_and_not_replaced(
     judged: Orchestrator, model: ModelServer
 ) -> None:
     model.behave(verdicts(model, UPDATE))
-    judged.remember_many(
-        [{"content": f"Ann: “{each}”", "source": ANN, "confidence": 0.6} for each in (VEGAN, STEAK)]
-    )
-    done = compared(judged)
-    # So few are compared by the rules at once.
-    assert (done.compared, done.judged, done.edges) == (0, 2, 1)
-
-
-def test_what_a_person_said_is_contradicted_and_not_replaced(
-    judged: Orchestrator, model: ModelServer
-) -> None:
-    model.behave(verdicts(model, UPDATE))
-    old, new = judged.remember(VEGAN), judged.remember(STEAK)
+    old = judged.remember(VEGAN)
+    judged.confirm(old)
+    new = judged.remember(STEAK)
     compared(judged)
     [edge] = judged.trace(new).edges_out
     assert (edge.edge_type, edge.to_id, edge.resolved_at) == (EdgeType.CONTRADICTS, old, None)
     assert judged.get(old).status is MemoryStatus.ACTIVE
 
 
+@pytest.mark.parametrize("fields", [{}, {"confidence": 1.0}, {"decay_rate": 0.0}], ids=str)
+def test_neither_origin_nor_confidence_nor_decay_protects(
+    judged: Orchestrator, model: ModelServer, fields: dict[str, float]
+) -> None:
+    model.behave(verdicts(model, UPDATE))
+    old = judged.remember(VEGAN, **fields)
+    judged.remember(STEAK)
+    compared(judged)
+    assert judged.get(old).status is MemoryStatus.SUPERSEDED
+
+
+def test_a_mark_is_put_in_force_by_the_model(
+    tmp_path: Path, clock: FixedClock, model: ModelServer
+) -> None:
+    model.behave(verdicts(model, UPDATE))
+    reader = ScriptedReader({(VEGAN, STEAK): CHANGES})
+    with start(tmp_path / "root", config(model), clock, reader) as service:
+        ann = service.orchestrator("ann", create=True)
+        old, new = ann.remember(VEGAN), ann.remember(STEAK)
+        done = compared(ann)
+        assert [each.weight for each in done.marks] == [0.92, 1.0]
+        [edge] = edges(ann, old)
+        assert (edge.edge_type, edge.from_id, edge.weight) == (EdgeType.UPDATES, new, 1.0)
+        assert ann.get(old).status is MemoryStatus.SUPERSEDED
+        assert ann.verify().ok
+
+
+def test_turns_are_not_sent(judged: Orchestrator, model: ModelServer) -> None:
+    for said in (VEGAN, STEAK):
+        judged.save_episode(said, session_id="s", source_role="Ann")
+    compared(judged)
+    assert model.requests == []
+
+
 def test_another_author_is_contradicted(judged: Orchestrator, model: ModelServer) -> None:
     model.behave(verdicts(model, UPDATE))
     [old] = quotes(judged, VEGAN)
-    judged.memories.store(f"Bob: “{STEAK}”", source=ANN)
+    judged.memories.store(STEAK, source=ANN, source_role="Bob")
     compared(judged)
     [edge] = edges(judged, old)
     assert edge.edge_type is EdgeType.CONTRADICTS
@@ -166,7 +197,7 @@ def test_a_verdict_that_does_not_hold_is_refused(
     model.behave(verdicts(model, item))
     old, _ = quotes(judged, VEGAN, STEAK)
     done = compared(judged)
-    assert (done.edges, done.refused) == (0, {code: 1})
+    assert (len(done.marks), done.refused) == (0, {code: 1})
     assert edges(judged, old) == ()
     assert judged.maintenance.pending_comparisons() == 0
 
@@ -177,7 +208,7 @@ def test_two_verdicts_on_one_candidate_count_as_none(
     model.behave(verdicts(model, UPDATE, UPDATE | {"relation": "contradicts"}))
     quotes(judged, VEGAN, STEAK)
     done = compared(judged)
-    assert (done.edges, done.refused) == (0, {"verdict.repeated": 2})
+    assert (len(done.marks), done.refused) == (0, {"verdict.repeated": 2})
 
 
 @pytest.mark.parametrize(
@@ -210,7 +241,7 @@ def test_a_model_that_is_down_is_asked_again_later(
         assert len(model.requests) == 1
         model.behave(verdicts(model, UPDATE))
         clock.advance(ms=60_000)
-        assert compared(ann).edges == 1
+        assert len(compared(ann).marks) == 1
         assert len(edges(ann, old)) == 1
         assert service.health("ann")["degraded"] == []
 
@@ -224,9 +255,9 @@ def test_calls_of_one_run_are_bounded(
         ann = service.orchestrator("ann", create=True)
         quotes(ann, VEGAN, STEAK, "I cook vegan food for Bob.")
         compared(ann)
-        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (1, 1)
+        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (1, 2)
         compared(ann)
-        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (2, 0)
+        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (2, 1)
 
 
 def test_what_the_model_may_not_see_is_not_sent(
@@ -245,15 +276,6 @@ def test_what_the_model_may_not_see_is_not_sent(
         assert ann.maintenance.pending_comparisons() == 0
     assert "Zelda" in sent(model)
     assert "secret-1" not in sent(model)
-
-
-def test_what_the_rules_joined_is_not_sent_again(judged: Orchestrator, model: ModelServer) -> None:
-    model.behave(verdicts(model))
-    judged.remember("The audit log is kept for 30 days.")
-    outcome = judged.memories.store("The audit log is kept for 90 days.", source=ANN)
-    assert len(outcome.contradicts or ()) == 1
-    compared(judged)
-    assert model.requests == []
 
 
 def test_without_a_model_nothing_is_sent_and_nothing_waits(
@@ -297,12 +319,12 @@ def test_an_answer_that_was_not_written_is_asked_for_again(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("memgraph.operations.write.comparisons.matches_of", dies)
+        patched.setattr("memgraph.store.edges.was_confirmed", dies)
         with pytest.raises(Killed):
             compared(judged)
-    assert (edges(judged, old), judged.maintenance.pending_comparisons()) == ((), 1)
-    assert compared(judged).edges == 1
-    assert compared(judged).edges == 0
+    assert (edges(judged, old), judged.maintenance.pending_comparisons()) == ((), 2)
+    assert len(compared(judged).marks) == 1
+    assert compared(judged).marks == []
     assert len(edges(judged, old)) == 1
     assert judged.verify().ok
 
@@ -318,7 +340,7 @@ def test_a_fact_retracted_while_the_model_thinks_is_not_joined(
         return verdicts(model, UPDATE)(request)
 
     model.behave(behaviour)
-    assert compared(judged).edges == 0
+    assert compared(judged).marks == []
     assert judged.trace(new).edges_out == ()
 
 

@@ -325,7 +325,7 @@ export interface paths {
         put?: never;
         /**
          * Dismiss Contradiction
-         * @description Dismiss an open contradiction: both sides hold, and it is not raised again.
+         * @description Dismiss an open contradiction or mark: both sides hold, and it is not raised again.
          *
          *     ``reopen`` undoes that.
          */
@@ -347,7 +347,7 @@ export interface paths {
         put?: never;
         /**
          * Reopen Contradiction
-         * @description Undo the resolution of a contradiction.
+         * @description Undo the resolution of a contradiction, or a dismissal.
          */
         post: operations["reopen_contradiction"];
         delete?: never;
@@ -823,11 +823,10 @@ export interface paths {
         put?: never;
         /**
          * Remember
-         * @description Store one memory, and return what it repeats, updates or contradicts.
+         * @description Store one memory, and return what became of it.
          *
-         *     A fact is compared with the facts about the same subject. A repetition by the same author is
-         *     a ``duplicate`` and returns the existing id. ``updates`` and ``contradicts`` list other
-         *     related facts, and ``reasons`` says why.
+         *     A ``duplicate`` is not stored again and has the existing id. A new fact or turn is compared
+         *     with those stored before it in the background.
          */
         post: operations["remember"];
         delete?: never;
@@ -2905,22 +2904,15 @@ export interface components {
          *     stored as partial, because another memory had replaced the target.
          *
          *     Attributes:
-         *         duplicate_of: the memory that states the same; a ``duplicate`` was not stored again.
-         *         updates: memories that it replaces or amends.
-         *         updated_by: memories that replace it: they were said later, but stored earlier.
-         *         contradicts: memories with which it has an open contradiction.
-         *         reasons: the evidence for each of these relations, in words, by memory id.
-         *         comparison: ``done``, or ``pending`` while all or a part of the comparison still runs in
-         *             the background. ``settle()`` waits for it; the results are written as edges. None for
-         *             a key that may not see every memory.
-         *
-         *     The last five are None when nothing is compared. While all of the comparison is pending, the
-         *     four before ``comparison`` are None.
+         *         duplicate_of: the memory with the same text; a ``duplicate`` was not stored again.
+         *         reasons: why, in words, by the id of that memory.
+         *         comparison: ``pending``: it is compared with the memories stored before it in the
+         *             background, and what is found becomes an edge; ``settle()`` waits for it. None: it is
+         *             not compared.
          */
         Outcome: {
             code?: string | null;
-            comparison?: ("done" | "pending") | null;
-            contradicts?: string[] | null;
+            comparison?: "pending" | null;
             duplicate_of?: string | null;
             edge_id?: string | null;
             memory_id?: string | null;
@@ -2929,9 +2921,7 @@ export interface components {
             outcome: "stored" | "duplicate" | "rejected";
             reasons?: {
                 [key: string]: string;
-            } | null;
-            updated_by?: string[] | null;
-            updates?: string[] | null;
+            };
         };
         /** @description The outcome of each item of a batch, in order. */
         Outcomes: {
@@ -3306,14 +3296,11 @@ export interface components {
             reflection: components["schemas"]["Memory"] | null;
         };
         /**
-         * @description The outcome of a write, and the memories that it repeats, updates or contradicts.
-         *
-         *     ``reasons``: the explanation for each of these memories, by id. The lists are None if nothing
-         *     was compared, or if the key may not read.
+         * @description The outcome of a write. ``reasons``: why it is a duplicate, by the id of the other memory;
+         *     empty if the key may not read.
          */
         RememberResult: {
-            comparison?: ("done" | "pending") | null;
-            contradicts?: string[] | null;
+            comparison?: "pending" | null;
             duplicate_of?: string | null;
             memory_id: string;
             /**
@@ -3323,9 +3310,7 @@ export interface components {
             outcome?: "stored" | "duplicate";
             reasons?: {
                 [key: string]: string;
-            } | null;
-            updated_by?: string[] | null;
-            updates?: string[] | null;
+            };
         };
         Resolution: {
             reason: string;
@@ -3466,15 +3451,12 @@ export interface components {
          *         extractor: the name of the extractor that proposed the facts.
          *         echoes: the number of sentences that only repeated delivered memories and were left out.
          *         resolved: the edges of the contradictions that were resolved.
-         *         compared: the number of pairs of statements that were compared.
          *         calls, tokens: the use of the language model.
          *         error_code: the error because of which it is pending.
          */
         SessionReport: {
             /** @default 0 */
             calls?: number;
-            /** @default 0 */
-            compared?: number;
             /** @default false */
             dry_run?: boolean;
             /** @default 0 */

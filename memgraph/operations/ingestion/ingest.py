@@ -12,7 +12,7 @@ from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.sources import Document, DocumentOutcome, FileLink
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
+from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.lifecycle import StatusAction, in_force, next_status
 from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
@@ -292,7 +292,7 @@ class _DocumentWriter:
             part.prepared,
             [step for step in part.steps if isinstance(step, EdgeInput)],
             view=self._view,
-            compare=ComparisonTime.LATER if self._document.relate else ComparisonTime.NEVER,
+            compare=self._document.relate,
             keys=self._keys,
             folder=self._folder,
         )

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memgraph.consolidation.ports import ConflictJudge, Extractor, ModelBudget
+from memgraph.consolidation.ports import Extractor, ModelBudget
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
-from memgraph.operations.life.models import chosen_extractor, chosen_judge
+from memgraph.operations.life.models import chosen_extractor
 from memgraph.operations.life.pages import (
     PageChanged,
     PageResources,
@@ -54,7 +54,6 @@ def consolidate_session(
     *,
     actor: str = ACTOR,
     extractor: Extractor | None = None,
-    judge: ConflictJudge | None = None,
     dry_run: bool = False,
     budget: ModelBudget | None = None,
     now_ms: int | None = None,
@@ -64,7 +63,7 @@ def consolidate_session(
     """Read the new turns of a session, and store the facts in them.
 
     Args:
-        extractor, judge: None: as configured in the settings.
+        extractor: None: as configured in the settings.
         dry_run: do the same work and write nothing.
         budget: the limit of model calls and tokens; None: as configured in the settings.
         now_ms: the time as of which the store is read; None: now.
@@ -75,7 +74,7 @@ def consolidate_session(
         NotFound: no turn of this session was ever stored.
         StorageError: pages already written are kept.
     """
-    run = _Run(opened, actor, extractor, judge, dry_run, budget, now_ms, progress, stop)
+    run = _Run(opened, actor, extractor, dry_run, budget, now_ms, progress, stop)
     return run.session(session_id)
 
 
@@ -85,7 +84,6 @@ def consolidate_pending(
     now_ms: int | None = None,
     actor: str = ACTOR,
     extractor: Extractor | None = None,
-    judge: ConflictJudge | None = None,
     dry_run: bool = False,
     budget: ModelBudget | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
@@ -114,7 +112,7 @@ def consolidate_pending(
     idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
     with opened.database.read() as snapshot:
         waiting = queries.ended_sessions(snapshot, at - idle_ms)
-    run = _Run(opened, actor, extractor, judge, dry_run, budget, at, _silent, stop)
+    run = _Run(opened, actor, extractor, dry_run, budget, at, _silent, stop)
     totals: Counter[str] = Counter(sessions=0, contended=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
     ended: SessionReport | None = None
@@ -185,11 +183,7 @@ class _Notes:
         self.done.resolved += done.resolved
         self.done.rejected += done.rejected
         self.done.last = done.last
-        self.work.update(
-            turns=work.turns,
-            echoes=work.echoes,
-            compared=sum(group.matched.compared for group in work.groups),
-        )
+        self.work.update(turns=work.turns, echoes=work.echoes)
 
 
 class _Run:
@@ -200,7 +194,6 @@ class _Run:
         opened: OpenOrchestrator,
         actor: str,
         extractor: Extractor | None,
-        judge: ConflictJudge | None,
         dry_run: bool,
         budget: ModelBudget | None,
         now_ms: int | None,
@@ -217,7 +210,6 @@ class _Run:
         self.tools = PageResources(
             opened=opened,
             extractor=extractor or chosen_extractor(opened),
-            judge=judge or chosen_judge(opened),
             budget=budget or ModelBudget(chosen.max_calls, chosen.max_tokens),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
             stop=stop,
@@ -312,7 +304,6 @@ class _Run:
             edges=tuple(notes.done.edges),
             resolved=tuple(notes.done.resolved),
             rejected=tuple(notes.done.rejected),
-            compared=notes.work["compared"],
             calls=notes.work["calls"],
             tokens=notes.work["tokens"],
             reason=notes.reason,

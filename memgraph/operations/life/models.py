@@ -1,4 +1,4 @@
-"""Create the models, extractors and judges that the settings configure."""
+"""Create the models and extractors that the settings configure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memgraph.config import Settings
 from memgraph.consolidation.labels import LabelExtractor
-from memgraph.consolidation.ports import ConflictJudge, Extractor
+from memgraph.consolidation.ports import Extractor
 from memgraph.model.enums import Sensitivity
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
@@ -64,13 +64,3 @@ def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
     from memgraph.consolidation.agent import AgentExtractor
 
     return AgentExtractor(model.tools, LabelExtractor(), max_sensitivity=model.max_sensitivity)
-
-
-def chosen_judge(opened: OpenOrchestrator) -> ConflictJudge | None:
-    """Return the model of ``memory.llm`` as the judge of contradictions; None without a model."""
-    model = opened.llm
-    if model is None:
-        return None
-    from memgraph.consolidation.conflict_judge import ModelConflictJudge
-
-    return ModelConflictJudge(model.completion, max_sensitivity=model.max_sensitivity)

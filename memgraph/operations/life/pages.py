@@ -14,35 +14,32 @@ from memgraph.consolidation import resolution as matching
 from memgraph.consolidation.drafts import FactDraft, groups_of, source_of, turn_of
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import (
-    ConflictJudge,
     Extractor,
     ModelBudget,
     PageProposal,
-    SuspectedContradiction,
     TurnPage,
 )
 from memgraph.consolidation.resolution import (
     MatchedDrafts,
     ResolutionDecision,
     decide,
-    is_protected,
     match,
-    relation_of,
+    repeats,
 )
 from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid
 from memgraph.model.conversation import SpeakerRole
-from memgraph.model.enums import EdgeType, Relation, Sensitivity
+from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.model.values import EdgeInput, validated
 from memgraph.operations.write import changes
-from memgraph.operations.write.edges import OTHER_SOURCE, ComparisonTime, StoredBatch
+from memgraph.operations.write.edges import OTHER_SOURCE, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.similarity import content_hash, statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import edges, memories, receipts
 from memgraph.store import sessions as queries
-from memgraph.store.sessions import ComparisonPlace, Consolidation, FactRow, TurnRow
+from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
 # Turns before a page that are read as context, because its own turns may refer to them.
@@ -55,7 +52,6 @@ class PageResources:
 
     opened: OpenOrchestrator
     extractor: Extractor
-    judge: ConflictJudge | None
     budget: ModelBudget
     now_ms: int
     stop: Callable[[], bool]
@@ -152,44 +148,14 @@ def match_all(tools: PageResources, page: PageTurns, work: PageWork) -> None:
     read, at = tools.opened.database.read, tools.now_ms
     for group in work.groups:
         group.matched = match(read, group.drafts, at=at)
-        dismissed: list[EdgeInput] = []
-        if tools.judge is not None:
-            dismissed = _dismiss(tools.judge, group, tools.budget)
         group.decisions, group.undecided = decide(
             read,
             group.proposal.resolutions,
             group.drafts,
             group.matched,
-            dismissed={frozenset((link.from_id, link.to_id)) for link in dismissed},
             at=at,
             where=f"session {page.state.session_id}",
         )
-
-
-def _dismiss(judge: ConflictJudge, group: GroupWork, budget: ModelBudget) -> list[EdgeInput]:
-    """Remove and return the edges that the judge does not consider a contradiction."""
-    contents = {
-        f"#{draft.number}": draft.given.content for draft in group.drafts
-    } | group.matched.texts
-    doubtful = group.matched.doubtful
-    suspected = [
-        link for link in group.matched.links if frozenset((link.from_id, link.to_id)) in doubtful
-    ]
-    if not suspected:
-        return []
-    verdicts = judge.judge(
-        [
-            SuspectedContradiction(contents[link.to_id], contents[link.from_id], link.weight)
-            for link in suspected
-        ],
-        sensitivity=Sensitivity(group.place.sensitivity),
-        budget=budget,
-    )
-    dismissed = [
-        link for link, verdict in zip(suspected, verdicts, strict=True) if verdict is False
-    ]
-    group.matched.links = [link for link in group.matched.links if link not in dismissed]
-    return dismissed
 
 
 def _page(
@@ -351,21 +317,13 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
         for draft in group.matched.fresh:
             content = draft.given.content
             is_repeated = any(
-                earlier_place == group.place
-                and relation_of(content, earlier_content) is Relation.DUPLICATE
+                earlier_place == group.place and repeats(earlier_content, content)
                 for earlier_place, earlier_content in earlier
             )
             result.facts.append(_note(draft, None, "strengthened" if is_repeated else "stored"))
         earlier += [(group.place, draft.given.content) for draft in group.matched.fresh]
         result.facts += [
             _note(draft, target, "strengthened") for draft, target in _strengthening(group)
-        ]
-        texts = {f"#{draft.number}": draft.given.content for draft in group.drafts}
-        result.edges += [
-            _edge_note(
-                link, texts.get(link.from_id, link.from_id), texts.get(link.to_id, link.to_id)
-            )
-            for link in group.matched.links
         ]
         result.resolved += [
             f"{decision.winner} over {decision.loser}" for decision in group.decisions
@@ -406,15 +364,9 @@ def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> N
         raise StoreChanged
     new_rows = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
     if len(new_rows) == MAX_SINCE or any(
-        _touches(new, old) for new in contents for old in new_rows
+        old.twin and repeats(old.content, new) for new in contents for old in new_rows
     ):
         raise StoreChanged
-
-
-def _touches(new: str, old: FactRow) -> bool:
-    """Return True if a new fact repeats or contradicts a fact that was stored meanwhile."""
-    relation = relation_of(new, old.content)
-    return relation is not None and (relation is not Relation.DUPLICATE or bool(old.twin))
 
 
 def _write_group(
@@ -426,8 +378,7 @@ def _write_group(
     result: PageResult,
 ) -> None:
     result.rejected += [*group.rejected, *group.undecided]
-    # The items were compared with the store when the page was matched.
-    written = opened.writer.store(transaction, items, [], compare=ComparisonTime.DONE)
+    written = opened.writer.store(transaction, items, [])
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.outcome != "stored":
             # Every reason was checked in this transaction, so the store must have changed.
@@ -442,7 +393,6 @@ def _write_group(
         )
         result.facts.append(_note(draft, target, "strengthened"))
     transaction.record(written.entries)
-    _join(opened, transaction, group, group.matched.links, written, result)
     for decision in group.decisions:
         _decide(opened, transaction, group, decision, written, result)
 
@@ -460,39 +410,6 @@ def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
     return pairs
 
 
-def _join(
-    opened: OpenOrchestrator,
-    transaction: JournalledTransaction,
-    group: GroupWork,
-    links: Sequence[EdgeInput],
-    written: StoredBatch,
-    result: PageResult,
-) -> None:
-    """Write edges between active memories."""
-    stored = {end for link in links for end in (link.from_id, link.to_id) if end[0] != "#"}
-    active = memories.active_ids(transaction, stored)
-    rows = queries.facts_by_id(transaction, sorted(active), group.place, at=transaction.at)
-    # A memory that a person stated or confirmed can be contradicted, but only a person replaces it.
-    protected = {memory_id for memory_id, row in rows.items() if is_protected(row)}
-    resolvable = [
-        link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
-        if link.to_id in protected
-        else link
-        for link in links
-        if all(end[0] == "#" or end in active for end in (link.from_id, link.to_id))
-    ]
-    joined = StoredBatch(ids_by_key=written.ids_by_key)
-    outcomes = opened.writer.consolidator.join_all(transaction, resolvable, joined)
-    transaction.record(joined.entries)
-    for link, outcome in zip(resolvable, outcomes, strict=True):
-        if outcome.outcome != "stored" or outcome.edge_id is None:
-            continue
-        from_id, to_id = written.resolve(link.from_id), written.resolve(link.to_id)
-        if outcome.code == OTHER_SOURCE:
-            link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
-        result.edges.append(_edge_note(link, from_id, to_id))
-
-
 def _decide(
     opened: OpenOrchestrator,
     transaction: JournalledTransaction,
@@ -508,10 +425,8 @@ def _decide(
     except NotFound as error:
         result.rejected.append(RejectedItem(code=error.code, where=decision.where))
         return
-    if edges.find(transaction, winner, loser, EdgeType.UPDATES) is not None:
-        return  # the rules have already resolved it
     rows = queries.facts_by_id(transaction, [winner, loser], group.place, at=at)
-    if len(rows) < 2 or is_protected(rows[loser]):
+    if len(rows) < 2 or edges.was_confirmed(transaction, loser, until=None):
         result.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
         return
     try:
@@ -525,7 +440,11 @@ def _decide(
                     "reason": f"proposed: {decision.reason}",
                 },
             )
-            _join(opened, transaction, group, [link], written, result)
+            joined = StoredBatch(ids_by_key=written.ids_by_key)
+            [outcome] = opened.writer.consolidator.join_all(transaction, [link], joined)
+            transaction.record(joined.entries)
+            if outcome.outcome == "stored":
+                result.edges.append(_edge_note(link, winner, loser))
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
         if opened.writer.consolidator.kept_apart(transaction, winner, loser):
             # The contradiction stays open: only a person may decide it.

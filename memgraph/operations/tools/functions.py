@@ -26,7 +26,7 @@ PAUSE_MS: Final = 15 * 60_000
 CUT: Final = " […]"
 NOTHING_FOUND: Final = "Nothing related is remembered."
 FORGOTTEN: Final = "forgotten by a model"
-_FOUND: Final = {"updates", "updated_by", "contradicts", "reasons", "comparison"}
+_FOUND: Final = {"reasons", "comparison"}
 
 
 def search_memory(

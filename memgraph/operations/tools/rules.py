@@ -17,7 +17,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.store import evidence, graph, memories
+from memgraph.store import edges, evidence, graph, memories
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE
@@ -38,12 +38,6 @@ class FactPlace(NamedTuple):
     scope: Scope
     scope_id: str | None
     agent_id: str | None
-
-
-class _Standing(NamedTuple):
-    captured_by: str
-    source_type: str
-    confidence: float
 
 
 def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> FactPlace:
@@ -109,15 +103,13 @@ def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memor
     Raises:
         NotFound: the memory does not exist.
         InvalidInput: the memory is not a fact.
-        AccessDenied: the fact is an Identity, or a person stated or confirmed it.
+        AccessDenied: the fact is an Identity, or a person confirmed it.
     """
-    from memgraph.consolidation.resolution import is_protected
-
     memory = _fact(snapshot, memory_id, view)
-    if memory.type is MemoryType.IDENTITY or is_protected(_standing(snapshot, memory)):
+    if memory.type is MemoryType.IDENTITY or edges.was_confirmed(snapshot, memory_id, until=None):
         raise AccessDenied(
-            "a person stated or confirmed this fact, so only a person can correct it; remember the"
-            " new statement instead",
+            "a person confirmed this fact, so only a person can correct it; remember the new"
+            " statement instead",
             memory_id=memory_id,
         )
     return memory
@@ -213,8 +205,11 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
         AccessDenied: a model stored it, or only agents' turns state it.
     """
     memory = _fact(snapshot, memory_id, view)
-    standing = _standing(snapshot, memory)
-    by_a_model = standing[:2] == (CapturedBy.EXTRACTOR, SourceType.MANUAL)
+    [source] = graph.sources_of(snapshot, [memory])
+    by_a_model = (source.captured_by, source.source_type) == (
+        CapturedBy.EXTRACTOR,
+        SourceType.MANUAL,
+    )
     speakers = evidence.speakers(snapshot, memory_id)
     by_agents = all(voice_of(role) is not SpeakerRole.PERSON for role in speakers)
     if by_a_model or (speakers and by_agents):
@@ -231,8 +226,3 @@ def _fact(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
             "only a fact can be corrected, confirmed or forgotten", field="memory_id"
         )
     return memory
-
-
-def _standing(snapshot: Snapshot, memory: Memory) -> _Standing:
-    [source] = graph.sources_of(snapshot, [memory])
-    return _Standing(source.captured_by, source.source_type, memory.confidence)

@@ -72,9 +72,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         " repeat what the memory returned.",
         schemas.RememberArguments,
         functions.remember_fact,
-        "`outcome` (`stored` or `duplicate`) and `memory_id`; where they apply, the ids in"
-        " `updates`, `updated_by` and `contradicts` with `reasons`, and `comparison` (`pending`:"
-        " more may be found).",
+        "`outcome` (`stored` or `duplicate`) and `memory_id`; where they apply, `reasons` and"
+        " `comparison` (`pending`: what it may change is looked for in the background).",
         Permission.WRITE,
         host=("session_id", "scope", "scope_id"),
         default=True,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, ProviderError
 from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
 from memgraph.operations.write.checks import with_canonical_source
-from memgraph.operations.write.edges import ComparisonTime
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -132,7 +131,6 @@ class BulkLoader:
                     view=self._view,
                     embedding=self._embedding,
                     live=self._kind is EpisodeInput,
-                    compare=ComparisonTime.STORED,
                 )
                 transaction.record(written.entries)
             if written.errors:

@@ -19,6 +19,7 @@ from memgraph.rules.lifecycle import (
     ResolutionRecord,
     StatusAction,
     dismissal,
+    is_change_mark,
     is_dismissed,
     lost_to,
     next_status,
@@ -229,12 +230,30 @@ def reinstate(
 
 def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """Return the Contradicts edge with this id. Raises NotFound unless both ends are visible."""
-    edge = edges.get(snapshot, edge_id)
-    if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:
-        raise edges.missing(edge_id)
+    edge = _visible(snapshot, edge_id, view)
     if edge.edge_type is not EdgeType.CONTRADICTS:
         message = f"{edge_id} is a {edge.edge_type.value} edge, not a contradiction"
         raise NotFound(message, edge_id=edge_id)
+    return edge
+
+
+def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
+    """Return the Contradicts edge, or the Updates edge that is no more than a mark, with this id.
+
+    Raises:
+        NotFound: it does not exist, an end is hidden, or it is neither.
+    """
+    edge = _visible(snapshot, edge_id, view)
+    if edge.edge_type is not EdgeType.CONTRADICTS and not is_change_mark(edge):
+        message = f"{edge_id} is a {edge.edge_type.value} edge, neither a contradiction nor a mark"
+        raise NotFound(message, edge_id=edge_id)
+    return edge
+
+
+def _visible(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
+    edge = edges.get(snapshot, edge_id)
+    if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:
+        raise edges.missing(edge_id)
     return edge
 
 
@@ -292,15 +311,13 @@ def resolve(
 
 
 def dismiss(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> list[NewEntry]:
-    """Dismiss an open contradiction: both sides hold, and the pair is not raised again.
+    """Dismiss an open contradiction or mark: both sides hold, and it is not raised again.
 
     Raises:
         Conflict: it is already resolved or dismissed.
     """
     if edge.resolution is not None:
-        raise Conflict(
-            "this contradiction is not open; reopen it before dismissing it", edge_id=edge.edge_id
-        )
+        raise Conflict("this is not open; reopen it before dismissing it", edge_id=edge.edge_id)
     resolution = dismissal(reason=reason, actor=transaction.actor)
     edges.set_resolution(transaction, edge.edge_id, resolution)
     return [NewEntry("dismiss", edge.from_id, {"edge_id": edge.edge_id, **resolution})]

@@ -1,7 +1,8 @@
-"""Compare new facts with stored facts, and write the edges between them.
+"""Compare new facts and turns with those stored before them, in the background.
 
-A later statement replaces an earlier one of the same author and actor. Conflicting statements of
-different authors become an open contradiction, which waits for a decision.
+The reader of pairs finds marks, which change no status: an Updates edge where the same author said
+both, else an open contradiction, each with a probability as its weight. A configured language model
+decides: what it finds between statements of one author is in force.
 """
 
 from __future__ import annotations
@@ -10,19 +11,14 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.consolidation.comparison import (
-    IN_LINE_CANDIDATES,
-    FactMatch,
     NewStatement,
     StatementAuthor,
     find_candidates,
-    find_matches,
-    is_later,
-    matches_of,
 )
 from memgraph.consolidation.ports import ModelBudget
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
@@ -34,16 +30,18 @@ from memgraph.model.enums import (
     Relation,
     Sensitivity,
 )
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write.edges import OTHER_SOURCE, EdgeWriter, StoredBatch
+from memgraph.model.values import EdgeInput, MemoryInput
+from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
-from memgraph.relations.statement import Statement
+from memgraph.providers.local import LocalEmbedding
+from memgraph.providers.pair_reader import PairVerdict, StatementPair
+from memgraph.rules.lines import speaker_of
 from memgraph.rules.namespaces import is_item
-from memgraph.store import comparisons, embeddings, memories
-from memgraph.store.comparisons import ComparedFact, WaitingFact
+from memgraph.rules.passages import passages
+from memgraph.store import comparisons, edges, embeddings, memories, sessions
+from memgraph.store.comparisons import ComparedMemory, WaitingMemory
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
     from memgraph.consolidation.conflict_judge import ModelJudgement
@@ -54,148 +52,44 @@ if TYPE_CHECKING:
 
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""
-COMPARED_AT_ONCE: Final = 16
-"""The maximum number of facts per transaction, so that concurrent writes wait briefly."""
+MARK_FROM: Final = 0.8
+"""The probability from which a pair is marked."""
+MAX_QUOTED: Final = 240
+"""The characters of the later statement in the reason of a mark."""
+BELOW_FORCE: Final = 0.99
+"""The highest weight of a mark; an edge of weight 1 is in force."""
+COMPARED_AT_ONCE: Final = 8
+"""The maximum number of memories per transaction, so that concurrent writes wait briefly."""
 GIVE_WAY_S: Final = 0.001
-NEAR: Final = 24
-"""The number of nearest memories by vector that become candidates for the model."""
-_RULES: Final = ComparisonStage.RULES
+NEAR: Final = 32
+"""The number of nearest memories by vector that are looked at."""
+_READER: Final = ComparisonStage.READER
 _MODEL: Final = ComparisonStage.MODEL
-
-MAX_EDGES = 8
-"""A statement with more relations than this is not a plain statement."""
+_RELATION: Final = {
+    EdgeType.UPDATES: "probably replaced by",
+    EdgeType.CONTRADICTS: "probably contradicted by",
+    EdgeType.RELATED_TO: "probably says the same as",
+}
 
 
 def is_comparable(memory: MemoryInput) -> bool:
-    """Return True for an active fact with a single claim that is not an item of a store."""
+    """Return True for an active fact or turn that is not an item of a store."""
     return (
-        memory.kind is MemoryKind.FACT
+        memory.kind is not MemoryKind.REFLECTION
         and memory.status is MemoryStatus.ACTIVE
         and not is_item(memory.item_id, memory.tags)
-        and Statement.of(memory.content).is_one_claim
     )
 
 
-def statement_of(
-    memory: MemoryInput, at: int, *, roles: Collection[str] = (), entity_pks: Sequence[int] = ()
-) -> NewStatement:
-    """Convert a memory to the statement that is compared.
+class Mark(NamedTuple):
+    """An edge that a comparison wrote."""
 
-    Args:
-        at: the time of storing, in milliseconds.
-        roles: the speakers of the turns that it was extracted from.
-        entity_pks: the keys of the entities that it names.
-    """
-    source = memory.source
-    return NewStatement(
-        content=memory.content,
-        time=at if memory.event_time is None else min(memory.event_time, at),
-        place=ComparisonPlace(
-            memory.scope.value, memory.scope_id, memory.agent_id, memory.sensitivity.value
-        ),
-        author=StatementAuthor.of(
-            memory.content,
-            captured_by=source.captured_by.value,
-            source_type=source.source_type.value,
-            agent_id=memory.agent_id,
-            source_path=source.source_path,
-            content_sha256=source.content_sha256,
-            roles=roles,
-        ),
-        document=source.content_sha256,
-        entity_pks=tuple(entity_pks),
-    )
-
-
-def duplicate_among(memory: MemoryInput, matches: Sequence[FactMatch]) -> FactMatch | None:
-    """Return the stored fact that a memory duplicates: same statement, place, type and author.
-
-    A fact that the writer may not see is not returned: its id would disclose it.
-    """
-    if memory.item_id is not None:
-        return None
-    for match in matches:
-        fact = match.fact
-        same = match.finding.relation is Relation.DUPLICATE and match.same_author
-        if same and fact.twin and fact.seen and fact.type == memory.type.value:
-            return match
-    return None
-
-
-def duplicate_outcome(match: FactMatch) -> Outcome:
-    """Return the outcome of a fact that was not stored because it is a duplicate."""
-    memory_id = match.memory_id
-    return Outcome(
-        outcome="duplicate",
-        memory_id=memory_id,
-        duplicate_of=memory_id,
-        reasons={memory_id: match.finding.reason},
-    )
-
-
-@dataclass(slots=True)
-class Comparison:
-    """The relations of one new memory to visible ones, by kind, with the reasons."""
-
-    updates: list[str] = field(default_factory=list)
-    updated_by: list[str] = field(default_factory=list)
-    contradicts: list[str] = field(default_factory=list)
-    reasons: dict[str, str] = field(default_factory=dict)
-
-    def added_to(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of the write with these relations."""
-        return outcome.model_copy(
-            update={
-                "updates": tuple(self.updates),
-                "updated_by": tuple(self.updated_by),
-                "contradicts": tuple(self.contradicts),
-                "reasons": self.reasons,
-            }
-        )
-
-
-def write_edges(
-    transaction: JournalledTransaction,
-    joiner: EdgeWriter,
-    memory_id: str,
-    matches: Sequence[FactMatch],
-    written: StoredBatch,
-) -> Comparison:
-    """Write the edges between a stored memory and its matches, in the caller's transaction.
-
-    Args:
-        joiner: the writer's ``comparer``.
-        written: receives the journal entries and the outcomes of new edges.
-    """
-    comparison = Comparison()
-    joined = StoredBatch()
-    for match in matches[:MAX_EDGES]:
-        link = _edge(memory_id, match)
-        [outcome] = joiner.join_all(transaction, [link], joined)
-        if outcome.outcome != "stored" or outcome.edge_id is None:
-            continue
-        sides = None
-        if link.edge_type is EdgeType.CONTRADICTS or outcome.code == OTHER_SOURCE:
-            sides = comparison.contradicts
-        elif link.edge_type is EdgeType.UPDATES:
-            sides = comparison.updates if match.new_is_later else comparison.updated_by
-        if match.fact.seen:
-            comparison.reasons[match.memory_id] = match.finding.reason
-            if sides is not None:
-                sides.append(match.memory_id)
-    written.entries += joined.entries
-    written.edges += [edge for edge in joined.edges if edge.outcome == "stored"]
-    return comparison
-
-
-def _edge(memory_id: str, match: FactMatch) -> EdgeInput:
-    """Return the edge from the later fact to the earlier one."""
-    edge_type = EdgeType.RELATED_TO
-    if match.finding.relation is not Relation.DUPLICATE:
-        edge_type = EdgeType.UPDATES if match.replaces else EdgeType.CONTRADICTS
-    ends = (memory_id, match.memory_id)
-    later, earlier = ends if match.new_is_later else ends[::-1]
-    return EdgeInput(from_id=later, to_id=earlier, edge_type=edge_type, reason=match.finding.reason)
+    edge_id: str
+    edge_type: EdgeType
+    from_id: str
+    to_id: str
+    weight: float
+    reason: str
 
 
 @dataclass(slots=True)
@@ -203,17 +97,17 @@ class ComparisonRun:
     """The result of one run of the worker.
 
     Attributes:
-        compared: the number of facts compared by the rules.
+        compared: the number of memories compared by the reader of pairs.
         judged: the number of facts judged by the model; 0 without a model.
-        edges: the number of edges written.
-        put_off: the number of facts that will be retried later.
+        marks: the edges written.
+        put_off: the number of memories that will be retried later.
         refused: the numbers of rejected verdicts and answers of the model, by code.
         error_code: the error that stopped the run early, if any.
     """
 
     compared: int = 0
     judged: int = 0
-    edges: int = 0
+    marks: list[Mark] = field(default_factory=list)
     put_off: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     error_code: str | None = None
@@ -227,29 +121,62 @@ class SettleResult(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A fact that waits for the model, with its candidates."""
+    """A waiting memory with its candidates, and who said each of them by memory id."""
 
-    fact: WaitingFact
-    new: NewStatement
-    candidates: Sequence[ComparedFact]
+    memory: WaitingMemory
+    candidates: Sequence[ComparedMemory]
+    authors: dict[str, StatementAuthor]
+
+    def link(
+        self, other: ComparedMemory, changes: bool, weight: float, reason: str = ""
+    ) -> EdgeInput:
+        """Return the edge from the later to the earlier of the two memories.
+
+        Args:
+            changes: the later one changes the earlier one; else they say the same.
+            reason: by default what the later one says.
+        """
+        ids = (self.memory.memory_id, other.memory_id)
+        later, earlier = ids if self.is_later(other) else ids[::-1]
+        edge_type = EdgeType.RELATED_TO
+        if changes:
+            same = self.authors[later].is_same(self.authors[earlier])
+            edge_type = EdgeType.UPDATES if same else EdgeType.CONTRADICTS
+        if not reason:
+            text = self.memory.content if self.is_later(other) else other.content
+            reason = f"{_RELATION[edge_type]}: {_shortened(' '.join(text.split()))}"
+        return EdgeInput(
+            from_id=later,
+            to_id=earlier,
+            edge_type=edge_type,
+            weight=weight,
+            reason=reason,
+        )
+
+    def is_later(self, other: ComparedMemory) -> bool:
+        """Return True unless the candidate was said after the waiting memory."""
+        # At equal times the candidate, which was stored before, counts as the earlier one.
+        return other.said_at <= self.memory.said_at
 
 
 class ComparisonWorker:
-    """Processes the outbox of facts to compare. Several threads and processes may run one."""
+    """Processes the outbox of memories to compare. Several threads and processes may run one."""
 
     def __init__(self, opened: OpenOrchestrator) -> None:
         self._opened = opened
         self._one_at_a_time = threading.Lock()
-        # A separate lock, so that the rules do not wait for a model.
+        # A separate lock, so that the reader does not wait for a model.
         self._judging = threading.Lock()
+        embedding = opened.embedding
+        self._vectors = embedding if isinstance(embedding, LocalEmbedding) else LocalEmbedding()
 
     def drain(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
     ) -> ComparisonRun:
-        """Compare due facts by the rules, then by the model when one is configured.
+        """Compare due memories by the reader, then facts by the model when one is configured.
 
         Args:
-            limit: the approximate maximum number of facts for each.
+            limit: the approximate maximum number of memories for each.
 
         Raises:
             StorageError: the database failed; the outbox is unchanged.
@@ -260,45 +187,188 @@ class ComparisonWorker:
     def compare(
         self, *, limit: int | None = None, stop: Callable[[], bool] = lambda: False
     ) -> ComparisonRun:
-        """Compare due facts by the rules, a few at a time."""
+        """Compare due memories by the reader of pairs, the newest first, a few at a time."""
         done = ComparisonRun()
         with self._one_at_a_time:
             while not stop() and (limit is None or done.compared < limit):
                 at = self._opened.clock.now_ms()
                 with self._opened.database.read() as snapshot:
-                    facts = comparisons.due(snapshot, [_RULES], at=at, limit=COMPARED_AT_ONCE)
-                    matches_by_fact = find_matches(
-                        snapshot, [_waiting(fact) for fact in facts], at=at
+                    due = comparisons.due(
+                        snapshot, _READER, embedded=self._embeds, at=at, limit=COMPARED_AT_ONCE
                     )
-                if not facts:
+                    questions = [self._question(snapshot, memory, at) for memory in due]
+                if not questions:
                     return done
-                self._write(facts, [matches.found for matches in matches_by_fact], done)
+                answered: list[tuple[_Question, list[EdgeInput]]] = []
+                try:
+                    for question in questions:
+                        if stop():
+                            break
+                        answered.append((question, self._marks(question)))
+                except ProviderError as error:
+                    self._put_off(questions[len(answered)].memory, error.code, done)
+                    done.error_code = error.code
+                self._write(answered, done)
+                if done.error_code is not None:
+                    return done
                 time.sleep(GIVE_WAY_S)
         return done
 
+    @property
+    def _embeds(self) -> bool:
+        return self._opened.embedding is not None and self._opened.other_model is None
+
+    def _question(
+        self, snapshot: Snapshot, memory: WaitingMemory, at: int, *, marked: bool = True
+    ) -> _Question:
+        """Return a memory with the candidates, which are never more sensitive than itself."""
+        if not memory.active:
+            return _Question(memory, (), {})
+        new = NewStatement(
+            content=memory.content,
+            place=ComparisonPlace(
+                memory.scope, memory.scope_id, memory.agent_id, memory.sensitivity
+            ),
+            memory_id=memory.memory_id,
+            document=memory.document,
+            entity_pks=tuple(json.loads(memory.entities)),
+            near=self._near(snapshot, memory),
+            before=memory.pk,
+        )
+        found = find_candidates(snapshot, new, at=at, marked=marked)
+        both: list[WaitingMemory | ComparedMemory] = [memory, *found]
+        facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
+        spoken = sessions.speakers(snapshot, facts) if facts else {}
+        authors = {
+            each.memory_id: StatementAuthor.of(
+                captured_by=each.captured_by,
+                source_type=each.source_type,
+                agent_id=each.agent_id,
+                source_path=each.source_path,
+                content_sha256=each.content_sha256,
+                speakers=[each.source_role, *(role for role, _ in spoken.get(each.memory_id, ()))],
+            )
+            for each in both
+        }
+        return _Question(memory, found, authors)
+
+    def _near(self, snapshot: Snapshot, memory: WaitingMemory) -> tuple[int, ...]:
+        """Return the keys of the active memories in the same scope with the nearest vectors."""
+        if not self._embeds:
+            return ()
+        index = embeddings.index(snapshot, self._opened.held_vectors)
+        [vector] = index.vectors([memory.pk])
+        if not vector.any():
+            return ()
+        levels = [
+            embeddings.visibility(
+                memory.scope, memory.scope_id, MemoryStatus.ACTIVE.value, level.value
+            )
+            for level in Sensitivity
+            if level.level <= Sensitivity(memory.sensitivity).level
+        ]
+        return tuple(index.search(vector, NEAR, visibilities=levels))
+
+    def _marks(self, question: _Question) -> list[EdgeInput]:
+        """Return the marks that the reader of pairs finds, outside any transaction."""
+        reader, memory = self._opened.pair_reader, question.memory
+        if reader is None or not question.candidates:
+            return []
+        pairs = [
+            StatementPair(*(ours_and_theirs[::-1] if question.is_later(other) else ours_and_theirs))
+            for other in question.candidates
+            for ours_and_theirs in [self._closest(memory, other)]
+        ]
+        marks = []
+        for other, verdict in zip(question.candidates, reader.read(pairs), strict=True):
+            if (found := _found(verdict)) is not None:
+                marks.append(question.link(other, *found))
+        return marks
+
+    def _closest(
+        self, memory: WaitingMemory | ComparedMemory, other: WaitingMemory | ComparedMemory
+    ) -> tuple[str, str]:
+        """Return the most similar passages of two memories, each with its speaker before it."""
+        ours, theirs = passages(memory.content), passages(other.content)
+        first = second = 0
+        if len(ours) > 1 or len(theirs) > 1:
+            vectors = self._vectors.embed([*ours, *theirs])
+            close = vectors[: len(ours)] @ vectors[len(ours) :].T
+            first, second = divmod(int(close.argmax()), max(len(theirs), 1))
+        return (
+            _spoken(memory, ours[first] if ours else memory.content),
+            _spoken(other, theirs[second] if theirs else other.content),
+        )
+
     def _write(
-        self,
-        facts: Sequence[WaitingFact],
-        matches_by_fact: Sequence[Sequence[FactMatch]],
-        done: ComparisonRun,
+        self, answered: Sequence[tuple[_Question, list[EdgeInput]]], done: ComparisonRun
     ) -> None:
-        pks = [fact.pk for fact in facts]
-        if not any(matches_by_fact):
-            # If this is lost in a crash, the facts are only compared again.
+        waiting = [question.memory for question, _ in answered]
+        if not any(marks for _, marks in answered):
+            # If this is lost in a crash, the memories are only compared again.
             with self._opened.database.write(durable=False) as transaction:
-                end_rules(transaction, pks, asks_model=self._opened.llm is not None)
-            done.compared += len(facts)
+                self._end_reading(transaction, waiting)
+            done.compared += len(waiting)
             return
         with self._opened.transaction(ACTOR) as transaction:
-            remaining = comparisons.still_waiting(transaction, pks, _RULES)
-            written = StoredBatch()
-            for fact, matches in zip(facts, matches_by_fact, strict=True):
-                if fact.pk in remaining:
-                    self._join(transaction, fact, matches, written)
-            end_rules(transaction, sorted(remaining), asks_model=self._opened.llm is not None)
-            transaction.record(written.entries)
+            pks = [memory.pk for memory in waiting]
+            remaining = comparisons.still_waiting(transaction, pks, _READER)
+            for question, marks in answered:
+                if question.memory.pk in remaining:
+                    self._join(transaction, question, marks, done)
+            self._end_reading(transaction, [each for each in waiting if each.pk in remaining])
         done.compared += len(remaining)
-        done.edges += len(written.edges)
+
+    def _end_reading(self, transaction: Transaction, waiting: Sequence[WaitingMemory]) -> None:
+        """Queue facts for the model if there is one; remove other memories from the outbox."""
+        facts = [each.pk for each in waiting if each.kind == MemoryKind.FACT]
+        to_judge = facts if self._opened.llm is not None else []
+        comparisons.move_on(transaction, to_judge, _MODEL)
+        comparisons.remove(transaction, [each.pk for each in waiting if each.pk not in to_judge])
+
+    def _join(
+        self,
+        transaction: JournalledTransaction,
+        question: _Question,
+        links: Sequence[EdgeInput],
+        done: ComparisonRun,
+    ) -> None:
+        """Write edges between memories that are still active and not joined meanwhile."""
+        ids = {end for link in links for end in (link.from_id, link.to_id)}
+        active = memories.active_ids(transaction, ids)
+        memory_id = question.memory.memory_id
+        written = StoredBatch()
+        writer = self._opened.writer.comparer
+        for link in links:
+            other = link.to_id if link.from_id == memory_id else link.from_id
+            is_mark = link.weight < 1.0
+            if not {memory_id, other} <= active or comparisons.joined_ids(
+                transaction, memory_id, [other], marked=is_mark
+            ):
+                continue
+            if is_mark and edges.dismissed_alike(transaction, link.from_id, link.to_id, None):
+                continue
+            [outcome] = writer.join_all(transaction, [link], written)
+            if outcome.outcome != "stored" or outcome.edge_id is None:
+                continue
+            edge = edges.get(transaction, outcome.edge_id)
+            done.marks.append(
+                Mark(
+                    edge.edge_id,
+                    edge.edge_type,
+                    edge.from_id,
+                    edge.to_id,
+                    edge.weight,
+                    edge.reason or "",
+                )
+            )
+        transaction.record(written.entries)
+
+    def _put_off(self, memory: WaitingMemory, code: str, done: ComparisonRun) -> None:
+        until = self._opened.clock.now_ms() + pause_ms(memory.attempts)
+        with self._opened.database.write() as transaction:
+            comparisons.put_off(transaction, [memory.pk], until, code)
+        done.put_off += 1
 
     def judge(
         self,
@@ -322,8 +392,8 @@ class ComparisonWorker:
             while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
                 at = self._opened.clock.now_ms()
                 with self._opened.database.read() as snapshot:
-                    due = comparisons.due(snapshot, [_MODEL], at=at, limit=1)
-                    questions = [self._question(snapshot, fact, at) for fact in due]
+                    due = comparisons.due(snapshot, _MODEL, embedded=self._embeds, at=at, limit=1)
+                    questions = [self._model_question(snapshot, fact, at) for fact in due]
                 for question in questions:
                     self._judge(question, budget, done)
                 if not questions or done.error_code is not None:
@@ -332,36 +402,14 @@ class ComparisonWorker:
             self._opened.log.warning("comparison.refused", codes=dict(done.refused))
         return done
 
-    def _question(self, snapshot: Snapshot, fact: WaitingFact, at: int) -> _Question:
+    def _model_question(self, snapshot: Snapshot, fact: WaitingMemory, at: int) -> _Question:
         """Return a fact with the stored facts with which the model compares it."""
-        from memgraph.consolidation.conflict_judge import MAX_CANDIDATES
-
-        model, new = self._opened.llm, _waiting(fact)
-        if model is None or not fact.active or not model.may_read(Sensitivity(fact.sensitivity)):
-            return _Question(fact, new, ())
-        new = new._replace(near=self._near(snapshot, fact))
-        # Candidates are never more sensitive than the fact itself.
-        [(facts, _)] = find_candidates(snapshot, [new], at=at, limit=MAX_CANDIDATES)
-        ids = [known_fact.memory_id for known_fact in facts]
-        joined = comparisons.joined_ids(snapshot, fact.memory_id, ids)
-        return _Question(
-            fact, new, [known_fact for known_fact in facts if known_fact.memory_id not in joined]
-        )
-
-    def _near(self, snapshot: Snapshot, fact: WaitingFact) -> tuple[int, ...]:
-        """Return the keys of the active memories in the fact's scope with the nearest vectors."""
-        if self._opened.embedding is None or self._opened.other_model is not None:
-            return ()
-        index = embeddings.index(snapshot, self._opened.held_vectors)
-        [vector] = index.vectors([fact.pk])
-        if not vector.any():
-            return ()
-        levels = [
-            embeddings.visibility(fact.scope, fact.scope_id, MemoryStatus.ACTIVE.value, level.value)
-            for level in Sensitivity
-            if level.level <= Sensitivity(fact.sensitivity).level
-        ]
-        return tuple(index.search(vector, NEAR, visibilities=levels))
+        model = self._opened.llm
+        if model is None or not model.may_read(Sensitivity(fact.sensitivity)):
+            return _Question(fact, (), {})
+        question = self._question(snapshot, fact, at, marked=False)
+        facts = [each for each in question.candidates if each.kind == MemoryKind.FACT]
+        return question._replace(candidates=facts)
 
     def _judge(self, question: _Question, budget: ModelBudget, done: ComparisonRun) -> None:
         """Let the model judge one fact, and write the edges."""
@@ -371,14 +419,14 @@ class ComparisonWorker:
             judge_candidates,
         )
 
-        model, fact = self._opened.llm, question.fact
+        model, fact = self._opened.llm, question.memory
         if model is None or not question.candidates:
             with self._opened.database.write(durable=False) as transaction:
                 comparisons.remove(transaction, [fact.pk])
             done.judged += 1
             return
         offered = [
-            ConflictCandidate(candidate.content, is_later(question.new, candidate))
+            ConflictCandidate(candidate.content, question.is_later(candidate))
             for candidate in question.candidates
         ]
         try:
@@ -390,10 +438,7 @@ class ComparisonWorker:
             if unreadable:
                 done.refused[error.code] += 1
             if not unreadable or fact.attempts + 1 < MAX_REFUSALS:
-                until = self._opened.clock.now_ms() + pause_ms(fact.attempts)
-                with self._opened.database.write() as transaction:
-                    comparisons.put_off(transaction, [fact.pk], until, error.code)
-                done.put_off += 1
+                self._put_off(fact, error.code, done)
                 # An unreadable answer does not stop the run: the next one may be readable.
                 done.error_code = None if unreadable else error.code
                 return
@@ -408,93 +453,37 @@ class ComparisonWorker:
         judgement: ModelJudgement,
         done: ComparisonRun,
     ) -> None:
-        fact = question.fact
-        written = StoredBatch()
+        fact = question.memory
         with self._opened.transaction(f"{ACTOR}:{model.name}") as transaction:
             if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
-                facts = {candidate.memory_id: candidate for candidate in question.candidates}
-                # Another writer may have joined them during the call.
-                joined = comparisons.joined_ids(transaction, fact.memory_id, facts)
-                fact_matches = [
-                    (question.candidates[place], finding)
-                    for place, finding in judgement.findings.items()
-                    if question.candidates[place].memory_id not in joined
-                ]
-                matches = matches_of(transaction, question.new, fact_matches, by_model=True)
-                self._join(transaction, fact, matches, written)
+                links = []
+                for place, (relation, reason) in judgement.findings.items():
+                    changes = relation is not Relation.DUPLICATE
+                    link = question.link(question.candidates[place], changes, 1.0, reason)
+                    if link.edge_type is EdgeType.UPDATES and edges.was_confirmed(
+                        transaction, link.to_id, until=None
+                    ):
+                        # Only a person replaces what a person has confirmed.
+                        link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
+                    links.append(link)
+                self._join(transaction, question, links, done)
                 comparisons.remove(transaction, [fact.pk])
-                transaction.record(written.entries)
         done.judged += 1
-        done.edges += len(written.edges)
-
-    def _join(
-        self,
-        transaction: JournalledTransaction,
-        fact: WaitingFact,
-        matches: Sequence[FactMatch],
-        written: StoredBatch,
-    ) -> None:
-        """Write the edges between a fact and its matches, if they are still active."""
-        ids = {fact.memory_id, *(match.memory_id for match in matches)}
-        active = memories.active_ids(transaction, ids)
-        if fact.memory_id in active:
-            write_edges(
-                transaction,
-                self._opened.writer.comparer,
-                fact.memory_id,
-                [match for match in matches if match.memory_id in active],
-                written,
-            )
 
 
-def compare_waiting(
-    transaction: JournalledTransaction,
-    joiner: EdgeWriter,
-    fact: WaitingFact,
-    written: StoredBatch,
-    *,
-    view: View | None,
-) -> tuple[Comparison, bool]:
-    """Compare a queued fact by the rules, and write its edges.
-
-    Args:
-        joiner: see ``write_edges``.
-        view: what the writer may see.
-
-    Returns:
-        The comparison, and True when the outbox continues with the fact.
-    """
-    [matches] = find_matches(
-        transaction, [_waiting(fact)], at=transaction.at, view=view, limit=IN_LINE_CANDIDATES
-    )
-    comparison = write_edges(transaction, joiner, fact.memory_id, matches.found, written)
-    return comparison, matches.more
+def _found(verdict: PairVerdict) -> tuple[bool, float] | None:
+    """Return whether a pair is a change, else a repetition, with its weight; None: neither."""
+    for changes, probability in ((True, verdict.changes), (False, verdict.repeats)):
+        if probability >= MARK_FROM:
+            return changes, round(min(probability, BELOW_FORCE), 3)
+    return None
 
 
-def end_rules(transaction: Transaction, pks: Sequence[int], *, asks_model: bool) -> None:
-    """Queue facts for the model, or remove them from the outbox if there is no model."""
-    if asks_model:
-        comparisons.move_on(transaction, pks, _MODEL)
-    else:
-        comparisons.remove(transaction, pks)
+def _spoken(memory: WaitingMemory | ComparedMemory, text: str) -> str:
+    """Return a text with its speaker before it, where one is known."""
+    speaker = speaker_of(memory.kind, memory.source_role)
+    return f"{speaker}: {text}" if speaker else text
 
 
-def _waiting(fact: WaitingFact) -> NewStatement:
-    return NewStatement(
-        content=fact.content,
-        time=fact.time,
-        place=ComparisonPlace(fact.scope, fact.scope_id, fact.agent_id, fact.sensitivity),
-        author=StatementAuthor.of(
-            fact.content,
-            captured_by=fact.captured_by,
-            source_type=fact.source_type,
-            agent_id=fact.agent_id,
-            source_path=fact.source_path,
-            content_sha256=fact.content_sha256,
-            roles=[role for role in json.loads(fact.roles) if role],
-        ),
-        document=fact.content_sha256,
-        memory_id=fact.memory_id,
-        entity_pks=tuple(json.loads(fact.entities)),
-        before=fact.pk,
-    )
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Final
 
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
@@ -26,26 +25,11 @@ _OTHER_SOURCE_REASON: Final = "only an explicit decision replaces what another s
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
-class ComparisonTime(Enum):
-    """When a new fact is compared with the stored ones.
-
-    ``NOW``: before it is stored. ``STORED``: right after it is stored if the batch is small, else
-    as with ``LATER``. ``LATER``: from the outbox. ``DONE``: the caller has already compared it by
-    the rules. ``NEVER``: not at all.
-    """
-
-    NOW = "now"
-    STORED = "stored"
-    LATER = "later"
-    DONE = "done"
-    NEVER = "never"
-
-
 @dataclass(slots=True)
 class StoredBatch:
     """The result of one transaction: outcomes in the order of the items, and journal entries.
 
-    ``to_compare`` is the number of facts queued for comparison with the stored ones.
+    ``to_compare`` is the number of memories queued for comparison with the stored ones.
     """
 
     memories: list[Outcome] = field(default_factory=list)
@@ -168,7 +152,7 @@ class EdgeWriter:
             dismissed = edges.dismissed_alike(transaction, from_id, to_id, self.view)
             if dismissed is not None:
                 return Outcome(outcome="duplicate", edge_id=dismissed)
-        if link.edge_type is EdgeType.UPDATES:
+        if link.edge_type is EdgeType.UPDATES and link.weight >= 1.0:
             if self.kept_apart(transaction, from_id, to_id):
                 return self._open_case(transaction, link, written)
             if in_force(link):

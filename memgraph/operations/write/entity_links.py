@@ -14,7 +14,6 @@ from memgraph.ids import IdSource
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import EntityType
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.relations.statement import Statement
 from memgraph.store import entities, entity_merges
 from memgraph.store.entities import TOLD, EntityName, Link, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
@@ -37,14 +36,10 @@ _TYPES = frozenset(each.value for each in EntityType)
 
 
 def find_names(text: str) -> list[EntityName]:
-    """Return the entities that the rules find in a text, each once, in order of first mention.
-
-    The speaker and the date at the head of a quoted turn are not searched.
-    """
-    from memgraph.relations.statement import Statement
+    """Return the entities that the rules find in a text, each once, in order of first mention."""
     from memgraph.text.entities import extract
 
-    return names_of(extract(Statement.of(text).text))
+    return names_of(extract(text))
 
 
 def names_of(spans: Iterable[EntitySpan]) -> list[EntityName]:
@@ -444,11 +439,7 @@ class EntityLinker:
 
     def _speakers(self, context: MentionContext) -> list[EntityName]:
         """Return the speakers of a memory, and the names supplied with it."""
-        speakers = list(context.speakers)
-        quoted = Statement.of(context.content).speaker
-        if quoted is not None:
-            speakers.append((quoted, None))
-        people = (speaker_named(role, told_as) for role, told_as in speakers)
+        people = (speaker_named(role, told_as) for role, told_as in context.speakers)
         names = [person for person in people if person is not None]
         if context.given is not None:
             names += self._naming.given(json.loads(context.given))

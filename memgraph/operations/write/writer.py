@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.audit.journal import VALUES, memory_seal
-from memgraph.consolidation.comparison import IN_LINE_CANDIDATES, FactMatches, find_matches
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import (
@@ -22,9 +21,9 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write import changes, comparisons
 from memgraph.operations.write import checks as conversing
-from memgraph.operations.write.edges import ComparisonTime, EdgeWriter, StoredBatch
+from memgraph.operations.write.comparisons import is_comparable
+from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model
 from memgraph.operations.write.entity_links import EntityLinker, NameFinder
 from memgraph.providers.embedding import EmbeddingProvider
@@ -32,8 +31,7 @@ from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.decay import rate_of
 from memgraph.rules.scope import ScopeFacts, Viewer, writable
 from memgraph.rules.similarity import content_hash
-from memgraph.store import comparisons as comparison_rows
-from memgraph.store import embeddings, entities, erasure, memories, sessions, text_index
+from memgraph.store import comparisons, embeddings, erasure, memories, sessions, text_index
 from memgraph.store.entities import EntityName
 from memgraph.store.memories import TurnIdentity
 from memgraph.store.rows import json_text
@@ -96,22 +94,25 @@ class WriteBounds:
         return None
 
 
-SMALL_BATCH: Final = 8
-"""Up to this many facts stored together are compared before the writer gets its outcome."""
+SAME_TEXT: Final = "the same text"
 
 # Memories with equal identities are duplicates; the last field is the ``item_id``.
 Identity = tuple[
-    str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None, str | None
+    str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None, str | None, str | None
 ]
 
 
 def identity_of(content_hash: str, memory: Any) -> Identity:
     """Return the key by which memories are deduplicated.
 
-    It includes the visibility: a repeated text must not disappear behind a hidden memory.
+    It includes the speaker and the visibility: a repeated text must not disappear behind a hidden
+    memory.
     """
     visibility = (memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
-    return (content_hash, memory.kind, memory.type, *visibility, memory.item_id)
+    return (
+        *(content_hash, memory.kind, memory.type, *visibility),
+        *(memory.source_role, memory.item_id),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +127,6 @@ class PreparedMemory:
     search_terms: str | None
     names: tuple[EntityName, ...]
     vector: NDArray[np.float32] | None = None
-
-    @property
-    def comparable(self) -> bool:
-        """True for a fact that makes a single claim."""
-        return comparisons.is_comparable(self.given)
 
     @property
     def identity(self) -> Identity | TurnIdentity | None:
@@ -161,6 +157,7 @@ class Writer:
     find_names: NameFinder
     inferred_decay_rate: float
     linker: EntityLinker
+    reads_pairs: bool = False
     asks_model: bool = False
 
     @property
@@ -197,9 +194,10 @@ class Writer:
         view: View | None = None,
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
-        compare: ComparisonTime = ComparisonTime.LATER,
+        compare: bool = True,
         keys: dict[str, str] | None = None,
         folder: str | None = None,
+        replacing: str | None = None,
     ) -> StoredBatch:
         """Store memories and edges. Items that cannot be stored are rejected one by one.
 
@@ -208,143 +206,58 @@ class Writer:
             view: what the writer may see; None: everything. Hidden memories are not used as
                 duplicates, evidence or ends of edges, and a confined writer may not store any.
             live: True if the turns among the items were said just now, see ``checks.note``.
-            compare: when facts are compared with the stored ones; the outcomes contain the results.
-                With ``NOW`` a repetition is not stored, and items are not compared with one
-                another. The outbox completes a comparison that reached its limit.
+            compare: queue facts and turns for comparison with the stored ones.
             keys: the ids stored earlier under a ``#key`` of the same file; new ones are added.
             folder: the folder of the document that states the edges; None: no document does.
+            replacing: a memory that the items correct, which is not their duplicate.
         """
         written = StoredBatch(ids_by_key={} if keys is None else keys)
-        matches_by_index = (
-            self._compare(transaction, items, transaction.at, view)
-            if compare is ComparisonTime.NOW
-            else {}
-        )
         rows = self._store_memories(
-            transaction, items, written, matches_by_index, view=view, live=live
+            transaction, items, written, view=view, live=live, replacing=replacing
         )
         ready = self._add_vectors(transaction, rows, embedding)
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
-        pks = {row["memory_id"]: row["pk"] for row, item in rows if item.comparable}
-        self._enqueue(transaction, pks, matches_by_index, written, compare)
-        joiner = EdgeWriter(self.ids, view, folder=folder)
-        joiner.join_all(transaction, links, written)
-        if compare is ComparisonTime.STORED and len(pks) <= SMALL_BATCH:
-            self._compare_stored(transaction, pks, written, view=view)
-        for place, (matches, _) in matches_by_index.items():
-            outcome = written.memories[place]
-            if outcome.outcome == "stored" and outcome.memory_id is not None:
-                memory_id = outcome.memory_id
-                comparison = comparisons.write_edges(
-                    transaction, self.comparer, memory_id, matches, written
-                )
-                written.memories[place] = comparison.added_to(outcome)
-        if view is not None and view.viewer.confined and not view.viewer.sees_use:
-            # The state of the comparison would reveal the number of hidden facts.
-            hidden_field = {"comparison": None}
-            written.memories = [
-                memory.model_copy(update=hidden_field) for memory in written.memories
-            ]
+        if compare:
+            self._enqueue(transaction, rows, written)
+        EdgeWriter(self.ids, view, folder=folder).join_all(transaction, links, written)
         return written
 
     def _enqueue(
         self,
         transaction: Transaction,
-        pks: Mapping[str, int],
-        matches: Mapping[int, FactMatches],
+        rows: Sequence[tuple[dict[str, Any], PreparedMemory]],
         written: StoredBatch,
-        compare: ComparisonTime,
     ) -> None:
-        """Queue stored facts for the rest of their comparison, and record it in the outcomes.
-
-        Args:
-            pks: the keys of the comparable facts, by memory id.
-            matches: the results of comparisons already made, by place of the item.
-        """
-        if compare is ComparisonTime.NEVER:
+        """Queue stored facts and turns for comparison, and record it in their outcomes."""
+        stage = ComparisonStage.READER if self.reads_pairs else ComparisonStage.MODEL
+        waiting = {
+            row["memory_id"]: row["pk"]
+            for row, item in rows
+            if is_comparable(item.given)
+            and (self.reads_pairs or (self.asks_model and item.given.kind is MemoryKind.FACT))
+        }
+        if not waiting:
             return
-        waiting: dict[ComparisonStage, list[int]] = {item: [] for item in ComparisonStage}
+        comparisons.enqueue(transaction, list(waiting.values()), stage)
+        written.to_compare += len(waiting)
         for place, outcome in enumerate(written.memories):
-            pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
-            if pk is None:
-                continue
-            done = compare is ComparisonTime.DONE or (place in matches and not matches[place].more)
-            if not done:
-                waiting[ComparisonStage.RULES].append(pk)
-            elif self.asks_model:
-                waiting[ComparisonStage.MODEL].append(pk)
-            pending = not done or self.asks_model
-            written.memories[place] = outcome.model_copy(
-                update={"comparison": "pending" if pending else "done"}
-            )
-        for stage, keys in waiting.items():
-            comparison_rows.enqueue(transaction, keys, stage)
-            written.to_compare += len(keys)
-
-    def _compare_stored(
-        self,
-        transaction: JournalledTransaction,
-        pks: Mapping[str, int],
-        written: StoredBatch,
-        *,
-        view: View | None,
-    ) -> None:
-        """Compare a few pending facts, each with the facts stored before it."""
-        for place, outcome in enumerate(written.memories):
-            pk = pks.get(outcome.memory_id or "") if outcome.outcome == "stored" else None
-            if pk is None:
-                continue
-            [fact] = comparison_rows.waiting_facts(transaction, [pk], at=transaction.at)
-            comparison, more = comparisons.compare_waiting(
-                transaction, self.comparer, fact, written, view=view
-            )
-            outcome = comparison.added_to(outcome)
-            if not more:
-                comparisons.end_rules(transaction, [pk], asks_model=self.asks_model)
-                if not self.asks_model:
-                    outcome = outcome.model_copy(update={"comparison": "done"})
-            written.memories[place] = outcome
-
-    def _compare(
-        self, snapshot: Snapshot, items: Sequence[PreparedMemory], at: int, view: View | None
-    ) -> dict[int, FactMatches]:
-        """Return the related stored facts of each comparable item, by place of the item."""
-        places = [place for place, item in enumerate(items) if item.comparable]
-        names = {name: None for place in places for name in items[place].names}
-        keys = entities.find(snapshot, list(names)).keys if names else {}
-        statements = [
-            comparisons.statement_of(
-                items[place].given,
-                at,
-                entity_pks=[keys[name] for name in items[place].names if name in keys],
-            )
-            for place in places
-        ]
-        if not places:
-            return {}
-        matches = find_matches(snapshot, statements, at=at, view=view, limit=IN_LINE_CANDIDATES)
-        return dict(zip(places, matches, strict=True))
-
-    def _strengthen(
-        self, transaction: JournalledTransaction, item: PreparedMemory, memory_id: str
-    ) -> list[NewEntry]:
-        """Record that the source of an item repeated a stored fact."""
-        memories.insert_sources(transaction, {item.source_id: item.given.source})
-        return changes.strengthen(transaction, memory_id, source_id=item.source_id)
+            if outcome.outcome == "stored" and outcome.memory_id in waiting:
+                written.memories[place] = outcome.model_copy(update={"comparison": "pending"})
 
     def _store_memories(
         self,
         transaction: JournalledTransaction,
         items: Sequence[PreparedMemory],
         written: StoredBatch,
-        matches_by_index: Mapping[int, FactMatches],
         *,
         view: View | None,
         live: bool,
+        replacing: str | None,
     ) -> list[tuple[dict[str, Any], PreparedMemory]]:
         """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
         known_ids = self._known(transaction, identities, view, transaction.at)
+        known_ids = {key: known for key, known in known_ids.items() if known != replacing}
         evidence_ids = memories.existing_ids(
             transaction,
             sorted({ground for item in items for ground in item.given.derived_from}),
@@ -362,23 +275,21 @@ class Writer:
         pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
         bounds = WriteBounds.of(transaction, view, known_sessions)
-        for place, (item, identity) in enumerate(zip(items, identities, strict=True)):
+        for item, identity in zip(items, identities, strict=True):
             memory = item.given
             duplicate = None if identity is None else known_ids.get(identity)
             error: MemgraphError | None = bounds.refusal(memory)
             error = error or _missing(memory, evidence_ids, written)
-            repeated = None
-            if error is None and duplicate is None:
-                matches = matches_by_index[place].found if place in matches_by_index else ()
-                repeated = comparisons.duplicate_among(memory, matches)
             if error is not None:
                 written.memories.append(written.reject(error))
                 continue
             if duplicate is not None:
-                outcome = Outcome(outcome="duplicate", memory_id=duplicate, duplicate_of=duplicate)
-            elif repeated is not None:
-                outcome = comparisons.duplicate_outcome(repeated)
-                written.entries += self._strengthen(transaction, item, repeated.memory_id)
+                outcome = Outcome(
+                    outcome="duplicate",
+                    memory_id=duplicate,
+                    duplicate_of=duplicate,
+                    reasons={duplicate: SAME_TEXT},
+                )
             else:
                 memory_id = self.ids.new(memory.kind.id_prefix)
                 sequence = _sequence(memory, known_sessions, sequences)

@@ -365,21 +365,6 @@ def test_what_is_too_sensitive_is_never_sent(
         assert made.dump() == control.dump()
 
 
-@pytest.mark.parametrize(
-    ("word", "contradictions"), [(True, 1), (False, 0), (None, 1), ("down", 1), ("nonsense", 1)]
-)
-def test_the_second_opinion_can_dismiss_a_contradiction_and_no_more(
-    asked: World, model: ModelServer, word: Any, contradictions: int
-) -> None:
-    opinion = {"down": model.fails(500), "nonsense": model.writes("All of them!")}.get(word)
-    play(model, model.calls(save(moved(asked)), END), word=word, opinion=opinion)
-    run = asked.run()
-    assert run.state is JobState.DONE
-    assert run.counts["facts"] == 1
-    assert run.counts["contradictions"] == contradictions
-    assert len(model.requests) == 2
-
-
 def test_a_dry_run_asks_and_writes_nothing(asked: World, model: ModelServer) -> None:
     play(model, model.calls(save(moved(asked), moved(asked, importance=100))))
     before = asked.dump()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.consolidation.ports import (
     Extractor,
-    ModelBudget,
     PageProposal,
     ResolutionProposal,
-    SuspectedContradiction,
     TurnPage,
 )
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.enums import EdgeType, MemoryKind, Sensitivity
+from memgraph.model.enums import MemoryKind
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life.consolidation import consolidate_session
@@ -121,7 +118,8 @@ def test_only_who_is_quoted_decides(orc: Orchestrator, last: str, counts: bool) 
 
 
 def resolving(loser: str, **changes: Any) -> Lines:
-    return Lines(resolutions=[ResolutionProposal("#0", loser, "newer")], **changes)
+    said = ("newer", "25 minutes", "10 minutes")
+    return Lines(resolutions=[ResolutionProposal("#0", loser, *said)], **changes)
 
 
 @pytest.mark.parametrize(
@@ -158,38 +156,6 @@ def test_what_is_stored_does_not_win_by_an_agents_saying_it_again(orc: Orchestra
     assert orc.get(loser).status == orc.get(winner).status == "active"
 
 
-class Judge:
-    def __init__(self, word: bool | None) -> None:
-        self.word = word
-
-    def judge(
-        self,
-        suspicions: Sequence[SuspectedContradiction],
-        *,
-        sensitivity: Sensitivity,
-        budget: ModelBudget,
-    ) -> Sequence[bool | None]:
-        return [self.word] * len(suspicions)
-
-
-@pytest.mark.parametrize("word", [True, False, None])
-def test_what_a_second_opinion_dismissed_is_not_decided(
-    orc: Orchestrator, word: bool | None
-) -> None:
-    later = "The nightly build takes 25 minutes."
-    say(orc, "s-1", BUILD, "user")
-    run(orc, "s-1")
-    old = held(orc)[BUILD].memory_id
-    say(orc, "s-2", later, "user")
-    report = run(orc, "s-2", resolving(old), judge=Judge(word))
-    if word is False:
-        assert (report.edges, report.resolved) == ((), ())
-        assert [each.code for each in report.rejected] == ["resolution.dismissed"]
-    else:
-        assert [each.edge_type for each in report.edges] == [EdgeType.UPDATES]
-        assert report.rejected == ()
-
-
 def test_one_person_cannot_pump_by_many_sessions(orc: Orchestrator) -> None:
     say(orc, "s", TEA, "user")
     run(orc, "s")
@@ -221,18 +187,3 @@ def test_a_copied_turn_is_no_source(service: MemoryService, orc: Orchestrator) -
     assert after.confidence == before.confidence
     assert len(orc.trace(after.memory_id).supports) == 4
     assert orc.trace(after.memory_id).independent_sources == 1
-
-
-@pytest.mark.parametrize("other", ["first", "second"])
-def test_a_fact_of_turns_replaces_only_what_the_same_actor_stored(
-    service: MemoryService, orc: Orchestrator, other: str
-) -> None:
-    for actor, session, text in (("first", "s-1", BUILD), (other, "s-2", SLOWER)):
-        say(service.orchestrator(orc.name, actor=actor), session, text, "user")
-        # Whoever runs it is no author.
-        report = run(orc, session)
-    [edge] = report.edges
-    same = other == "first"
-    assert edge.edge_type is (EdgeType.UPDATES if same else EdgeType.CONTRADICTS)
-    assert (BUILD in held(orc)) == (not same)
-    assert SLOWER in held(orc)

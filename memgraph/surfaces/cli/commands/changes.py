@@ -138,28 +138,12 @@ def _stored(context: typer.Context, orchestrator: str, fields: dict[str, Any]) -
 
     def show(screen: Screen) -> None:
         screen.line(f"{outcome.outcome} {outcome.memory_id}")
-        for finding in _findings(outcome):
-            screen.line(finding)
+        for other, reason in outcome.reasons.items():
+            screen.line(f"repeats {other}: {reason}")
         for item in stale_evidence:
             screen.line(f"it is already stale: its evidence {item} was retracted or superseded")
 
     return CommandResult(data, show)
-
-
-def _findings(outcome: Outcome) -> list[str]:
-    """Return a line for each memory that a new one updates, contradicts or repeats."""
-    reasons = outcome.reasons or {}
-    results = {
-        "updates": outcome.updates,
-        "is updated by": outcome.updated_by,
-        "contradicts": outcome.contradicts,
-    }
-    lines = [
-        f"{verb} {item}: {reasons[item]}" for verb, ids in results.items() for item in ids or ()
-    ]
-    if outcome.duplicate_of in reasons:
-        lines.append(f"repeats {outcome.duplicate_of}: {reasons[outcome.duplicate_of]}")
-    return lines
 
 
 def _stale_evidence(handle: Any, outcome: Outcome, derived_from: Sequence[str]) -> list[str]:
