@@ -12,7 +12,7 @@ from memgraph.clock import parse_time
 from memgraph.model.access import Permission
 from memgraph.model.graph import Case, ContradictionPage
 from memgraph.model.operation import After, AsOf, EdgeId, F, Limit, ReasonBody, operation
-from memgraph.model.values import Name, Reason
+from memgraph.model.values import EdgeInput, Name, Reason
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
@@ -151,6 +151,37 @@ class Contradictions(Handle[F], group="contradictions"):
         from memgraph.operations.write import changes
 
         self._decide(edge_id, reason, changes.dismiss, marks=True)
+
+    @operation(
+        Permission.WRITE,
+        "POST",
+        "/contradictions/{edge_id}/accept",
+        tag="cases",
+        id="accept_change",
+        body=ReasonBody,
+    )
+    def accept(self, edge_id: EdgeId, *, reason: Reason) -> None:
+        """Put a mark of a change in force: the later memory replaces the earlier one.
+
+        A mark is an Updates edge whose weight, a probability, is below 1. A contradiction is
+        decided by ``resolve``.
+
+        Raises:
+            NotFound: no such mark, or one of its sides is not visible.
+            Conflict: it was dismissed, or an active memory has replaced the earlier one.
+        """
+        from memgraph.operations.write import changes
+
+        because = self._because(reason)
+        with self._write() as (opened, transaction):
+            edge = changes.change_mark(transaction, edge_id, self._view)
+            link = EdgeInput(
+                from_id=edge.from_id, to_id=edge.to_id, edge_type=edge.edge_type, reason=because
+            )
+            written = opened.writer.store(transaction, [], [link], view=self._view)
+            if written.errors:
+                raise written.errors[0]
+            transaction.record(written.entries)
 
     @operation(
         Permission.WRITE,

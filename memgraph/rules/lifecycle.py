@@ -143,7 +143,7 @@ def is_dismissed(resolution: Mapping[str, Any] | None) -> bool:
     return resolution is not None and resolution.get("outcome") == DISMISSED
 
 
-def is_change_mark(edge: Edge) -> bool:
+def is_change_mark(edge: Edge | EdgeInput) -> bool:
     """Return True for an Updates edge that says what is probable and decides nothing."""
     return edge.edge_type is EdgeType.UPDATES and edge.weight < 1.0
 

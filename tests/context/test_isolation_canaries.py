@@ -450,6 +450,7 @@ ELSEWHERE = {
     "maintenance.accept_journal": OPERATOR,
     "exchange.backup": OPERATOR,
     "jobs.consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidation_guards.py",
+    "contradictions.accept": "see test_an_edge_with_a_hidden_side_is_not_there",
     "contradictions.dismiss": "see test_an_edge_with_a_hidden_side_is_not_there",
     "maintenance.embed_pending": OPERATOR,
     "sessions.end": WRITES,
@@ -593,6 +594,7 @@ def test_an_edge_with_a_hidden_side_is_not_there(
     for edge, one, other in [each for each in world.edges if {*each[1:]} & hidden][::9]:
         for change in (
             lambda edge=edge, one=one: orc.contradictions.resolve(edge, winner=one, reason="x"),
+            lambda edge=edge: orc.contradictions.accept(edge, reason="x"),
             lambda edge=edge: orc.contradictions.dismiss(edge, reason="x"),
             lambda edge=edge: orc.contradictions.reopen(edge, reason="x"),
             lambda edge=edge: orc.contradictions.get(edge),

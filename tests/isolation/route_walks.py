@@ -262,6 +262,12 @@ def case(view: View) -> Iterator[Ask]:
         yield _get(f"/contradictions/{edge}", as_of=iso(view.world.at))
 
 
+@walks("POST", HERE + "/contradictions/{edge_id}/accept")
+def accept(view: View) -> Iterator[Ask]:
+    for edge, _, _ in view.hidden_edges:
+        yield _post(f"/contradictions/{edge}/accept", WHY)
+
+
 @walks("POST", HERE + "/contradictions/{edge_id}/dismiss")
 def dismiss(view: View) -> Iterator[Ask]:
     for edge, _, _ in view.hidden_edges:

@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import ProviderRejected
+from memgraph.errors import Conflict, NotFound, ProviderRejected
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
@@ -221,6 +221,48 @@ def test_a_dismissed_mark_is_not_raised_again(orc: Orchestrator) -> None:
     assert orc.settle().compared.marks == []
     assert edges_into(orc, copy) == ()
     assert orc.verify().ok
+
+
+def test_an_accepted_mark_is_in_force(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD), orc.remember(NEW)
+    [mark] = orc.settle().compared.marks
+    orc.contradictions.accept(mark.edge_id, reason="the manual says so")
+    [edge] = edges_into(orc, old)
+    assert (edge.edge_id, edge.weight, edge.reason) == (mark.edge_id, 1.0, "the manual says so")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.get(new).status is MemoryStatus.ACTIVE
+    assert orc.verify().ok
+    with pytest.raises(NotFound):
+        orc.contradictions.accept(mark.edge_id, reason="again")
+
+
+def test_a_contradiction_is_resolved_and_not_accepted(orc: Orchestrator) -> None:
+    orc.remember(OLD, source=CONVERSATION)
+    orc.remember(NEW)
+    [mark] = orc.settle().compared.marks
+    with pytest.raises(NotFound, match="is resolved"):
+        orc.contradictions.accept(mark.edge_id, reason="so it is")
+
+
+def test_whoever_dismissed_a_mark_may_think_again(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD), orc.remember(NEW)
+    [mark] = orc.settle().compared.marks
+    orc.contradictions.dismiss(mark.edge_id, reason="two systems")
+    with pytest.raises(Conflict):
+        orc.contradictions.accept(mark.edge_id, reason="one system")
+    assert orc.relate(new, "Updates", old, reason="one system") == mark.edge_id
+    [edge] = edges_into(orc, old)
+    assert (edge.weight, edge.resolution) == (1.0, None)
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.verify().ok
+
+
+def test_only_an_edge_of_weight_one_replaces(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD), orc.remember("Tokens are gone.")
+    orc.relate(new, "Updates", old, weight=0.99)
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    orc.relate(new, "Updates", old)
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
 
 
 def test_what_was_retracted_meanwhile_is_not_marked(orc: Orchestrator) -> None:

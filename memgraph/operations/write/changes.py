@@ -250,6 +250,21 @@ def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     return edge
 
 
+def change_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
+    """Return the open mark of a change with this id.
+
+    Raises:
+        NotFound: it does not exist, an end is hidden, or it is no such mark.
+        Conflict: it was dismissed.
+    """
+    edge = contradiction_or_mark(snapshot, edge_id, view)
+    if not is_change_mark(edge):
+        raise NotFound(f"{edge_id} is a contradiction, which is resolved", edge_id=edge_id)
+    if edge.resolution is not None:
+        raise Conflict("this mark was dismissed; reopen it first", edge_id=edge_id)
+    return edge
+
+
 def _visible(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     edge = edges.get(snapshot, edge_id)
     if len(memories.existing_ids(snapshot, [edge.from_id, edge.to_id], view)) < 2:

@@ -341,12 +341,9 @@ class ComparisonWorker:
         writer = self._opened.writer.comparer
         for link in links:
             other = link.to_id if link.from_id == memory_id else link.from_id
-            is_mark = link.weight < 1.0
             if not {memory_id, other} <= active or comparisons.joined_ids(
-                transaction, memory_id, [other], marked=is_mark
+                transaction, memory_id, [other], marked=link.weight < 1.0
             ):
-                continue
-            if is_mark and edges.dismissed_alike(transaction, link.from_id, link.to_id, None):
                 continue
             [outcome] = writer.join_all(transaction, [link], written)
             if outcome.outcome != "stored" or outcome.edge_id is None:

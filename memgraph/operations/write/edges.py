@@ -10,8 +10,14 @@ from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import MAX_REASON_CHARS, Edge, EdgeInput, Outcome
-from memgraph.operations.write.changes import require_unreplaced, state_of
-from memgraph.rules.lifecycle import StatementSource, in_force, may_supersede, plan_supersession
+from memgraph.operations.write.changes import reopen, require_unreplaced, state_of
+from memgraph.rules.lifecycle import (
+    StatementSource,
+    in_force,
+    is_change_mark,
+    may_supersede,
+    plan_supersession,
+)
 from memgraph.store import edges, journal, memories, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.visibility import View
@@ -22,6 +28,7 @@ OTHER_SOURCE: Final = "source.other"
 """The code of an Updates edge that became an open contradiction."""
 _REPLACED_BEFORE: Final = "another memory had replaced it before; the edge is partial"
 _OTHER_SOURCE_REASON: Final = "only an explicit decision replaces what another source said"
+_PUT_IN_FORCE: Final = "put in force"
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
 
@@ -147,7 +154,7 @@ class EdgeWriter:
         # A mark or a partial Updates edge may be put in force, but not the reverse.
         if existing is not None and (in_force(existing) or not in_force(link)):
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
-        if link.edge_type is EdgeType.CONTRADICTS:
+        if link.edge_type is EdgeType.CONTRADICTS or is_change_mark(link):
             # A dismissal covers the two statements, so it also applies to copies stored later.
             dismissed = edges.dismissed_alike(transaction, from_id, to_id, self.view)
             if dismissed is not None:
@@ -197,6 +204,11 @@ class EdgeWriter:
             row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
             edges.insert(transaction, row)
         elif in_force(link):
+            if existing.resolution is not None:
+                # A dismissed mark.
+                written.entries += reopen(
+                    transaction, existing, reason=link.reason or _PUT_IN_FORCE
+                )
             row = _row(existing.edge_id, from_id, to_id, link, existing.created_at)
             edges.put_in_force(transaction, existing.edge_id, link.reason)
         else:

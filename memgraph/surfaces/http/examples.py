@@ -123,6 +123,7 @@ _BODIES: Final = {
     "remove_alias": ALIAS,
     "protect_entity": PROTECT,
     "dismiss_contradiction": REASON,
+    "accept_change": REASON,
     "reopen_contradiction": REASON,
     "resolve_contradiction": RESOLUTION,
     "audit": AUDIT,
