@@ -314,6 +314,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/contradictions/{edge_id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept Change
+         * @description Put a mark of a change in force: the later memory replaces the earlier one.
+         *
+         *     A mark is an Updates edge whose weight, a probability, is below 1. A contradiction is
+         *     decided by ``resolve``.
+         */
+        post: operations["accept_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/contradictions/{edge_id}/dismiss": {
         parameters: {
             query?: never;
@@ -4470,6 +4493,50 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Case"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    accept_change: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+                edge_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
