@@ -84,6 +84,7 @@ WRITTEN = {
     "agents.propose_correction": "content",
     "agents.propose_fact": "content",
     "contradictions.resolve": "reason",
+    "contradictions.accept": "reason",
     "contradictions.reopen": "reason",
     "contradictions.dismiss": "reason",
     "retract": "reason",
@@ -219,6 +220,14 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.contradictions.resolve(edge, winner=one, reason=say("a decision"))
     orc.contradictions.reopen(edge, reason=say("a reopening"))
     orc.contradictions.dismiss(edge, reason=say("a dismissal"))
+    changed = orc.relate(
+        fact("a later one"),
+        EdgeType.UPDATES,
+        fact("an earlier one"),
+        weight=0.8,
+        reason=say("a mark"),
+    )
+    orc.contradictions.accept(changed, reason=say("an acceptance"))
     corrected = orc.correct(three, say("a correction"), reason=say("why it was corrected"))
     orc.retract(corrected, reason=say("a retraction"))
     orc.restore(corrected, reason=say("a restoration"))
