@@ -224,7 +224,12 @@ class Store:
         block = self._orc.context(question, budget_tokens=self._budget)
         seconds = time.perf_counter() - start
         lines = tuple(
-            Line(self._turns_of(one.memory_id), number, one.replaces, one.replaced_by)
+            Line(
+                self._turns_of(one.memory_id),
+                number,
+                (*one.replaces, *one.changes),
+                (*one.replaced_by, *one.changed_by),
+            )
             for number, one in sorted(block.memories.items())
         )
         return Printed(block.text, lines, seconds)
@@ -297,8 +302,8 @@ def change(question: Question, lines: Sequence[Line]) -> dict[str, bool]:
 
     Returns:
         ``current``, ``old``: a line of it is there; ``marked``: each outdated line and a current
-        one are marked as replaced and replacing; ``later``: the last current line stands behind
-        the last outdated one.
+        one are marked as replaced, or probably changed, and the reverse; ``later``: the last
+        current line stands behind the last outdated one.
     """
     current = [at for at, line in enumerate(lines) if line.turns & question.evidence]
     # A line that holds both, as a fact may, is none of the outdated ones.

@@ -270,7 +270,7 @@ class ModifierGroup(SettingsGroup):
         default=0.95, description="Factor of a memory with effective confidence 0."
     )
     contradiction_factor: Factor = Field(
-        default=0.98, description="Factor while a contradiction is unresolved."
+        default=0.95, description="Factor while a contradiction is unresolved."
     )
     stale_basis_factor: Factor = Field(
         default=0.95, description="Factor when a memory's evidence was superseded or retracted."

@@ -24,9 +24,10 @@ class ContextCandidate:
         line: its line in a block, with the whole text.
         confidence: 0..1, after decay.
         recalled: the memory's rank in the recall, from 1; None: it was not recalled.
-        beside: the id of the memory whose open contradiction added this one; None: it was
-            selected on its own.
-        against: ids of the memories that it contradicts, unresolved.
+        beside: the id of the memory whose open contradiction or change added this one; None: it
+            was selected on its own.
+        against: ids of the memories without which it must not be shown: those that it contradicts,
+            unresolved, and those that probably changed it.
     """
 
     memory: Memory

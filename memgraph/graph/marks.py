@@ -1,4 +1,4 @@
-"""What replaced or contradicts memories, for the lines of a prompt.
+"""What replaced, probably changed or contradicts memories, for the lines of a prompt.
 
 A turn is marked like the facts that were derived from it.
 """
@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.enums import MemoryKind
+from memgraph.model.recall import Mark
 from memgraph.model.values import Memory
 from memgraph.rules.lines import BlockLine
+from memgraph.rules.marks import Pairs
 from memgraph.store import graph
 from memgraph.store.graph import Direction
 from memgraph.store.recall import GraphContents
@@ -24,7 +26,7 @@ MAX_CHAIN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LineMark:
     """What became of a memory.
 
     Attributes:
@@ -32,15 +34,18 @@ class Mark:
         until: when its direct successor was said, in milliseconds; None: it was not replaced.
         in_part: other parts of it still hold.
         contradicts: the ids of active memories that contradict it, unresolved.
+        changed_by: the ids of active memories that probably changed it, newest first; nobody
+            decided it.
     """
 
     replaced_by: tuple[str, ...] = ()
     until: int | None = None
     in_part: bool = False
     contradicts: tuple[str, ...] = ()
+    changed_by: tuple[str, ...] = ()
 
 
-NO_MARK: Final = Mark()
+NO_MARK: Final = LineMark()
 
 
 class Markable(Protocol):
@@ -60,14 +65,32 @@ class Marks:
     Attributes:
         by_id: the marks; memories without one are absent.
         evidence: the turns behind facts that are named or were asked for, by the fact's id.
+        facts: the facts that were derived from turns, by the turn's id.
+        pairs: the edges behind the marks.
     """
 
-    by_id: Mapping[str, Mark] = field(default_factory=dict)
+    by_id: Mapping[str, LineMark] = field(default_factory=dict)
     evidence: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pairs: Pairs = field(default_factory=Pairs)
 
-    def of(self, memory_id: str) -> Mark:
+    def __or__(self, more: Marks) -> Marks:
+        """Return the marks of these and more memories."""
+        return Marks(
+            {**self.by_id, **more.by_id},
+            {**self.evidence, **more.evidence},
+            {**self.facts, **more.facts},
+            self.pairs | more.pairs,
+        )
+
+    def of(self, memory_id: str) -> LineMark:
         """Return the mark of a memory."""
         return self.by_id.get(memory_id, NO_MARK)
+
+    def listed(self, memory_id: str) -> tuple[Mark, ...]:
+        """Return the marks of a memory and of the facts that were derived from it, as data."""
+        own = (memory_id, *self.facts.get(memory_id, ()))
+        return tuple(dict.fromkeys(mark for one in own for mark in self.pairs.marks(one)))
 
     def shown_as(self, memory_id: str, shown: Collection[str]) -> str | None:
         """Return the shown memory that states the same: itself, or a turn behind it; or None."""
@@ -93,6 +116,7 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
         in_part=mark.in_part,
         replaced_by=names(mark.replaced_by) or mark.replaced_by,
         contradicts=names(mark.contradicts) or mark.contradicts,
+        changed_by=names(mark.changed_by) or mark.changed_by,
     )
 
 
@@ -111,22 +135,33 @@ def marks_of(
     turns = [item.memory_id for item in memories if item.kind == MemoryKind.EPISODE]
     facts_of = _derived(snapshot, turns, standing, Direction.IN) if ties.derivations else {}
     statements = list(dict.fromkeys([*shown, *_all(facts_of)]))
-    chains, partial = _chains(snapshot, statements, standing, ties)
-    sides = _contradictions(snapshot, statements, view, ties)
-    named = [*_all(chains), *_all(sides)]
+    pairs = pairs_of(snapshot, statements, view, ties)
+    chains, partial = _chains(snapshot, statements, standing, ties, pairs)
+    others = [
+        other for one in statements for other in (*pairs.opponents(one), *pairs.changed_by(one))
+    ]
     evidence: dict[str, tuple[str, ...]] = {}
     if ties.derivations:
-        facts = [*(item for item in shown if item not in turns), *named]
+        facts = [*(item for item in shown if item not in turns), *_all(chains), *others]
         evidence = _derived(snapshot, list(dict.fromkeys(facts)), standing, Direction.OUT)
     said = graph.visible_memories(
         snapshot, sorted({chain[0] for chain in chains.values()}), standing
     )
     by_id = {}
     for memory_id in shown:
-        mark = _mark(memory_id, facts_of.get(memory_id, ()), chains, partial, sides, evidence, said)
+        mark = _mark(memory_id, facts_of.get(memory_id, ()), chains, partial, pairs, evidence, said)
         if mark != NO_MARK:
             by_id[memory_id] = mark
-    return Marks(by_id, evidence)
+    return Marks(by_id, evidence, facts_of, pairs)
+
+
+def pairs_of(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: GraphContents
+) -> Pairs:
+    """Return what contradicts, changes or replaced memories, and the reverse."""
+    if graph.PAIRED.isdisjoint(ties.edge_types):
+        return Pairs()
+    return Pairs.of(graph.pairs(snapshot, memory_ids, view, MAX_STEPS))
 
 
 def _mark(
@@ -134,10 +169,10 @@ def _mark(
     facts: Sequence[str],
     chains: Mapping[str, tuple[str, ...]],
     partial: Collection[str],
-    sides: Mapping[str, tuple[str, ...]],
+    pairs: Pairs,
     evidence: Mapping[str, tuple[str, ...]],
     said: Mapping[str, Memory],
-) -> Mark:
+) -> LineMark:
     """Return the mark of a memory from its own links and those of its facts."""
     own = [memory_id, *facts]
 
@@ -150,12 +185,16 @@ def _mark(
     in_part = not replaced.keys().isdisjoint(partial) or (
         memory_id not in replaced and 0 < len(replaced) < len(facts)
     )
-    against = elsewhere(other for one in own for other in sides.get(one, ()))
-    return Mark(
+    against = elsewhere(other for one in own for other in pairs.opponents(one))
+    # What was replaced needs no guess besides.
+    standing = [one for one in own if one not in replaced or one in partial]
+    changed = elsewhere(other for one in standing for other in pairs.changed_by(one))
+    return LineMark(
         replaced_by=tuple(dict.fromkeys(_all(replaced))),
         until=min((_said_at(memory) for memory in firsts), default=None),
         in_part=in_part,
         contradicts=tuple(dict.fromkeys(against)),
+        changed_by=tuple(dict.fromkeys(changed)),
     )
 
 
@@ -180,26 +219,23 @@ def _derived(
 
 
 def _chains(
-    snapshot: Snapshot, ids: Sequence[str], view: View, ties: GraphContents
+    snapshot: Snapshot, ids: Sequence[str], view: View, ties: GraphContents, pairs: Pairs
 ) -> tuple[dict[str, tuple[str, ...]], set[str]]:
     """Return the successors of replaced memories, direct ones first, and which are only partial."""
-    if ties.edge_types.isdisjoint((EdgeType.UPDATES, EdgeType.CONTRADICTS)):
+    if graph.PAIRED.isdisjoint(ties.edge_types):
         return {}, set()
     following: dict[str, list[str]] = {}
     frontier = list(ids)
     for _ in range(MAX_CHAIN):
-        pairs = graph.replacements(snapshot, frontier, view, MAX_STEPS)
-        frontier = [new for _, new in pairs if new not in following]
-        for old, new in pairs:
+        steps = graph.replacements(snapshot, frontier, view, MAX_STEPS)
+        frontier = [new for _, new in steps if new not in following]
+        for old, new in steps:
             following.setdefault(old, []).append(new)
         if not frontier:
             break
     chains = {one: _followed(one, following) for one in ids if one in following}
-    steps = graph.linked(snapshot, ids, view, [EdgeType.UPDATES], Direction.IN, MAX_STEPS)
-    partial = {step.origin_id for step in steps if step.partial} - chains.keys()
-    for step in steps:
-        if step.origin_id in partial:
-            chains.setdefault(step.origin_id, (step.memory_id,))
+    partial = {one for one in ids if one not in chains and pairs.amendments(one)}
+    chains |= {one: pairs.amendments(one)[-1:] for one in partial}
     return chains, partial
 
 
@@ -212,14 +248,3 @@ def _followed(memory_id: str, following: Mapping[str, Sequence[str]]) -> tuple[s
         found.update(dict.fromkeys(frontier))
     found.pop(memory_id, None)
     return tuple(found)
-
-
-def _contradictions(
-    snapshot: Snapshot, ids: Sequence[str], view: View, ties: GraphContents
-) -> dict[str, tuple[str, ...]]:
-    if EdgeType.CONTRADICTS not in ties.edge_types:
-        return {}
-    sides: dict[str, list[str]] = {}
-    for side, other in graph.open_contradictions(snapshot, ids, view, MAX_STEPS):
-        sides.setdefault(side.memory_id, []).append(other.memory_id)
-    return {memory_id: tuple(others) for memory_id, others in sides.items()}

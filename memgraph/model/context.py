@@ -19,7 +19,7 @@ from pydantic import (
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity
-from memgraph.model.recall import MAX_TOKEN_BUDGET, MAX_TOP_N, Degraded, Names, Query
+from memgraph.model.recall import MAX_TOKEN_BUDGET, MAX_TOP_N, Degraded, Mark, Names, Query
 from memgraph.model.values import Attributes, Millis, Name, Unit, Value
 
 MAX_LEFT_OUT = 200
@@ -319,6 +319,8 @@ class BlockMemory(Value):
         score: comparable only within one block; 0 for a memory that only accompanies another.
         until: when it ceased to be valid.
         replaced_by, replaces, contradicts: the numbers of other lines.
+        changed_by, changes: the numbers of lines that probably changed it, and the reverse.
+        marks: the edges behind that, with the ids of the other memories, in the block or not.
     """
 
     memory_id: str
@@ -335,6 +337,9 @@ class BlockMemory(Value):
     replaced_by: tuple[int, ...] = ()
     replaces: tuple[int, ...] = ()
     contradicts: tuple[int, ...] = ()
+    changed_by: tuple[int, ...] = ()
+    changes: tuple[int, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
 class ContextBlock(Value):

@@ -44,6 +44,20 @@ class EdgeType(StrEnum):
     PART_OF = "PartOf"
 
 
+class MarkKind(StrEnum):
+    """What an edge says about a memory and another one.
+
+    ``changed_by`` and ``changes``: probably, nobody decided it. ``replaced_by`` and ``replaces``:
+    in force. ``contradicts``: unresolved.
+    """
+
+    CONTRADICTS = "contradicts"
+    CHANGED_BY = "changed_by"
+    CHANGES = "changes"
+    REPLACED_BY = "replaced_by"
+    REPLACES = "replaces"
+
+
 class MemoryStatus(StrEnum):
     """The status of a memory.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.model.enums import MarkKind, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.values import (
     Edge,
     Memory,
@@ -149,6 +149,22 @@ class Degraded(Value):
     text: str
 
 
+class Mark(Value):
+    """What an edge says about a memory and another one.
+
+    Attributes:
+        memory_id: the other memory.
+        weight: 0..1, the probability that the edge is right; 1: somebody stated it.
+        edge_id: the edge, by which it can be accepted, dismissed or resolved.
+    """
+
+    kind: MarkKind
+    memory_id: str
+    weight: float
+    edge_id: str
+    reason: str | None = None
+
+
 class RecallItem(Value):
     """A recalled memory with its score and rank in each leg.
 
@@ -159,8 +175,10 @@ class RecallItem(Value):
         effective_confidence: 0..1, the stored confidence after decay.
         citation: its source in one line.
         contradicted_by: ids of memories that contradict it, unresolved.
-        mark: the note for prompts: "contradicted by" or "replaced by" an id, and the date.
-        brought_by: the memory whose open contradiction or replacement added it.
+        marks: what contradicts, probably changes or replaced it, and the reverse; at most 10.
+        mark: the note for prompts: "contradicted by", "probably changed by", "probably changes" or
+            "replaced by" an id, and the date.
+        brought_by: the memory whose open contradiction, change or replacement added it.
     """
 
     memory: Memory
@@ -171,6 +189,7 @@ class RecallItem(Value):
     effective_confidence: float
     citation: str
     contradicted_by: tuple[str, ...] = ()
+    marks: tuple[Mark, ...] = ()
     brought_by: str | None = None
     mark: str = ""
 

@@ -33,11 +33,13 @@ from memgraph.retrieval.scores import (
     RatedCandidate,
     by_source,
     in_order,
+    in_pairs,
     lift_agreed,
     rating,
     read_states,
 )
 from memgraph.rules.budget import select_within
+from memgraph.rules.marks import Pairs
 from memgraph.rules.ranking import (
     MOST_BEFORE,
     MOST_OTHER_SIDES,
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
 RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()
 EDGES_PER_MEMORY = 10
+MAX_CHANGES = 3
+"""The maximum number of changes that are followed, one after another."""
 MAX_EDGES_PER_ITEM = 10
 # Modifiers are applied to this many candidates beyond ``top_n``: none would rise from further down.
 MODIFIED_SURPLUS = 30
@@ -514,47 +518,18 @@ class _Recall:
     ) -> tuple[list[RatedCandidate], CandidateStates]:
         """Return the best ``top_n`` with their companions, and the states of all of them.
 
-        Both sides of an open contradiction are placed together, the later first. An amendment is
-        placed right before its memory, and a replaced memory right after its successor. Companions
-        that would give a source more than its share are left out.
+        Of two memories that contradict or change one another the later is placed where the better
+        of the two stood, and the earlier right behind it; so are an amendment and its memory, and a
+        successor and what it replaced. Companions that would give a source more than its share are
+        left out.
         """
-        if states.is_apart and not legs.successors:
+        if states.pairs.is_apart and not legs.successors:
             return list(ranked[:top_n]), states
         by_id = {rated.candidate.memory_id: rated for rated in ranked}
-        places = {one: rank for rank, one in enumerate(by_id)}
-        amended_by = {
-            one: sorted(each, key=lambda one: places.get(one, len(places)))[:MOST_BEFORE]
-            for one, each in states.amended_by.items()
-        }
-        missing_ids = [
-            other
-            for each in ranked[:top_n]
-            for one in (each.candidate.memory_id,)
-            for other in (*states.conflicts.opponents(one), *amended_by.get(one, ()))
-            if other not in by_id
-        ]
-        outside = {}
-        if missing_ids:
-            fetched = recall_rows.candidates_by_id(
-                self.snapshot, list(dict.fromkeys(missing_ids)), self.narrowing
-            )
-            outside = {candidate.memory_id: candidate for candidate in fetched}
-        if outside:
-            states |= read_states(
-                self.snapshot, list(outside), self.narrowing.view, self.state.ties
-            )
-        before = {
-            one: (*states.conflicts.later(one)[:MOST_OTHER_SIDES], *amended_by.get(one, ()))
-            for one in by_id
-        }
-        after = {
-            one: (
-                *states.conflicts.earlier(one)[:MOST_OTHER_SIDES],
-                *legs.displaced_by(each.candidate.pk)[:MOST_REPLACED],
-            )
-            for one, each in by_id.items()
-        }
+        first = list(by_id)[:top_n]
+        outside, states = self._companions(first, by_id, states)
         candidates = {one: each.candidate for one, each in by_id.items()} | outside
+        before, after = self._beside(by_id, first, states.pairs, legs)
         present = set(candidates)
         places_beside = placed(list(by_id), before, after, present, top_n)
         limit = self._share_limit
@@ -563,10 +538,9 @@ class _Recall:
             crowd = crowding((origins.names(candidates[one]) for one in places_beside), limit)
             crowd -= crowding(origins.names_of(ranked[:top_n]), limit)
             if crowd:
-                first = {rated.candidate.memory_id for rated in ranked[:top_n]}
                 present -= {
                     one
-                    for one in candidates.keys() - first
+                    for one in candidates.keys() - set(first)
                     if not crowd.isdisjoint(origins.names(candidates[one]))
                 }
                 places_beside = placed(list(by_id), before, after, present, top_n)
@@ -575,7 +549,54 @@ class _Recall:
             by_id[one] if one in by_id else rate(outside[one], 0.0, {}, beside)
             for one, beside in places_beside.items()
         ]
-        return chosen, states
+        return in_pairs(chosen, places_beside), states
+
+    def _companions(
+        self, first: Sequence[str], known: Collection[str], states: CandidateStates
+    ) -> tuple[dict[str, RecallCandidate], CandidateStates]:
+        """Return what belongs beside some memories and is not known yet, and the states of all."""
+        outside: dict[str, RecallCandidate] = {}
+        new: Sequence[str] = first
+        for _ in range(MAX_CHANGES):
+            pairs = states.pairs
+            missing = {
+                other: None
+                for one in new
+                for other in (*pairs.opponents(one), *pairs.changed_by(one), *pairs.amendments(one))
+                if other not in known and other not in outside
+            }
+            if not missing:
+                break
+            fetched = recall_rows.candidates_by_id(self.snapshot, list(missing), self.narrowing)
+            new = [candidate.memory_id for candidate in fetched]
+            outside.update(zip(new, fetched, strict=True))
+            if not new:
+                break
+            states |= read_states(self.snapshot, new, self.narrowing.view, self.state.ties)
+        return outside, states
+
+    @staticmethod
+    def _beside(
+        by_id: Mapping[str, RatedCandidate], first: Collection[str], pairs: Pairs, legs: LegResults
+    ) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
+        """Return by id what is placed right before a memory, and what right behind it."""
+        places = {one: rank for rank, one in enumerate(by_id)}
+        before: dict[str, Sequence[str]] = {}
+        after: dict[str, Sequence[str]] = {}
+        for one, rated in by_id.items():
+            amended = sorted(
+                pairs.amendments(one), key=lambda other: places.get(other, len(places))
+            )
+            before[one] = (*pairs.later(one)[:MOST_OTHER_SIDES], *amended[:MOST_BEFORE])
+            # An earlier statement takes no place away, unless it contradicts.
+            earlier = [
+                other
+                for other in pairs.earlier(one)
+                if other in first or other in pairs.opponents(one)
+            ]
+            replaced = legs.displaced_by(rated.candidate.pk)[:MOST_REPLACED]
+            after[one] = (*earlier[:MOST_OTHER_SIDES], *replaced)
+        return before, after
 
     def _items(
         self, chosen: Sequence[RatedCandidate], states: CandidateStates, legs: LegResults
@@ -589,15 +610,14 @@ class _Recall:
         budget = self.request.token_budget
         if budget is not None:
             costs = [(memory.memory_id, memory.token_cost) for memory, _ in rows.values()]
-            sides = {memory_id: states.conflicts.opponents(memory_id) for memory_id, _ in costs}
+            sides = {memory_id: states.pairs.opponents(memory_id) for memory_id, _ in costs}
             left_out = select_within(costs, budget, sides).left_out
         items = [
             _item(
                 rated,
                 *rows[rated.candidate.pk],
                 states,
-                _replaced_by(rated.candidate, legs)
-                or states.conflicts.mark(rated.candidate.memory_id),
+                _replaced_by(rated.candidate, legs) or states.pairs.note(rated.candidate.memory_id),
             )
             for rated in chosen
             if rated.candidate.memory_id not in left_out
@@ -641,7 +661,8 @@ def _item(
             "modifiers": rated.modified.factors,
             "effective_confidence": rated.effective_confidence,
             "citation": citation(memory, source),
-            "contradicted_by": states.conflicts.opponents(memory.memory_id),
+            "contradicted_by": states.pairs.opponents(memory.memory_id),
+            "marks": states.pairs.marks(memory.memory_id),
             "brought_by": rated.brought_by,
             "mark": mark,
         },

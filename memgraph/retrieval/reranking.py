@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from memgraph.model.enums import EdgeType, Sensitivity, SourceType
+from memgraph.model.enums import EdgeType, MarkKind, Sensitivity, SourceType
 from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
 from memgraph.model.values import Edge, StoredSource
 from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
-from memgraph.retrieval.scores import AGREEMENT
+from memgraph.retrieval.scores import AGREEMENT, PAIR
 from memgraph.rules.budget import select_within
-from memgraph.rules.contradictions import UNDATED, Conflicts, ConflictSide
+from memgraph.rules.contradictions import UNDATED, ConflictSide, in_order
 from memgraph.rules.lifecycle import in_force
+from memgraph.rules.marks import Pair, PairKind, Pairs
 from memgraph.rules.ranking import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 
 LEG = "rerank"
@@ -66,8 +67,8 @@ def reranked(
 ) -> Bundle:
     """Apply a reranker's order to a wide bundle, and return the final one.
 
-    A lift by `AGREEMENT` is undone. The score becomes product of modifiers x (sum over legs +
-    weight / (rrf_k + rank in ``order``)), which is reciprocal rank fusion with one more leg.
+    Lifts by `AGREEMENT` and `PAIR` are undone. The score becomes product of modifiers x (sum over
+    legs + weight / (rrf_k + rank in ``order``)), which is reciprocal rank fusion with one more leg.
 
     Args:
         bundle: the result of the ``widened`` request.
@@ -146,16 +147,17 @@ def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> 
         return item
     score, modifiers = item.score, dict(item.modifiers)
     if weight > 0.0:
-        # The model has read the text, so the lift for agreement of text and vectors is not needed.
-        score /= modifiers.pop(AGREEMENT, 1.0)
+        # The model has read the text, so no lift is needed.
+        score /= modifiers.pop(AGREEMENT, 1.0) * modifiers.pop(PAIR, 1.0)
     score += math.prod(modifiers.values()) * weight / (rrf_k + rank)
     legs = {**item.legs, LEG: rank}
     return item.model_copy(update={"score": score, "modifiers": modifiers, "legs": legs})
 
 
 def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -> list[RecallItem]:
-    """Return the best ``top_n`` with their companions, placed as in recall: both sides of an open
-    contradiction together, the later first, and amendments right before their memory.
+    """Return the best ``top_n`` with their companions, placed as in recall: two memories that
+    contradict or change one another together, the later first, and amendments right before their
+    memory.
     """
     by_id = {item.memory.memory_id: item for item in ranked}
     brought = {item.memory.memory_id: item for item in bundle.items if item.brought_by is not None}
@@ -163,14 +165,14 @@ def _with_companions(ranked: Sequence[RecallItem], bundle: Bundle, top_n: int) -
     places = {memory_id: place for place, memory_id in enumerate(items)}
     amended_by = _amendments(bundle.edges, places)
     replaced = _replaced(bundle.edges)
-    conflicts = _conflicts(items)
+    pairs = _pairs(items)
     before = {
-        memory_id: (*conflicts.later(memory_id)[:MOST_OTHER_SIDES], *amended_by.get(memory_id, ()))
+        memory_id: (*pairs.later(memory_id)[:MOST_OTHER_SIDES], *amended_by.get(memory_id, ()))
         for memory_id in by_id
     }
     after = {
         memory_id: (
-            *conflicts.earlier(memory_id)[:MOST_OTHER_SIDES],
+            *pairs.earlier(memory_id)[:MOST_OTHER_SIDES],
             *replaced.get(memory_id, ())[:MOST_REPLACED],
         )
         for memory_id in by_id
@@ -193,22 +195,27 @@ def _moment(item: RecallItem) -> int:
     return UNDATED if of_file else memory.created_at
 
 
-def _conflicts(items: Mapping[str, RecallItem]) -> Conflicts:
-    """Return the open contradictions among some items."""
+def _pairs(items: Mapping[str, RecallItem]) -> Pairs:
+    """Return the open contradictions and the probable changes among some items."""
     sides = {memory_id: ConflictSide(_moment(item), memory_id) for memory_id, item in items.items()}
-    return Conflicts.of(
-        (sides[memory_id], sides[other_id])
-        for memory_id, item in items.items()
-        for other_id in item.contradicted_by
-        if other_id in sides
-    )
+    pairs = []
+    for memory_id, item in items.items():
+        for mark in item.marks:
+            if mark.memory_id not in sides:
+                continue
+            ends = sides[memory_id], sides[mark.memory_id]
+            if mark.kind is MarkKind.CONTRADICTS:
+                later, earlier = in_order(ends)
+                pairs.append(Pair(PairKind.CONTRADICTS, later, earlier, mark.weight, mark.edge_id))
+            elif mark.kind is MarkKind.CHANGES:
+                pairs.append(Pair(PairKind.CHANGES, *ends, mark.weight, mark.edge_id))
+    return Pairs.of(pairs)
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:
     """Return the amendments of each memory, best first, of those that have a place."""
     newer: dict[str, list[str]] = {}
     for edge in edges:
-        # A classifier's guess has a lower weight and moves nothing.
         sure = edge.edge_type is EdgeType.UPDATES and edge.partial and edge.weight >= 1.0
         if sure and edge.from_id in places:
             newer.setdefault(edge.to_id, []).append(edge.from_id)

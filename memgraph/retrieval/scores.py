@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.config.schema import MemorySettings, ModifierGroup
-from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.rules.contradictions import Conflicts
+from memgraph.model.enums import MemoryStatus
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
+from memgraph.rules.marks import Pairs
 from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.store import evidence, graph
-from memgraph.store.graph import Direction
 from memgraph.store.recall import GraphContents, RecallCandidate
 from memgraph.store.rows import unreadable
 from memgraph.store.snapshot import Snapshot
@@ -28,27 +27,16 @@ class CandidateStates:
     """The state of candidates in the graph.
 
     Attributes:
-        conflicts: the unresolved contradictions with active memories.
+        pairs: what contradicts, changes or replaced them, and the reverse.
         stale: ids of candidates whose evidence was replaced or retracted.
-        amended_by: for each id the memories that updated a part of it, newest first.
     """
 
-    conflicts: Conflicts = field(default_factory=Conflicts)
+    pairs: Pairs = field(default_factory=Pairs)
     stale: frozenset[str] = frozenset()
-    amended_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def is_apart(self) -> bool:
-        """True if no candidate must be placed next to another."""
-        return self.conflicts.graph is None and not self.amended_by
 
     def __or__(self, more: CandidateStates) -> CandidateStates:
         """Return the state of these and more candidates."""
-        return CandidateStates(
-            self.conflicts | more.conflicts,
-            self.stale | more.stale,
-            {**self.amended_by, **more.amended_by},
-        )
+        return CandidateStates(self.pairs | more.pairs, self.stale | more.stale)
 
 
 def read_states(
@@ -61,28 +49,13 @@ def read_states(
     Args:
         ties: the kinds of links in the store; other kinds are not queried.
     """
-    conflicts = Conflicts()
+    pairs = Pairs()
     stale: Collection[str] = ()
-    amended: dict[str, tuple[str, ...]] = {}
-    if EdgeType.CONTRADICTS in ties.edge_types:
-        conflicts = Conflicts.of(graph.open_contradictions(snapshot, memory_ids, view, MAX_LINKS))
+    if not graph.PAIRED.isdisjoint(ties.edge_types):
+        pairs = Pairs.of(graph.pairs(snapshot, memory_ids, view, MAX_LINKS))
     if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
         stale = evidence.broken_evidence(snapshot, memory_ids, view)
-    if EdgeType.UPDATES in ties.edge_types:
-        amended = _amended(snapshot, memory_ids, view)
-    return CandidateStates(conflicts, frozenset(stale), amended)
-
-
-def _amended(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, tuple[str, ...]]:
-    steps = graph.linked(snapshot, memory_ids, view, [EdgeType.UPDATES], Direction.IN, MAX_LINKS)
-    newer: dict[str, list[str]] = {}
-    for step in reversed(steps):
-        # A classifier's guess has a lower weight and moves nothing.
-        if step.partial and step.weight >= 1.0:
-            newer.setdefault(step.origin_id, []).append(step.memory_id)
-    return {memory_id: tuple(ids) for memory_id, ids in newer.items()}
+    return CandidateStates(pairs, frozenset(stale))
 
 
 TURN_PLACE = 2
@@ -91,6 +64,8 @@ AGREED = 1.000001
 """The factor by which a lifted candidate outscores the one it passes."""
 AGREEMENT = "agreement"
 """The name of the lift among the modifiers."""
+PAIR = "pair"
+"""The name of the factor by which the sides of a pair score next to each other."""
 _STATUSES = {status.value: status for status in MemoryStatus}
 
 
@@ -147,7 +122,7 @@ class CandidateRater:
             confidence,
             self.at - moment,
             status,
-            candidate.memory_id in self.stand.conflicts,
+            self.stand.pairs.is_contested(candidate.memory_id),
             candidate.memory_id in self.stand.stale,
         )
         modified = apply_modifiers(score, facts, self.limits)
@@ -158,7 +133,8 @@ def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
     """Move up the active memory that is first by text and by vectors, in place.
 
     A turn is moved to the third place, because its neighbours may be better answers; any other
-    memory is moved to the first. The modifier `AGREEMENT` records the factor.
+    memory is moved to the first, unless it is a side of an open contradiction. The modifier
+    `AGREEMENT` records the factor.
 
     Args:
         agreed: the key of that memory; None if there is none.
@@ -168,7 +144,8 @@ def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:
         return
     lifted = ranked[at]
     place = 0 if lifted.candidate.sequence is None else TURN_PLACE
-    if at <= place or lifted.candidate.status != MemoryStatus.ACTIVE.value:
+    contested = lifted.modified.factors["contradiction"] < 1.0
+    if at <= place or contested or lifted.candidate.status != MemoryStatus.ACTIVE.value:
         return
     factor = ranked[place].modified.score / lifted.modified.score * AGREED
     factors = lifted.modified.factors | {AGREEMENT: factor}
@@ -198,6 +175,28 @@ def in_order(ranked: Sequence[RatedCandidate]) -> list[RatedCandidate]:
             rated = rated._replace(modified=ModifiedScore(score * factor, factors))
         ordered.append(rated)
     return ordered
+
+
+def in_pairs(chosen: Sequence[RatedCandidate], beside: Mapping[str, str]) -> list[RatedCandidate]:
+    """Raise the scores of active memories that stand beside a better one, so that scores descend.
+
+    The modifier `PAIR` records the factor. What was brought in has no score of its own, and gets
+    none.
+
+    Args:
+        chosen: in the order in which they are shown.
+        beside: for each id the id that it accompanies: usually itself.
+    """
+    places = {rated.candidate.memory_id: place for place, rated in enumerate(chosen)}
+    result = list(chosen)
+    for at, rated in enumerate(chosen):
+        other = places.get(beside[rated.candidate.memory_id], at)
+        score, better = rated.modified.score, chosen[other].modified.score
+        if 0.0 < score < better and rated.candidate.status == MemoryStatus.ACTIVE.value:
+            factor = better / score * AGREED ** (other - at)
+            factors = rated.modified.factors | {PAIR: factor}
+            result[at] = rated._replace(modified=ModifiedScore(score * factor, factors))
+    return result
 
 
 def rating(at: int, settings: MemorySettings, stand: CandidateStates) -> CandidateRater:

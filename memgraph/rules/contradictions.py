@@ -1,20 +1,14 @@
-"""Open contradictions as a directed graph: each edge runs from the later statement to the earlier
-one. networkx is loaded only if there is a contradiction."""
+"""The two sides of a contradiction: which is later, and which is more likely to be true."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from memgraph.clock import MS_PER_DAY, iso
-from memgraph.ids import short_id
-
-if TYPE_CHECKING:
-    import networkx as nx
-
+from memgraph.clock import MS_PER_DAY
 
 UNDATED = 0
 MOST_NAMED = 3
@@ -37,83 +31,6 @@ def in_order(pair: tuple[ConflictSide, ConflictSide]) -> tuple[ConflictSide, Con
     newest = max(side.time for side in pair)
     first, second = sorted(pair, reverse=newest != UNDATED)
     return first, second
-
-
-@dataclass(frozen=True, slots=True)
-class Conflicts:
-    """The open contradictions of some memories; empty if ``graph`` is None."""
-
-    graph: nx.DiGraph[str] | None = None
-
-    @classmethod
-    def of(cls, pairs: Iterable[tuple[ConflictSide, ConflictSide]]) -> Conflicts:
-        """Build the graph of unresolved contradictions; a pair may occur in both orders."""
-        ordered = [in_order(pair) for pair in pairs]
-        if not ordered:
-            return cls()
-        import networkx as nx
-
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        for later, earlier in ordered:
-            graph.add_node(later.memory_id, time=later.time)
-            graph.add_node(earlier.memory_id, time=earlier.time)
-            graph.add_edge(later.memory_id, earlier.memory_id)
-        return cls(graph)
-
-    def __or__(self, more: Conflicts) -> Conflicts:
-        """Return the union of two graphs."""
-        if self.graph is None or more.graph is None:
-            return self if more.graph is None else more
-        import networkx as nx
-
-        return Conflicts(nx.compose(self.graph, more.graph))
-
-    def __contains__(self, memory_id: str) -> bool:
-        return self.graph is not None and memory_id in self.graph
-
-    @property
-    def memory_ids(self) -> list[str]:
-        """The ids of all sides, sorted."""
-        return [] if self.graph is None else sorted(self.graph)
-
-    def opponents(self, memory_id: str) -> tuple[str, ...]:
-        """Return the ids of the memories that contradict this one, sorted."""
-        return tuple(sorted({*self.later(memory_id), *self.earlier(memory_id)}))
-
-    def later(self, memory_id: str) -> tuple[str, ...]:
-        """Return the ids of the later statements that contradict a memory, newest first."""
-        if self.graph is None or memory_id not in self.graph:
-            return ()
-        return self._newest_first(self.graph.predecessors(memory_id))
-
-    def earlier(self, memory_id: str) -> tuple[str, ...]:
-        """Return the ids of the earlier statements that a memory contradicts, newest first."""
-        if self.graph is None or memory_id not in self.graph:
-            return ()
-        return self._newest_first(self.graph.successors(memory_id))
-
-    def mark(self, memory_id: str) -> str:
-        """Return the mark of a memory in a prompt: "contradicted by …", with the short ids and
-        dates of the other sides, newest first; "" without a contradiction.
-        """
-        if self.graph is None or memory_id not in self.graph:
-            return ""
-        others = self._newest_first(self.opponents(memory_id))
-        labels = [f"{short_id(other)} ({self._date(other)})" for other in others[:MOST_NAMED]]
-        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-        return f"contradicted by {', '.join(labels)}{more}"
-
-    def _date(self, memory_id: str) -> str:
-        assert self.graph is not None
-        time = self.graph.nodes[memory_id]["time"]
-        return iso(time)[: len("2026-01-31")] if time else "undated"
-
-    def _newest_first(self, ids: Iterable[str]) -> tuple[str, ...]:
-        assert self.graph is not None
-        times = self.graph.nodes
-        return tuple(
-            sorted(ids, key=lambda memory_id: (times[memory_id]["time"], memory_id), reverse=True)
-        )
 
 
 # Suggest which side of a contradiction is more likely to be true, and why; a person decides.

@@ -33,6 +33,7 @@ from memgraph.rules.blocks import (
     one_line,
     record_text,
 )
+from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.sources import part_of
 from memgraph.text.sentences import split_sentences
 
@@ -60,6 +61,7 @@ class BlockLine:
         until: when it ceased to be valid, in milliseconds; None: it has not, or it is unknown.
         in_part: only a part of it was replaced.
         replaced_by, replaces, contradicts: ids of other memories.
+        changed_by, changes: ids of memories that probably changed it, and the reverse.
         notes: what else its head says, for instance the status of a decision.
         handle: the short id at the end of the line, by which tools refer to it; "" for none.
     """
@@ -76,6 +78,8 @@ class BlockLine:
     replaced_by: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    changed_by: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     handle: str = ""
 
@@ -90,7 +94,13 @@ class BlockLine:
     @property
     def others(self) -> tuple[str, ...]:
         """The ids of all memories that its marks name."""
-        return (*self.replaced_by, *self.replaces, *self.contradicts)
+        return (
+            *self.replaced_by,
+            *self.replaces,
+            *self.contradicts,
+            *self.changed_by,
+            *self.changes,
+        )
 
 
 def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> BlockLine:
@@ -151,20 +161,26 @@ def _time_key(line: BlockLine) -> tuple[bool, int, str]:
 
 
 def named(lines: Sequence[BlockLine]) -> list[BlockLine]:
-    """Let both lines of a replacement name each other, and only lines that are in the block."""
+    """Let both lines of a replacement or a change name each other, if both are in the block."""
     inside = {line.memory_id for line in lines}
     replaces: dict[str, list[str]] = {}
+    changes: dict[str, list[str]] = {}
     newer: dict[str, tuple[str, ...]] = {}
+    later: dict[str, tuple[str, ...]] = {}
     for line in lines:
-        successor = next((one for one in line.replaced_by if one in inside), None)
-        newer[line.memory_id] = () if successor is None else (successor,)
-        if successor is not None:
-            replaces.setdefault(successor, []).append(line.memory_id)
+        newer[line.memory_id] = tuple(one for one in line.replaced_by if one in inside)[:1]
+        later[line.memory_id] = tuple(one for one in line.changed_by if one in inside)[:MOST_NAMED]
+        for one in newer[line.memory_id]:
+            replaces.setdefault(one, []).append(line.memory_id)
+        for one in later[line.memory_id]:
+            changes.setdefault(one, []).append(line.memory_id)
     return [
         replace(
             line,
             replaced_by=newer[line.memory_id] or line.replaced_by[:1],
             replaces=tuple(replaces.get(line.memory_id, ())),
+            changed_by=later[line.memory_id] or line.changed_by[:1],
+            changes=tuple(changes.get(line.memory_id, ())),
         )
         for line in lines
     ]
@@ -303,7 +319,7 @@ def frame_cost(format: BlockFormat, count: Callable[[str], int]) -> int:  # noqa
 
 
 def _disagreeing_days(lines: Sequence[BlockLine], zone: tzinfo) -> set[str]:
-    """Return the days on which two lines replace or contradict each other."""
+    """Return the days on which two lines replace, change or contradict each other."""
     days: dict[str, list[BlockLine]] = {}
     for line in lines:
         if line.others and line.at is not None:
@@ -335,6 +351,11 @@ def _marks(line: BlockLine, name: Callable[[str], str], zone: tzinfo) -> list[st
     if line.contradicts:
         others = _named(line.contradicts, name)
         marks.append(f"contradicts {others}" if others else "contradicted")
+    if line.changed_by:
+        later = _named(line.changed_by, name)
+        marks.append("probably changed" + (f" by {later}" if later else ""))
+    if earlier := _named(line.changes, name):
+        marks.append(f"probably changes {earlier}")
     return marks
 
 

@@ -41,7 +41,8 @@ class ModifierSettings:
         recency_floor: 0..1; the factor of an infinitely old memory.
         recency_half_life_days: > 0; the age at which the factor is halfway to the floor.
         confidence_floor: 0..1; the factor of a memory with effective confidence 0.
-        contradiction_factor: 0..1; applied while a contradiction is open.
+        contradiction_factor: 0..1; applied while a contradiction is open. 0.95 is three ranks of
+            two memories that all legs rank alike.
         stale_basis_factor: 0..1; applied if the memory depends on refuted evidence.
         superseded_factor, retracted_factor: 0..1; applied if such a memory is shown.
     """
@@ -50,7 +51,7 @@ class ModifierSettings:
     recency_floor: float = 0.98
     recency_half_life_days: float = 180.0
     confidence_floor: float = 0.95
-    contradiction_factor: float = 0.98
+    contradiction_factor: float = 0.95
     stale_basis_factor: float = 0.95
     superseded_factor: float = 0.5
     retracted_factor: float = 0.25
@@ -177,8 +178,8 @@ def _status_factor(status: MemoryStatus, settings: ModifierSettings) -> float:
 Beside = Mapping[str, Sequence[str]]
 
 # At most this many are placed before the memory that they amend, next to the one that they
-# contradict, or after their successor. The others keep the place of their rank, so that a memory
-# with many companions does not fill the whole result.
+# contradict or change, or after their successor. The others keep the place of their rank, so that a
+# memory with many companions does not fill the whole result.
 MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED = 2, 3, 2
 
 
@@ -193,10 +194,10 @@ def placed(
 
     Args:
         ranked: ids, best first.
-        predecessors: the ids to place right before an id: its amendments, and the later sides of
-            open contradictions.
-        successors: the ids to place right after an id: the earlier sides of open contradictions,
-            and the memories that it replaced.
+        predecessors: the ids to place right before an id: its amendments, what changes it, and the
+            later sides of open contradictions.
+        successors: the ids to place right after an id: what it changes, the earlier sides of open
+            contradictions, and the memories that it replaced.
         present: the ids that can be shown.
         top_n: the maximum number of ids.
     """

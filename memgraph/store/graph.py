@@ -7,9 +7,10 @@ number of ids. Every function works on the caller's snapshot, and returns what i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from enum import Enum
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,7 +18,8 @@ from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
-from memgraph.rules.contradictions import ConflictSide
+from memgraph.rules.contradictions import ConflictSide, in_order
+from memgraph.rules.marks import Pair, PairKind
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
 from memgraph.store.rows import (
@@ -42,7 +44,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import Table, View, memories_listed
+from memgraph.store.visibility import STANDING, Table, View, memories_listed, replaces_whole
 
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(name) for name in ("weight", "created_at", "edge_id")))
 
@@ -339,51 +341,78 @@ def _is_of(e: Table, types: Types) -> Column:
 # The queries of recall: contradictions, replaced memories, and the edges around its items.
 
 
+PAIRED: Final = frozenset({EdgeType.CONTRADICTS, EdgeType.UPDATES})
+"""The edges by which two memories are a pair, see ``memgraph.rules.marks``."""
+
+
 @prepared
-def _open_contradictions(view: View) -> sa.Select[Any]:
-    active_view = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
+def _pairs(view: View) -> sa.Select[Any]:
+    standing = replace(view, statuses=STANDING)
     f, e = listed("ids", "f"), tables.edges.alias("e")
     m, o = tables.memories.alias("m"), tables.memories.alias("o")
     legs = []
     for direction in Direction:
         near, far = direction.value
-        is_side = (e.c[near] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
+        is_pair = (e.c[near] == f.c.value) & _is_of(e, PAIRED)
         ends = ((m, m.c.memory_id == e.c[far]), (o, o.c.memory_id == f.c.value))
         sides = sa.select(
             moment(o).label("time"),
             f.c.value.label("one"),
             moment(m).label("other_time"),
             e.c[far].label("other"),
+            standing.status(m).label("status"),
+            sa.literal(direction is Direction.OUT).label("is_from"),
+            *(e.c[name] for name in ("edge_type", "partial", "weight", "edge_id", "reason")),
         )
         legs.append(
-            sides.select_from(ordered(f, (e, is_side), *ends)).where(
-                view.resolved_at(e).is_(None), view.edge_where(e), active_view.where(m)
+            sides.select_from(ordered(f, (e, is_pair), *ends)).where(
+                view.resolved_at(e).is_(None), view.edge_where(e), standing.where(m)
             )
         )
     both = sa.union_all(*legs).subquery()
-    return sa.select(both).order_by(both.c.one, both.c.other).limit(value("limit"))
+    return sa.select(both).order_by(both.c.one, both.c.other, both.c.edge_id).limit(value("limit"))
 
 
-def open_contradictions(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
-) -> list[tuple[ConflictSide, ConflictSide]]:
-    """Return the sides of memories' unresolved contradictions, sorted by both ids.
+def pairs(snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int) -> list[Pair]:
+    """Return what contradicts, changes or replaced memories, and the reverse, sorted by both ids.
 
-    The first side is one of ``memory_ids``; the other is active and visible.
+    Resolved contradictions and dismissed marks are left out. The other memory is visible, and
+    active, except that of a replacement. A pair of two of the memories is returned twice.
     """
-    statement = _open_contradictions(view.shape)
-    rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
-    return [
-        (ConflictSide(int(time), str(first_id)), ConflictSide(int(other_time), str(second_id)))
-        for time, first_id, other_time, second_id in rows
-    ]
+    rows = _pairs(view.shape).rows(snapshot, view.params, ids=memory_ids, limit=limit)
+    return [pair for row in rows if (pair := _pair(*row)) is not None]
+
+
+def _pair(
+    time: int,
+    memory_id: str,
+    other_time: int,
+    other_id: str,
+    status: str,
+    is_from: bool,
+    edge_type: str,
+    partial: bool,
+    weight: float,
+    edge_id: str,
+    reason: str | None,
+) -> Pair | None:
+    ends = ConflictSide(int(time), memory_id), ConflictSide(int(other_time), other_id)
+    if edge_type == EdgeType.CONTRADICTS:
+        kind, (later, earlier) = PairKind.CONTRADICTS, in_order(ends)
+    else:
+        later, earlier = ends if is_from else ends[::-1]
+        kind = PairKind.AMENDS if partial else PairKind.REPLACES
+        if weight < 1.0:
+            kind = PairKind.CHANGES
+    if status != MemoryStatus.ACTIVE and kind is not PairKind.REPLACES:
+        return None
+    return Pair(kind, later, earlier, weight, edge_id, reason)
 
 
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    # Marks, too: the line of the earlier statement names the later one.
-    replaced = (e.c.edge_type == EdgeType.UPDATES) & sa.not_(e.c.partial)
+    replaced = replaces_whole(e)
     is_loser = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []

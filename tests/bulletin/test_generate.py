@@ -266,8 +266,8 @@ def test_a_replaced_statement_stands_beside_the_one_that_replaced_it(database: D
     goal = filling.memory(type="Goal", summary="Ship in May.", event_time=NOW - DAY)
     new = filling.memory(summary="The dentist is on 5 March.", event_time=NOW, importance=10)
     turn = filling.memory(kind="episode", summary="We ship in June.", event_time=NOW)
-    filling.edge(new, old, "Updates", weight=0.8)
-    filling.edge(turn, goal, "Updates", weight=0.7)
+    filling.edge(new, old, "Updates")
+    filling.edge(turn, goal, "Updates")
     filling.flush()
     bulletin = made(database)
     assert cited(bulletin, BulletinSection.KNOWLEDGE_SUMMARY) == [new, old]

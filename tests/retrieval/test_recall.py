@@ -11,7 +11,7 @@ import pytest
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, ProviderUnavailable
-from memgraph.ids import CountingIds
+from memgraph.ids import CountingIds, short_id
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.retrieval.recall import recall
@@ -169,7 +169,7 @@ def test_an_open_contradiction_brings_its_other_side(orc: Orchestrator) -> None:
     assert {one, other} <= set(bundle.ids)
     item = next(each for each in bundle.items if each.memory.memory_id == one)
     assert item.contradicted_by == (other,)
-    assert item.modifiers["contradiction"] == 0.98
+    assert item.modifiers["contradiction"] == 0.95
     assert edge in {each.edge_id for each in bundle.edges}
     orc.contradictions.resolve(edge, winner=one, reason="asked them")
     after = orc.recall("Is the office key with Dora?", top_n=5)
@@ -193,6 +193,93 @@ def test_the_time_of_the_event_decides_which_side_is_the_later(orc: Orchestrator
     [old] = remember(orc, "Emil keeps the office key.", event_time="2026-02-01")
     orc.relate(old, "Contradicts", new, reason="two keepers")
     assert orc.recall("Does Emil keep the office key?", top_n=5).ids[:2] == (new, old)
+
+
+def test_the_sides_of_an_open_contradiction_stand_ranks_lower(orc: Orchestrator) -> None:
+    lamp, rumour, *_ = remember(
+        orc,
+        "Hall A has a lamp.",
+        "Someone said hall A has no lamp.",
+        "Hall A has a lamp on the left wall.",
+        "Hall A has a lamp above the door.",
+        "A lamp of hall A was bought in May.",
+        "Hall B has a lamp.",
+        "Hall C has a lamp and a bell.",
+    )
+    before = orc.recall("Hall A has a lamp", top_n=20).ids
+    assert before[0] == lamp
+    edge = orc.relate(rumour, "Contradicts", lamp, reason="one of them is wrong")
+    bundle = orc.recall("Hall A has a lamp", top_n=20)
+    assert bundle.ids.index(lamp) >= before.index(lamp) + 2
+    assert bundle.ids.index(rumour) == bundle.ids.index(lamp) - 1
+    assert set(bundle.ids) == set(before)
+    scores = [item.score for item in bundle.items]
+    assert scores == sorted(scores, reverse=True)
+    # One side alone does not come first either.
+    assert orc.recall("Hall A has a lamp", top_n=1).ids[0] not in (lamp, rumour)
+    orc.contradictions.dismiss(edge, reason="hall A was rebuilt")
+    assert orc.recall("Hall A has a lamp", top_n=20).ids[0] == lamp
+
+
+def test_what_probably_changed_a_memory_takes_its_place(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    old, *others = remember(
+        orc,
+        "The choir meets on Tuesdays at nine.",
+        "The choir meets in the old school.",
+        "The choir has nine altos on Tuesdays.",
+        *(f"The choir sang song {n} on a day of May." for n in range(60)),
+    )
+    clock.advance(days=1)
+    [new] = remember(orc, "From now on it is the evening after that, as agreed.")
+    question = "Does the choir meet on Tuesdays at nine?"
+    before = orc.recall(question, top_n=5)
+    assert before.ids[0] == old
+    assert new not in before.ids
+    edge = orc.relate(new, "Updates", old, weight=0.85, reason="probably replaced by: From now on")
+    bundle = orc.recall(question, top_n=5)
+    assert bundle.ids[:2] == (new, old)
+    later, earlier = bundle.items[:2]
+    assert later.score > earlier.score
+    assert later.mark.startswith(f"probably changes {short_id(old)} (")
+    assert earlier.mark.startswith(f"probably changed by {short_id(new)} (")
+    assert [(m.kind, m.memory_id, m.weight, m.edge_id) for m in earlier.marks] == [
+        ("changed_by", new, 0.85, edge)
+    ]
+    assert [(m.kind, m.memory_id, m.reason) for m in later.marks] == [
+        ("changes", old, "probably replaced by: From now on")
+    ]
+    assert earlier.memory.status == later.memory.status == "active"
+    assert orc.recall(question, top_n=1).ids == (new,)
+    assert set(others) & set(bundle.ids)
+
+
+def test_of_a_marked_pair_the_earlier_stands_right_behind_and_changes_are_followed(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    first, *_ = remember(
+        orc, "The rent is 780 pounds.", *(f"Rent of flat {n} in pounds." for n in range(6))
+    )
+    clock.advance(days=1)
+    [second] = remember(orc, "I had to raise it to 810.")
+    clock.advance(days=1)
+    [third] = remember(orc, "Back down, 800 is what we shook hands on.")
+    orc.relate(second, "Updates", first, weight=0.9)
+    orc.relate(third, "Updates", second, weight=0.9)
+    assert orc.recall("How much is the rent in pounds?", top_n=5).ids[:3] == (third, second, first)
+    # What was found by itself and has no place among the best takes none away.
+    asked = orc.recall("Back down to 800, hands shook on it", top_n=1)
+    assert asked.ids == (third,)
+
+
+def test_turns_are_marked_like_facts(orc: Orchestrator) -> None:
+    old, new = say(
+        orc, "flat", ("Nora", "The rent is 780 pounds."), ("Nora", "I must ask for 810 now.")
+    )
+    say(orc, "other", *(("Ben", f"The rent is an issue, part {n}.") for n in range(5)))
+    orc.relate(new, "Updates", old, weight=0.9)
+    assert orc.recall("The rent is 780 pounds", top_n=4).ids[:2] == (new, old)
 
 
 def test_what_stands_on_a_replaced_ground_is_lowered(orc: Orchestrator) -> None:

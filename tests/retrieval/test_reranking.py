@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.model.enums import EdgeType, Sensitivity
-from memgraph.model.recall import MAX_TOP_N, Bundle, Degraded, RecallItem, RecallRequest
+from memgraph.model.enums import EdgeType, MarkKind, Sensitivity
+from memgraph.model.recall import (
+    MAX_TOP_N,
+    Bundle,
+    Degraded,
+    Mark,
+    RecallItem,
+    RecallRequest,
+)
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.retrieval.recall import EDGES_PER_MEMORY, MAX_EDGES_PER_ITEM
 from memgraph.retrieval.reranking import LEG, reranked, sendable, widened
@@ -40,9 +47,15 @@ def item(name: str, score: float = 0.0, **fields: Any) -> RecallItem:
         "effective_confidence": 1.0,
         "citation": name,
         "contradicted_by": (),
+        "marks": tuple(contradicts(name, other) for other in fields.get("contradicted_by", ())),
         "brought_by": None,
     }
     return RecallItem.model_construct(**(given | fields))
+
+
+def contradicts(name: str, other: str) -> Mark:
+    edge_id = "-".join(sorted((name, other)))
+    return Mark(kind=MarkKind.CONTRADICTS, memory_id=other, weight=1.0, edge_id=edge_id)
 
 
 def bundle(*items: RecallItem, **fields: Any) -> Bundle:
@@ -121,6 +134,21 @@ def test_both_sides_of_a_contradiction_stand_together() -> None:
     assert found.ids == ("z", "x", "c", "a", "b")
     assert found.items[0].brought_by == "c"
     assert take(pool, ["c"], weight=1_000.0, top_n=2).ids == ("z", "x")
+
+
+def test_what_changed_a_memory_goes_before_it() -> None:
+    mark = {"weight": 0.9, "edge_id": "e1"}
+    changes = Mark(kind=MarkKind.CHANGES, memory_id="b", **mark)
+    changed = Mark(kind=MarkKind.CHANGED_BY, memory_id="z", **mark)
+    pool = bundle(
+        item("a", 0.9),
+        item("z", 0.8, marks=(changes,), modifiers={"importance": 1.0, "pair": 4.0}),
+        item("b", 0.7, marks=(changed,)),
+    )
+    found = take(pool, ["b", "a"], weight=1_000.0)
+    assert found.ids == ("z", "b", "a")
+    assert take(pool, ["a", "z"], weight=1_000.0).ids == ("a", "z", "b")
+    assert take(pool, ["a", "z"], weight=20.0).items[1].modifiers == {"importance": 1.0}
 
 
 def test_what_amended_a_memory_goes_before_it() -> None:

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memgraph.clock import MAX_MS, MIN_MS
+from memgraph.clock import MAX_MS, MIN_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, NOTHING_SEEN, cleaned, label, one_line
-from memgraph.rules.lines import BlockLine, render
+from memgraph.rules.lines import BlockLine, named, render
 
 BATCH = 100
 OTHER_MARK = "fedcba98"
@@ -302,6 +302,26 @@ def test_sides_of_a_contradiction_name_each_other() -> None:
     assert second == "[2] Thu 2026-01-01 00:00, Fact, contradicts [1]: No lamp."
     alone = render(lines[:1], BlockFormat.FENCED, mark=MARK)
     assert "[1] Thu 2026-01-01, Fact, contradicted: A lamp.\n" in alone
+
+
+def test_both_lines_of_a_probable_change_name_each_other() -> None:
+    later = 1_767_225_600_000 + MS_PER_DAY
+    lines = [
+        line("Tea on Tuesdays.", "a", changed_by=("c", "b", "gone")),
+        line("Tea on Fridays.", "b", changed_by=("c",), at=later),
+        line("No tea.", "c", at=later + MS_PER_DAY),
+    ]
+    text = render(named(lines), BlockFormat.FENCED, mark=MARK)
+    assert text.splitlines()[2:5] == [
+        "[1] Thu 2026-01-01, Fact, probably changed by [3] [2]: Tea on Tuesdays.",
+        "[2] Fri 2026-01-02, Fact, probably changed by [3], probably changes [1]: Tea on Fridays.",
+        "[3] Sat 2026-01-03, Fact, probably changes [1] [2]: No tea.",
+    ]
+    alone = render(named(lines[:1]), BlockFormat.FENCED, mark=MARK)
+    assert "Fact, probably changed: Tea on Tuesdays.\n" in alone
+    listed = render(named(lines[1:]), BlockFormat.LIST, mark=MARK)
+    assert "- Tea on Fridays. (probably changed by “No tea.”)\n" in listed
+    assert "- No tea. (probably changes “Tea on Fridays.”)\n" in listed
 
 
 def test_dates_are_those_of_the_zone_and_unknown_ones_are_said_to_be() -> None:

@@ -272,6 +272,57 @@ def test_a_chain_of_corrections_names_the_next_that_is_shown(orc: Orchestrator) 
             assert block.memories[number].replaced_by
 
 
+def test_what_probably_changed_a_statement_comes_with_it(orc: Orchestrator) -> None:
+    old = say(orc, "The harbour closes at nine on Sundays.", event_time="2024-01-01")
+    harbour(orc, 3)
+    new = say(orc, "Eight from now on, the harbourmaster told me.", event_time="2024-05-01")
+    edge = orc.relate(new, "Updates", old, weight=0.85, reason="probably replaced by: Eight")
+    block = orc.context(ASKED)
+    assert records(block)[:2] == [
+        "[1] Mon 2024-01-01, Mira, probably changed by [2]: The harbour closes at nine on Sundays.",
+        "[2] Wed 2024-05-01, Mira, probably changes [1]: Eight from now on, the harbourmaster told"
+        " me.",
+    ]
+    first, second = block.memories[1], block.memories[2]
+    assert (first.changed_by, second.changes) == ((2,), (1,))
+    assert [(m.kind, m.memory_id, m.weight, m.edge_id, m.reason) for m in first.marks] == [
+        ("changed_by", new, 0.85, edge, "probably replaced by: Eight")
+    ]
+    assert [(m.kind, m.memory_id) for m in second.marks] == [("changes", old)]
+
+
+def test_where_one_of_a_marked_pair_fits_it_is_the_later(orc: Orchestrator) -> None:
+    old = say(orc, "The harbour closes at nine.", event_time="2024-01-01")
+    new = say(orc, "Eight, I meant.", event_time="2024-05-01")
+    orc.relate(new, "Updates", old, weight=0.9)
+    both = orc.context(ASKED, budget_tokens=400)
+    assert both.memory_ids == (old, new)
+    costs = both.token_cost
+    alone = orc.context(ASKED, budget_tokens=costs - 5)
+    assert alone.memory_ids == (new,)
+
+
+def test_a_change_told_in_this_conversation_is_not_repeated(orc: Orchestrator) -> None:
+    old = say(orc, "The harbour closes at nine.", event_time="2024-01-01")
+    new = say(orc, "Eight, I meant.", session_id="now", event_time="2024-05-01")
+    orc.relate(new, "Updates", old, weight=0.9)
+    [record] = records(orc.context(ASKED, exclude_session_id="now"))
+    assert record == "[1] Mon 2024-01-01, Mira, probably changed: The harbour closes at nine."
+
+
+def test_the_turn_behind_a_probably_changed_fact_is_marked_like_the_fact(
+    orc: Orchestrator,
+) -> None:
+    turn = say(orc, "Oh, and the harbour closes at nine. See you!", event_time="2024-01-01")
+    old = put(orc, "The harbour closes at nine.", derived_from=[turn], event_time="2024-01-01")
+    new = put(orc, "The harbour closes at eight.", event_time="2024-05-01")
+    orc.relate(new, "Updates", old, weight=0.9)
+    block = orc.context(ASKED)
+    assert block.memory_ids == (turn, new)
+    assert (block.memories[1].changed_by, block.memories[2].changes) == ((2,), (1,))
+    assert [mark.memory_id for mark in block.memories[1].marks] == [new]
+
+
 def test_both_sides_of_a_contradiction_name_each_other(orc: Orchestrator) -> None:
     one = put(orc, "The ferry leaves from pier nine.")
     other = put(orc, "The ferry leaves from pier four.")

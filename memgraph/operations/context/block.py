@@ -23,6 +23,7 @@ from memgraph.rules.blocks import MARK_DIGITS, is_question, is_unfinished, says_
 from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lines import BlockLine, line_of
+from memgraph.rules.ranking import MOST_BEFORE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -111,7 +112,7 @@ def block_for(
 
     Turns and facts go in as recall ranks them until the budget is spent, and are written in order
     of time. A fact and the turn that it was derived from are one line. A question goes in with its
-    answer, a replaced statement with the one that replaced it.
+    answer, a statement with the one that replaced or probably changed it.
 
     Args:
         handles: end each line in the memory's short id, for a reader who can act on it.
@@ -143,7 +144,7 @@ def block_for(
     context = ContextBlock(
         text=block.text,
         format=plan.format,
-        memories=_memories(block, found, at, settings.decay.exponent),
+        memories=_memories(block, found, marks, at, settings.decay.exponent),
         left_out=len(block.left_out),
         receipt_id=receipt_id,
         token_cost=block.token_cost,
@@ -169,6 +170,7 @@ def _found(answered: RecallInSnapshot, request: RecallRequest) -> tuple[_Found, 
     _add_answers(found, snapshot, narrowing)
     marks = marks_of(snapshot, list(found.memories.values()), narrowing.view, answered.ties)
     _add_successors(found, marks, answered, request)
+    _add_changes(found, marks, answered, request)
     _merge(found, marks)
     return found, marks
 
@@ -222,9 +224,7 @@ def _add_successors(
     for memory_id, end in ends.items():
         successor = successors.get(end)
         beside = shown[memory_id]
-        if successor is not None and (
-            request.exclude_session_id is None or successor.session_id != request.exclude_session_id
-        ):
+        if successor is not None and _may_follow(successor, request):
             found.add(successor)
             beside = end
         if beside is None:
@@ -232,6 +232,38 @@ def _add_successors(
                 del found.memories[memory_id]
         elif beside != memory_id:
             found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
+
+
+def _add_changes(
+    found: _Found, marks: Marks, answered: RecallInSnapshot, request: RecallRequest
+) -> None:
+    """Put before each memory what probably changed it, the newest first, where it is missing."""
+    later = {
+        memory_id: {
+            one: marks.shown_as(one, found.memories.keys())
+            for one in marks.of(memory_id).changed_by[:MOST_BEFORE]
+        }
+        for memory_id in found.memories
+    }
+    missing = sorted({one for ids in later.values() for one, shown in ids.items() if shown is None})
+    view = replace(answered.narrowing.view, statuses=ACTIVE)
+    fetched = graph.visible_memories(answered.snapshot, missing, view) if missing else {}
+    order: dict[str, Memory] = {}
+    for memory_id, memory in found.memories.items():
+        for one, shown in later[memory_id].items():
+            beside = shown
+            if one in fetched and _may_follow(fetched[one], request):
+                order.setdefault(one, fetched[one])
+                beside = one
+            if beside is not None and beside != memory_id:
+                found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
+        order.setdefault(memory_id, memory)
+    found.memories = order
+
+
+def _may_follow(memory: Memory, request: RecallRequest) -> bool:
+    """Return False for what the reader of the block has in front of it anyway."""
+    return request.exclude_session_id is None or memory.session_id != request.exclude_session_id
 
 
 def _merge(found: _Found, marks: Marks) -> None:
@@ -324,7 +356,7 @@ def entity_block(
 
 
 def _memories(
-    block: FilledBlock, found: _Found, at: int, exponent: float
+    block: FilledBlock, found: _Found, marks: Marks, at: int, exponent: float
 ) -> dict[int, BlockMemory]:
     numbers = {line.memory_id: number for number, line in enumerate(block.lines, start=1)}
 
@@ -350,6 +382,9 @@ def _memories(
             replaced_by=numbered(line.replaced_by),
             replaces=numbered(line.replaces),
             contradicts=numbered(line.contradicts),
+            changed_by=numbered(line.changed_by),
+            changes=numbered(line.changes),
+            marks=marks.listed(line.memory_id),
         )
     return result
 

@@ -21,7 +21,7 @@ from memgraph.context.assembly import (
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.graph.marks import marked, marks_of
+from memgraph.graph.marks import marked, marks_of, pairs_of
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -32,7 +32,7 @@ from memgraph.model.context import (
     Task,
     TierShares,
 )
-from memgraph.model.enums import EdgeType, Scope
+from memgraph.model.enums import Scope
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
@@ -40,7 +40,6 @@ from memgraph.operations.context.block import new_mark
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading, with_damage
 from memgraph.operations.read.receipts import ReceiptContext
-from memgraph.rules.contradictions import Conflicts
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lines import line_of
 from memgraph.rules.scope import Viewer
@@ -57,7 +56,6 @@ MAX_TASK_ITEMS = 200
 """The maximum number of considered items of a task: the first hundred and the last hundred."""
 
 MOST_BESIDE_RECALL = 10
-MAX_CONTRADICTIONS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +84,20 @@ def gathered(
     """Return the candidates of a context, each memory once.
 
     They are the recalled memories, the items of the task, the most important memories of its
-    project and of the global tier, and the other sides of all their open contradictions.
+    project and of the global tier, the other sides of all their open contradictions, and what
+    probably changed them.
     """
     memories = {item.memory.memory_id: item.memory for item in recalled}
     # If recall returned enough memories, add only a few for their importance.
     limit = request.most if len(recalled) < request.most else min(MOST_BESIDE_RECALL, request.most)
     for candidate in _tier_memories(snapshot, narrowing, request, limit):
         memories.setdefault(candidate.memory_id, candidate)
-    conflicts = _conflicts(snapshot, narrowing, memories)
+    ties = recall.read(snapshot).ties
+    pairs = pairs_of(snapshot, sorted(memories), narrowing.view, ties)
     sides = {
         other: memory_id
-        for memory_id in conflicts.memory_ids
-        for other in conflicts.opponents(memory_id)
+        for memory_id in memories
+        for other in (*pairs.opponents(memory_id), *pairs.changed_by(memory_id))
         if other not in memories
     }
     for side in tiers.by_ids(snapshot, narrowing, sorted(sides)):
@@ -106,7 +106,6 @@ def gathered(
     brought_by = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
     source_of = _sources(snapshot, recalled, memories.values())
-    ties = recall.read(snapshot).ties
     marks = marks_of(snapshot, list(memories.values()), narrowing.view, ties)
     return [
         ContextCandidate(
@@ -117,7 +116,7 @@ def gathered(
             confidence.get(memory_id) or confidence_at(memory, narrowing.at, request.exponent),
             None if brought_by.get(memory_id) else ranks.get(memory_id),
             brought_by.get(memory_id) or sides.get(memory_id),
-            conflicts.opponents(memory_id),
+            (*pairs.opponents(memory_id), *pairs.changed_by(memory_id)),
         )
         for memory_id, memory in memories.items()
     ]
@@ -137,17 +136,6 @@ def _tier_memories(
         )
     if shares.global_tier:
         yield from tiers.most_important(snapshot, narrowing, Scope.GLOBAL, None, limit)
-
-
-def _conflicts(
-    snapshot: Snapshot, narrowing: RecallFilter, memories: Mapping[str, Memory]
-) -> Conflicts:
-    """Return the open contradictions of the candidates."""
-    if EdgeType.CONTRADICTS not in recall.read(snapshot).ties.edge_types:
-        return Conflicts()
-    return Conflicts.of(
-        graph.open_contradictions(snapshot, sorted(memories), narrowing.view, MAX_CONTRADICTIONS)
-    )
 
 
 def _sources(
