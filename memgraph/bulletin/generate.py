@@ -41,6 +41,8 @@ _CHARS_PER_OFFERED_LINE = 300
 _FEWEST_LINES = 10
 _EPOCH = date(1970, 1, 1).toordinal()
 _MAX_STATUS_CHARS = 40
+_MOST_QUOTED = 2
+"""The number of earlier statements in the line of the one that probably changed them."""
 # Limits on the ended evidence that is read, newest first, and on the memories that depend on it, so
 # that a large store takes no longer.
 _ENDINGS_LOOKED_AT = 200
@@ -96,34 +98,55 @@ class _Material:
         """Read the marks of all memories, and the memories that replaced some of them."""
         ties = recall_rows.read(self.snapshot).ties
         view = replace(self.view, statuses=ACTIVE)
-        marks = marks_of(self.snapshot, list(self.excerpts.values()), view, ties)
-        missing = {self._end(marks, one) for one in self.excerpts} - self.excerpts.keys() - {None}
-        if missing:
-            ids = sorted(one for one in missing if one is not None)
-            found = queries.excerpts(self.snapshot, self.view, ids, self.at)
+        self.marks = marks_of(self.snapshot, list(self.excerpts.values()), view, ties)
+        named = {
+            other
+            for one in self.excerpts
+            for other in (self._end(one), self._later(one), *self._earlier(one))
+        }
+        if missing := sorted(named - self.excerpts.keys()):
+            found = queries.excerpts(self.snapshot, self.view, missing, self.at)
             self.add(found.values())
-            more = marks_of(self.snapshot, list(found.values()), view, ties)
-            marks = Marks({**marks.by_id, **more.by_id}, {**marks.evidence, **more.evidence})
-        self.marks = marks
+            self.marks |= marks_of(self.snapshot, list(found.values()), view, ties)
 
     def entry(self, memory_id: str, *beside: str) -> Entry:
-        """Return the lines of memories, before each the line of the one that replaced it."""
+        """Return the lines of memories, before each the line of the one that replaced it.
+
+        What was probably changed has no line of its own: the later line quotes it.
+        """
         ids: dict[str, None] = {}
         for one in (memory_id, *beside):
-            end = self._end(self.marks, one)
-            if end in self.excerpts:
-                ids.setdefault(end)
-            ids.setdefault(one)
-        return tuple(map(self._line, ids))
+            for each in (self._end(one), one):
+                later = self._later(each)
+                ids.setdefault(later if later in self.excerpts else each)
+        return tuple(self._line(one) for one in ids if one in self.excerpts)
 
-    def _end(self, marks: Marks, memory_id: str) -> str | None:
-        mark = marks.of(memory_id)
+    def _later(self, memory_id: str) -> str:
+        """Return what probably changed a memory, the newest; a side of a contradiction stays."""
+        mark = self.marks.of(memory_id)
+        return memory_id if mark.contradicts else next(iter(mark.changed_by), memory_id)
+
+    def _earlier(self, memory_id: str) -> tuple[str, ...]:
+        return self.marks.pairs.changes(memory_id)[:_MOST_QUOTED]
+
+    def _end(self, memory_id: str) -> str:
+        """Return what replaced a memory in the end, or else the memory."""
+        mark = self.marks.of(memory_id)
         if not mark.replaced_by or mark.in_part:
-            return None
+            return memory_id
         end = mark.replaced_by[-1]
-        return marks.shown_as(end, self.excerpts.keys()) or end
+        return self.marks.shown_as(end, self.excerpts.keys()) or end
 
     def _line(self, memory_id: str) -> BlockLine:
+        line = self._plain(memory_id)
+        quoted = [
+            one
+            for one in self._earlier(memory_id)
+            if one in self.excerpts and self._later(one) == memory_id
+        ]
+        return replace(line, quotes=tuple(map(self._plain, quoted)))
+
+    def _plain(self, memory_id: str) -> BlockLine:
         excerpt = self.excerpts[memory_id]
         line = marked(
             BlockLine(

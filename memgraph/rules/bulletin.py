@@ -107,10 +107,7 @@ def compose(
         part: max(stated.get(part, 0), len(offered.get(part, ()))) for part in BulletinSection
     }
     lines = {line.memory_id: line for entries in offered.values() for e in entries for line in e}
-    lines = {
-        line.memory_id: replace(line, text=cut(line.text, max_line_chars))
-        for line in named(list(lines.values()))
-    }
+    lines = {line.memory_id: _cut(line, max_line_chars) for line in named(list(lines.values()))}
     widest = dict.fromkeys(lines, len(lines))
     remaining = max_chars - len(_text(_headings(counts, counts)))
     chosen: list[tuple[BulletinSection, Entry]] = []
@@ -139,6 +136,11 @@ def is_bare(text: str) -> bool:
     return text.lstrip().startswith("#") or not any(map(str.isalpha, _LINK.sub("", text)))
 
 
+def _cut(line: BlockLine, max_chars: int) -> BlockLine:
+    quotes = tuple(_cut(one, max(max_chars // 2, 1)) for one in line.quotes)
+    return replace(line, text=cut(line.text, max_chars), quotes=quotes)
+
+
 def _layout(
     chosen: Sequence[tuple[BulletinSection, Entry]],
     lines: Mapping[str, BlockLine],
@@ -161,7 +163,10 @@ def _layout(
     printed = records(named([lines[one] for one in ids]), zone).split("\n")
     shown_lines = {
         section: tuple(
-            BulletinLine.model_construct(text=printed[numbers[place] - 1], memory_ids=(place,))
+            BulletinLine.model_construct(
+                text=printed[numbers[place] - 1],
+                memory_ids=(place, *_ids(lines[place].quotes)),
+            )
             if isinstance(place, str)
             else BulletinLine.model_construct(
                 text=_see(place, numbers).rstrip(), memory_ids=tuple(_ids(place))

@@ -64,6 +64,7 @@ class BlockLine:
         changed_by, changes: ids of memories that probably changed it, and the reverse.
         notes: what else its head says, for instance the status of a decision.
         handle: the short id at the end of the line, by which tools refer to it; "" for none.
+        quotes: what it probably changed, where that has no line of its own.
     """
 
     memory_id: str
@@ -82,6 +83,7 @@ class BlockLine:
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     handle: str = ""
+    quotes: tuple[BlockLine, ...] = ()
 
     @property
     def who(self) -> str:
@@ -265,9 +267,17 @@ def record(
     """
     when = f"{_date(line.at, zone)} {_clock(line.at, zone)}" if with_time else _date(line.at, zone)
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
-    end = f" #{line.handle}" if line.handle else ""
+    quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
-    return f"{head}: {record_text(line.text)}{end}\n"
+    return f"{head}: {record_text(line.text)}{quotes}{_handle(line)}\n"
+
+
+def _quote(line: BlockLine, zone: tzinfo) -> str:
+    return f"{_date(line.at, zone)}: {record_text(line.text)}{_handle(line)}"
+
+
+def _handle(line: BlockLine) -> str:
+    return f" #{line.handle}" if line.handle else ""
 
 
 def profile_line(entity: EntityProfile, zone: tzinfo) -> str:

@@ -138,6 +138,10 @@ class Pairs:
         """Return the ids of the memories that probably changed this one, newest first."""
         return self._newest_first(self._changes(memory_id, self._later))
 
+    def changes(self, memory_id: str) -> tuple[str, ...]:
+        """Return the ids of what a memory probably changed, newest first."""
+        return self._newest_first(self._changes(memory_id, self._earlier))
+
     def marks(self, memory_id: str) -> tuple[Mark, ...]:
         """Return the marks of a memory: contradictions and changes before what is in force."""
         return tuple(

@@ -11,7 +11,6 @@ from benchmarks.histories import Action, Check, Kind, histories
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
-from memgraph.retrieval import scores
 from memgraph.retrieval.legs import SnapshotSearch
 from memgraph.store import graph
 
@@ -96,9 +95,8 @@ def test_a_small_run_reaches_the_targets(apart: bool) -> None:
 def test_the_bench_notices_a_recall_that_takes_no_account_of_replacement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scores, "_amended", lambda *_: {})
     monkeypatch.setattr(SnapshotSearch, "_succession", lambda *_: None)
-    monkeypatch.setattr(graph, "open_contradictions", lambda *_: [])
+    monkeypatch.setattr(graph, "pairs", lambda *_: [])
     neutral = {"memory.retrieval.modifiers.superseded_factor": 1.0}
     found = staleness.run(SMALL, 5, config=neutral)
     assert found["stale_above"] >= 0.05

@@ -277,6 +277,42 @@ def test_a_replaced_statement_stands_beside_the_one_that_replaced_it(database: D
     assert "Goal, until 2026-01-01, see [3]: Ship in May." in bulletin.text
 
 
+def test_what_was_probably_changed_stands_in_the_line_of_the_later(database: Database) -> None:
+    filling = Filling(database)
+    old = filling.memory(summary="The dentist is on 3 March.", event_time=NOW - DAY, importance=90)
+    new = filling.memory(summary="The dentist is on 5 March.", event_time=NOW, importance=10)
+    goal = filling.memory(type="Goal", summary="Ship in May.", event_time=NOW - DAY)
+    turn = filling.memory(kind="episode", summary="We ship in June.", event_time=NOW)
+    filling.edge(new, old, "Updates", weight=0.9, reason="probably replaced by: The dentist")
+    filling.edge(turn, goal, "Updates", weight=0.9)
+    filling.flush()
+    bulletin = made(database)
+    [line] = bulletin.sections[BulletinSection.KNOWLEDGE_SUMMARY]
+    assert line.memory_ids == (new, old)
+    assert line.text == (
+        "[1] Thu 2026-01-01, Fact: The dentist is on 5 March."
+        f" (probably changes Wed 2025-12-31: The dentist is on 3 March. #{short_id(old)})"
+        f" #{short_id(new)}"
+    )
+    assert cited(bulletin, BulletinSection.ACTIVE_GOALS) == [turn, goal]
+    assert "June. (probably changes Wed 2025-12-31: Ship in May. #" in bulletin.text
+    assert "probably changed" not in bulletin.text
+
+
+def test_a_side_of_a_contradiction_keeps_its_line(database: Database) -> None:
+    filling = Filling(database)
+    one = filling.memory(summary="A lamp.", event_time=NOW - DAY)
+    other = filling.memory(summary="No lamp.", event_time=NOW - DAY)
+    new = filling.memory(summary="Two lamps.", event_time=NOW)
+    filling.edge(one, other, "Contradicts")
+    filling.edge(new, one, "Updates", weight=0.9)
+    filling.flush()
+    bulletin = made(database)
+    assert {*bulletin.memory_ids} == {one, other, new}
+    assert f"Two lamps. #{short_id(new)}" in bulletin.text
+    assert bulletin.text.count("A lamp.") == 1
+
+
 def test_totals_are_of_what_exists(database: Database) -> None:
     filling = Filling(database)
     for _ in range(300):

@@ -1501,14 +1501,22 @@ export interface components {
          *         score: comparable only within one block; 0 for a memory that only accompanies another.
          *         until: when it ceased to be valid.
          *         replaced_by, replaces, contradicts: the numbers of other lines.
+         *         changed_by, changes: the numbers of lines that probably changed it, and the reverse.
+         *         marks: the edges behind that, with the ids of the other memories, in the block or not.
          */
         BlockMemory: {
             at: string | null;
+            /** @default [] */
+            changed_by?: number[];
+            /** @default [] */
+            changes?: number[];
             citation: string;
             confidence: number;
             /** @default [] */
             contradicts?: number[];
             kind: components["schemas"]["MemoryKind"];
+            /** @default [] */
+            marks?: components["schemas"]["Mark"][];
             memory_id: string;
             /** @default [] */
             replaced_by?: number[];
@@ -2635,6 +2643,29 @@ export interface components {
              */
             status?: "alive";
         };
+        /**
+         * @description What an edge says about a memory and another one.
+         *
+         *     Attributes:
+         *         memory_id: the other memory.
+         *         weight: 0..1, the probability that the edge is right; 1: somebody stated it.
+         *         edge_id: the edge, by which it can be accepted, dismissed or resolved.
+         */
+        Mark: {
+            edge_id: string;
+            kind: components["schemas"]["MarkKind"];
+            memory_id: string;
+            reason?: string | null;
+            weight: number;
+        };
+        /**
+         * @description What an edge says about a memory and another one.
+         *
+         *     ``changed_by`` and ``changes``: probably, nobody decided it. ``replaced_by`` and ``replaces``:
+         *     in force. ``contradicts``: unresolved.
+         * @enum {string}
+         */
+        MarkKind: "contradicts" | "changed_by" | "changes" | "replaced_by" | "replaces";
         /** @description A stored memory. ``confidence`` is the stored base value, before decay. */
         Memory: {
             access_count: number | null;
@@ -3089,8 +3120,10 @@ export interface components {
          *         effective_confidence: 0..1, the stored confidence after decay.
          *         citation: its source in one line.
          *         contradicted_by: ids of memories that contradict it, unresolved.
-         *         mark: the note for prompts: "contradicted by" or "replaced by" an id, and the date.
-         *         brought_by: the memory whose open contradiction or replacement added it.
+         *         marks: what contradicts, probably changes or replaced it, and the reverse; at most 10.
+         *         mark: the note for prompts: "contradicted by", "probably changed by", "probably changes" or
+         *             "replaced by" an id, and the date.
+         *         brought_by: the memory whose open contradiction, change or replacement added it.
          */
         RecallItem: {
             brought_by?: string | null;
@@ -3103,6 +3136,8 @@ export interface components {
             };
             /** @default  */
             mark?: string;
+            /** @default [] */
+            marks?: components["schemas"]["Mark"][];
             memory: components["schemas"]["Memory"];
             modifiers: {
                 [key: string]: number;
