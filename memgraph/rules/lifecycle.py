@@ -221,7 +221,7 @@ def may_supersede(newer: StatementSource, older: StatementSource) -> bool:
 
 
 def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
-    """Plan the replacement of ``old`` by ``new``; a second successor only adds its edge.
+    """Plan the replacement of ``old`` by ``new``; a superseded memory stays as it is.
 
     Raises:
         InvalidInput: both are the same memory.
@@ -234,7 +234,7 @@ def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
             "a retracted memory cannot supersede another", memory_id=new.memory_id
         )
     edge = EdgePlan(new.memory_id, old.memory_id, EdgeType.UPDATES)
-    # Two records may both replace a third; for the second one it is already superseded.
+    # Its successor was retracted, or it lost a contradiction.
     if old.status is MemoryStatus.SUPERSEDED:
         return SupersessionPlan(edge, None)
     status = next_status(old.status, StatusAction.SUPERSEDE)
