@@ -53,7 +53,6 @@ class ParseFinding:
 class IngestCandidate:
     """One memory to be stored.
 
-    ``type`` None: a classifier chooses the type, and drops the candidate if none fits.
     ``importance`` is 0..90, ``confidence`` 0..0.9, ``event_time`` milliseconds. ``locator`` is
     ``L<first>-L<last>`` (lines from 1) or a JSON pointer (``#`` for the whole document). A
     candidate cannot set who captured it; that is always the extractor.
@@ -62,7 +61,7 @@ class IngestCandidate:
     key: str
     content: str
     locator: str
-    type: MemoryType | None = None
+    type: MemoryType
     kind: MemoryKind = MemoryKind.FACT
     summary: str | None = None
     importance: int | None = None

@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from ingest.candidates import ParseFinding
-from ingest.reasons import ITEM_REFUSED
+from ingest.reasons import CHANGED, ITEM_REFUSED
 from ingest.safe_files import (
     MAX_NAME_BYTES,
     FileVanished,
@@ -374,8 +374,9 @@ class FileResult:
     have a manifest. A ``skipped`` file stays where it is and a ``failed`` one stays claimed; the
     next run tries both again. A ``held`` file stays claimed until a run with ``retry``. ``reason``
     is a ``RejectionReason``, or the error code of a failure. ``stored_as`` and ``manifest`` are
-    relative to the drop zone. ``partial``: items that broke a rule were left out;
-    ``counts["rejected_items"]`` is their number.
+    relative to the drop zone. ``left_out`` counts the parts of the file that are not in a memory,
+    by reason. ``partial``: items that broke a rule were left out; ``counts["rejected_items"]`` is
+    their number.
     """
 
     path: str
@@ -387,6 +388,7 @@ class FileResult:
     manifest: str | None = None
     counts: Mapping[str, Any] = field(default_factory=dict)
     findings: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
     resumed: bool = False
     partial: bool = False
 
@@ -412,16 +414,24 @@ class IngestReport:
 
 
 def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
-    """Return the manifest's fields for findings: a limited list, counts by code, rejected items."""
-    counts: dict[str, int] = {}
+    """Return the manifest's fields for findings.
+
+    A limited list, counts by code, the parts of the file that were left out by code, and rejected
+    items.
+    """
+    counts: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     refused = {"memories": 0, "edges": 0}
     for finding in findings:
-        counts[finding.code.value] = counts.get(finding.code.value, 0) + finding.count
+        counts[finding.code.value] += finding.count
+        if finding.code not in CHANGED:
+            left_out[finding.code.value] += finding.count
         if finding.code in ITEM_REFUSED:
             refused["edges" if (finding.locator or "").startswith("/edges/") else "memories"] += 1
     return {
         "findings": [finding.as_dict() for finding in findings[:MAX_FINDINGS]],
         "finding_counts": dict(sorted(counts.items())),
+        "left_out": dict(sorted(left_out.items())),
         "rejected_items": refused,
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -307,7 +307,17 @@ def _table(
 
 
 def _why(file: FileResult | FilePreview) -> str:
-    return f"{file.reason}: {file.message}" if file.message else file.reason or ""
+    """Return why a file was not stored, or not all of it."""
+    why = f"{file.reason}: {file.message}" if file.message else file.reason or ""
+    return "; ".join(filter(None, (why, _left_out(file.left_out))))
+
+
+def _left_out(counts: Mapping[str, int]) -> str:
+    """Return the parts of a file that are not in a memory: ``left out: 3 (2 picture, 1 rule)``."""
+    if not counts:
+        return ""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    return f"left out: {sum(counts.values())} ({reasons})"
 
 
 def _shortened(path: str) -> str:

@@ -1,16 +1,14 @@
-"""Extraction: give each sentence a memory type by its form, or drop and count it."""
+"""Turn the candidates of a file into inputs for the service, within what a file may claim."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
-    CandidateEdge,
     DocumentLink,
     IngestCandidate,
     ParsedDocument,
@@ -30,150 +28,33 @@ from memgraph.model.enums import (
 )
 from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
-from memgraph.text.statement_forms import (
-    addresses_model,
-    ground_of,
-    is_rule,
-    stands_alone,
-    type_of,
-    without_label,
-)
-
-# The confidence in a sentence whose form shows its type.
-_SURE = 0.85
-_GROUND = MemoryType.OBSERVATION
-# A sentence that begins like this is about the subject of its document.
-_GENERIC = re.compile(
-    r"(?:we|our|by default|(?:the|this|each|every|all|any)(?: [\w-]+)?"
-    r" (?:components?|librar(?:y|ies)|modules?|packages?|tools?|services?|servers?|clients?|apps?|"
-    r"applications?|systems?|projects?|repositor(?:y|ies)|defaults?|directory|folder|scripts?|apis?|"
-    r"cli|commands?|plugins?|class(?:es)?|functions?|methods?|tests?|configuration|config|options?|"
-    r"settings?|parameters?|docs|documentation|code|codebase|implementation|interface|format|"
-    r"database|schema|pipeline|workflow|process|team|decisions?|records?))\b",
-    re.IGNORECASE,
-)
-# Titles that name a kind of page instead of a subject.
-_NO_SUBJECT = re.compile(
-    r"\b(?:notes?|readme|journal|logs?|misc|meetings?|to-?dos?|diary|minutes|untitled|index|plans?|"
-    r"introduction|overview|document|draft|page|inbox|agenda|daily|memo|facts|people|about|list|"
-    r"install(?:ation)?|set-?up|usage|guide|changelog|getting started|contributing|faq)\b"
-    r"|^[\W\d]*$",
-    re.IGNORECASE,
-)
 
 
 def extract(document: ParsedDocument) -> ParsedDocument:
-    """Give every candidate a type, and limit its importance and confidence.
+    """Limit the importance and confidence of every candidate.
 
-    A sentence that cannot be understood alone is dropped with its edges. A standing rule is kept as
-    a quotation of the document. The reason of a decision ("because") becomes its evidence. A file
-    cannot define an Identity: it becomes a Fact. The findings count what was dropped or changed.
+    A file cannot define an Identity: it becomes a Fact, which the findings count.
     """
-    typed_candidates: list[IngestCandidate] = []
-    edges: list[CandidateEdge] = []
-    lowered = dropped = 0
-    for candidate in document.candidates:
-        typed = candidate if candidate.type is not None else _typed(candidate, document.title)
-        if typed is None:
-            dropped += 1
-            continue
-        if typed.type is MemoryType.IDENTITY:
-            lowered += 1
-            typed = replace(typed, type=MemoryType.FACT)
-        typed_candidates.append(_bounded(typed))
-        ground = ground_of(typed.content) if typed.type is MemoryType.DECISION else None
-        if ground is not None and document.format != "decision_record" and candidate.type is None:
-            key = f"{typed.key}.ground"
-            typed_candidates.append(
-                _bounded(replace(candidate, key=key, content=ground, type=_GROUND))
-            )
-            edges.append(CandidateEdge(typed.key, key, EdgeType.CAUSED_BY, 1.0, "because"))
-    document = replace(document, edges=(*document.edges, *edges))
-    findings = list(document.findings)
-    if dropped:
-        findings.append(ParseFinding(SkippedPart.NOT_TYPED, count=dropped))
+    lowered = sum(candidate.type is MemoryType.IDENTITY for candidate in document.candidates)
+    findings = document.findings
     if lowered:
-        findings.append(ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
-    return _without_dropped(replace(document, findings=tuple(findings)), typed_candidates)
-
-
-def _typed(candidate: IngestCandidate, title: str | None) -> IngestCandidate | None:
-    text = candidate.content
-    if addresses_model(text):
-        return None
-    if is_rule(text):
-        quoted = f"{title}: “{text}”" if title else f"“{text}”"
-        return replace(candidate, type=MemoryType.FACT, content=quoted)
-    section = str(candidate.attributes.get("section", ""))
-    kind = type_of(text, decides="decision" in section.casefold())
-    if kind is not MemoryType.TODO and not stands_alone(text):
-        return None
-    if kind is not MemoryType.FACT:
-        # The type carries the label.
-        return replace(
-            candidate,
-            type=kind,
-            content=without_label(text),
-            confidence=max(candidate.confidence, _SURE),
-        )
-    about = str(candidate.attributes.get("title", ""))
-    return replace(candidate, type=kind, content=_with_subject(text, about))
-
-
-def _with_subject(text: str, title: str) -> str:
-    """Put the document's title before a sentence that lacks a subject."""
-    words = set(re.findall(r"[^\W_]+", text.casefold()))
-    subject = set(re.findall(r"[^\W_]{4,}", title.casefold()))
-    if not subject or subject & words or _NO_SUBJECT.search(title) or len(title) > 80:
-        return text
-    return f"{title}: {text}" if _GENERIC.match(text) else text
+        findings = (*findings, ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
+    candidates = tuple(map(_bounded, document.candidates))
+    return replace(document, candidates=candidates, findings=findings)
 
 
 def _bounded(candidate: IngestCandidate) -> IngestCandidate:
+    kind = candidate.type
+    if kind is MemoryType.IDENTITY:
+        kind = MemoryType.FACT
     importance = candidate.importance
     if importance is None:
-        importance = DEFAULT_IMPORTANCE[candidate.type or MemoryType.FACT]
+        importance = DEFAULT_IMPORTANCE[kind]
     return replace(
         candidate,
+        type=kind,
         importance=min(max(importance, 0), MAX_IMPORTANCE),
         confidence=min(max(candidate.confidence, 0.0), MAX_CONFIDENCE),
-    )
-
-
-def _without_dropped(
-    document: ParsedDocument, candidates: Sequence[IngestCandidate]
-) -> ParsedDocument:
-    """Return the document with only these candidates.
-
-    If its main memory was dropped, the first candidate takes its place.
-    """
-    keys = {candidate.key for candidate in candidates}
-    main = document.main_key if document.main_key in keys else None
-    if main is None and candidates:
-        main = candidates[0].key
-    findings = document.findings
-    if not candidates and not any(
-        finding.code is SkippedPart.NOTHING_EXTRACTED for finding in findings
-    ):
-        findings = (*findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
-    return replace(
-        document,
-        candidates=tuple(candidates),
-        edges=tuple(e for e in document.edges if e.from_key in keys and e.to_key in keys),
-        links=_links_of(document, keys, main),
-        findings=findings,
-        main_key=main,
-    )
-
-
-def _links_of(
-    document: ParsedDocument, keys: set[str], main: str | None
-) -> tuple[DocumentLink, ...]:
-    """Return the links of the remaining memories; a dropped main memory's go to the new one."""
-    return tuple(
-        link if link.local_key in keys else replace(link, local_key=main)
-        for link in document.links
-        if main is not None and (link.local_key in keys or link.local_key == document.main_key)
     )
 
 
@@ -182,8 +63,7 @@ def to_memories(
 ) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
     """Return the valid candidates as inputs, and a finding for each invalid one.
 
-    Every candidate must have a type (see ``extract``). ``source_path`` is the absolute path of the
-    stored file.
+    ``source_path`` is the absolute path of the stored file.
     """
     memories: list[MemoryInput] = []
     findings: list[ParseFinding] = []

@@ -51,7 +51,7 @@ def parse_document(
     elif ending == ".md":
         document = parse_markdown(text, path, findings, order)
     else:
-        document = parse_text(text, path, findings)
+        document = parse_text(text, path, findings, order)
     document = replace(document, text=text)
     if document.candidates:
         return document

@@ -469,7 +469,7 @@ class _Work:
             self.order,
         )
         check_count(read, self.store.settings.memory.ingest.max_memories_per_file)
-        parsed = self.extractor.extend(extract(read), read)
+        parsed = self.extractor.extend(extract(read))
         self.claim.reserve("processed")
         stored_as = display_path(os.path.realpath(self.claim.stored_file))
         memories, findings = valid_memories(parsed, content.sha256, stored_as)
@@ -577,6 +577,7 @@ class _Work:
             manifest=display_path(str(self.claim.manifest_file.relative_to(self.claim.zone))),
             counts={name: facts[name] for name in _COUNT_FIELDS if name in facts},
             findings=facts.get("finding_counts", {}),
+            left_out=facts.get("left_out", {}),
             resumed=resumed,
             partial=facts.get("partial", False),
         )

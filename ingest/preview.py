@@ -68,6 +68,7 @@ class FilePreview:
     message: str | None = None
     sha256: str | None = None
     findings: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON for a surface."""
@@ -196,7 +197,7 @@ class _Preview:
         keys = {memory.key for memory in memories}
         edges = sum(edge.from_key in keys and edge.to_key in keys for edge in parsed.edges)
         reported = summary_of(findings)
-        left_out = sum(reported["rejected_items"].values())
+        refused = sum(reported["rejected_items"].values())
         return FilePreview(
             display,
             "processed",
@@ -204,10 +205,11 @@ class _Preview:
             len(memories),
             dict(sorted(Counter(memory.type.value for memory in memories).items())),
             edges + len(parsed.links),
-            RejectionReason.PARTIAL if left_out else None,
-            f"{left_out} items break a rule and would be left out" if left_out else None,
+            RejectionReason.PARTIAL if refused else None,
+            f"{refused} items break a rule and would be left out" if refused else None,
             sha256,
             reported["finding_counts"],
+            reported["left_out"],
         )
 
 

@@ -1,4 +1,4 @@
-"""Add a language model's proposals for prose and notes to the candidates of the rules."""
+"""Add a language model's proposals for prose and notes to the lines of a file."""
 
 from __future__ import annotations
 
@@ -44,26 +44,22 @@ class ModelExtractor:
     propose: Propose
     _failures: int = 0
 
-    def extend(self, extracted: ParsedDocument, parsed: ParsedDocument) -> ParsedDocument:
+    def extend(self, extracted: ParsedDocument) -> ParsedDocument:
         """Return ``extracted`` with the model's proposals; call it before any transaction.
 
-        A proposal that repeats an extracted sentence at the same place is left out. A failure of
-        the model, and proposals that break a rule, are reported as findings; the extracted
-        candidates stay.
-
-        Args:
-            parsed: the same file before sentences were dropped; it gives proposals their date,
-                tags and section.
+        A proposal that repeats a line at the same place gives its type to an Observation, and is
+        left out otherwise. A failure of the model, and proposals that break a rule, are reported as
+        findings; all lines stay.
         """
-        if parsed.format not in _FORMATS:
+        if extracted.format not in _FORMATS:
             return extracted
         if self._failures >= GIVE_UP_AFTER:
             return _with_findings(extracted, [ParseFinding(SkippedPart.EXTRACTOR_NOT_ASKED)])
-        proposals = self.propose(parsed.text)
+        proposals = self.propose(extracted.text)
         if proposals is None:
             return extracted
         self._failures = self._failures + 1 if proposals.error_code in _DOWN else 0
-        return _Merge(extracted, parsed, proposals).done()
+        return _Merge(extracted, proposals).done()
 
 
 @dataclass(slots=True)
@@ -71,20 +67,21 @@ class _Merge:
     """The merging of proposals into one file."""
 
     extracted: ParsedDocument
-    parsed: ParsedDocument
     told: Proposals
+    lines: list[IngestCandidate] = field(default_factory=list)
     made: list[IngestCandidate] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
 
     def done(self) -> ParsedDocument:
+        self.lines = list(self.extracted.candidates)
         self._take_all()
         main = self.extracted.main_key
         if main is None and self.made:
             main = self.made[0].key
         grown = replace(
             self.extracted,
-            candidates=(*self.extracted.candidates, *self.made),
+            candidates=(*self.lines, *self.made),
             edges=(*self.extracted.edges, *self._parts()),
             main_key=main,
         )
@@ -98,26 +95,40 @@ class _Merge:
         from memgraph.operations.ingestion.extraction import LocatedSentences
 
         sentences = LocatedSentences()
-        for candidate in self.extracted.candidates:
+        for candidate in self.lines:
             sentences.add(candidate.content, *line_range(candidate.locator))
         self.refused.update(rejection.code for rejection in self.told.rejected)
-        room = MAX_CANDIDATES - len(self.extracted.candidates)
-        line_ends = [at for at, char in enumerate(self.parsed.text) if char == "\n"]
-        surroundings = _Surroundings(self.parsed.candidates)
+        room = MAX_CANDIDATES - len(self.lines)
+        line_ends = [at for at, char in enumerate(self.extracted.text) if char == "\n"]
+        surroundings = _Surroundings(self.lines)
         for proposal in self.told.accepted:
             first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
             if not any(char.isalpha() for char in proposal.content):
                 self.refused["content"] += 1
-            elif sentences.has(proposal.content, first, last):
-                self.repeated += 1
+            elif (place := sentences.find(proposal.content, first, last)) is not None:
+                self._repeat(place, proposal)
             elif len(self.made) >= room:
                 self.refused["too_many_proposals"] += 1
             else:
                 sentences.add(proposal.content, first, last)
                 self._take(proposal, lines(first, last), surroundings.of(first))
 
+    def _repeat(self, place: int, proposal: Proposal) -> None:
+        """Give the type of a proposal to the line that it repeats, if that has none."""
+        untyped = place < len(self.lines) and self.lines[place].type is MemoryType.OBSERVATION
+        if not untyped or proposal.type in (MemoryType.OBSERVATION, MemoryType.IDENTITY):
+            self.repeated += 1
+            return
+        attributes = {**self.lines[place].attributes, "extractor": self.told.provider}
+        self.lines[place] = replace(
+            self.lines[place],
+            type=proposal.type,
+            importance=min(proposal.importance, MAX_IMPORTANCE),
+            attributes=attributes,
+        )
+
     def _take(self, proposal: Proposal, locator: str, near: IngestCandidate | None) -> None:
-        quote = self.parsed.text[proposal.start : proposal.end]
+        quote = self.extracted.text[proposal.start : proposal.end]
         attributes = {"extractor": self.told.provider, "quote": quote[:_MAX_QUOTE_CHARS]}
         if near is not None and "section" in near.attributes:
             attributes["section"] = near.attributes["section"]

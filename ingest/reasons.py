@@ -68,8 +68,15 @@ class SkippedPart(StrEnum):
     CONFIDENCE_CAPPED = "confidence_capped"
     IMPORTANCE_CAPPED = "importance_capped"
     IDENTITY_LOWERED = "identity_lowered"
-    NOT_TYPED = "not_typed"
-    PLACEHOLDER_SECTION = "placeholder_section"
+    PICTURE = "picture"
+    COMMENT = "comment"
+    TABLE_OF_CONTENTS = "table_of_contents"
+    LICENCE_HEADER = "licence_header"
+    EMPTY_ROW = "empty_row"
+    EMPTY_SECTION = "empty_section"
+    PLACEHOLDER = "placeholder"
+    RULE = "rule"
+    NO_WORDS = "no_words"
     CONTENT_SPLIT = "content_split"
     CONTROL_CHARACTERS_REMOVED = "control_characters_removed"
     FRONT_MATTER_INVALID = "front_matter_invalid"
@@ -106,6 +113,23 @@ ITEM_REFUSED = frozenset(
     )
 )
 """Reasons that reject a memory or an edge of a structured file, which is accepted in part."""
+
+
+CHANGED = frozenset(
+    (
+        SkippedPart.CONFIDENCE_CAPPED,
+        SkippedPart.IMPORTANCE_CAPPED,
+        SkippedPart.IDENTITY_LOWERED,
+        SkippedPart.CONTENT_SPLIT,
+        SkippedPart.DATE_NOT_UNDERSTOOD,
+        SkippedPart.NOTHING_EXTRACTED,
+        SkippedPart.PROPOSAL_REJECTED,
+        SkippedPart.PROPOSAL_REPEATED,
+        SkippedPart.EXTRACTOR_FAILED,
+        SkippedPart.EXTRACTOR_NOT_ASKED,
+    )
+)
+"""Reasons that leave no part of the file out; all others count as left out."""
 
 
 def refuse(reason: RejectionReason, message: str, **details: Any) -> IngestRejected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -18,7 +18,7 @@ from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParseFinding, clean_tags
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.text.dates import read_date
 
-BlockKind = Literal["heading", "paragraph", "item", "code", "row"]
+BlockKind = Literal["heading", "paragraph", "item", "code", "row", "omitted"]
 
 # The parser drops deeper nesting; each level of a list counts as two.
 MAX_NESTING = 64
@@ -51,7 +51,8 @@ class Block:
     ``level`` is 1..6 for a heading, and the nesting depth from 1 for a list item.
 
     ``checked`` is set for a task box. A table row's text is ``column: value; column: value``.
-    ``raw`` keeps the line ends of a paragraph or item that ``text`` has joined.
+    ``raw`` keeps the line ends of a paragraph or item that ``text`` has joined. ``omitted`` is a
+    part that is left out; its text is the ``SkippedPart``.
     """
 
     kind: BlockKind
@@ -130,7 +131,36 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
                 line=_span(token)[0],
             )
     front = "".join(token.content for token in tokens if token.type == "front_matter")
-    return front, tuple(_walk(tokens))
+    return front, tuple(_without_boilerplate(_walk(tokens)))
+
+
+def _without_boilerplate(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield the blocks; those that say nothing are replaced by omitted ones."""
+    for block in blocks:
+        reason = _boilerplate(block)
+        yield block if reason is None else omitted(reason, block.first, block.last)
+
+
+def _boilerplate(block: Block) -> SkippedPart | None:
+    if block.kind in ("omitted", "heading"):
+        return None
+    if block.kind in ("item", "paragraph") and _is_contents(block):
+        return SkippedPart.TABLE_OF_CONTENTS
+    return None if any(map(str.isalnum, block.text)) else SkippedPart.NO_WORDS
+
+
+def _is_contents(block: Block) -> bool:
+    """Return True for an entry of a table of contents: nothing but links into the same file."""
+    if block.text.strip("[]_").casefold() == "toc":
+        return True
+    labels = "".join(link.label for link in block.links)
+    words, linked = ("".join(filter(str.isalnum, text)) for text in (block.text, labels))
+    return bool(linked) and all(link.href[:1] == "#" for link in block.links) and words == linked
+
+
+def omitted(reason: SkippedPart, first: int, last: int) -> Block:
+    """Return the block for a part that is left out."""
+    return Block("omitted", reason.value, first, last)
 
 
 def sections(blocks: Sequence[Block]) -> list[HeadedSection]:
@@ -158,6 +188,7 @@ def _walk(tokens: Sequence[Token]) -> Iterator[Block]:
     items: list[_Open] = []
     depth = 0
     head: list[str] = []
+    rows = False
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -180,8 +211,15 @@ def _walk(tokens: Sequence[Token]) -> Iterator[Block]:
             index += 2
         elif token.type == "table_open":
             head = []
+            rows = False
+        elif token.type == "table_close" and head and not rows:
+            yield Block("row", "; ".join(filter(None, head)), first, last)
         elif token.type == "tr_open":
+            rows = rows or bool(head)
+            first, last = _span(token)
             index = yield from _row(tokens, index, head)
+        elif token.type == "hr":
+            yield omitted(SkippedPart.RULE, *_span(token))
         elif token.type in ("fence", "code_block"):
             first, last = _span(token)
             if items:
@@ -195,6 +233,7 @@ def _walk(tokens: Sequence[Token]) -> Iterator[Block]:
 
 def _text_block(token: Token, items: Sequence[_Open]) -> Iterator[Block]:
     first, last = _span(token)
+    yield from _pictures_and_comments(token)
     if token.type == "inline":
         text, links = _inline(token)
     else:
@@ -212,6 +251,20 @@ def _text_block(token: Token, items: Sequence[_Open]) -> Iterator[Block]:
     item.texts.append(text)
     item.links.extend(links)
     item.last = last
+
+
+def _pictures_and_comments(token: Token) -> Iterator[Block]:
+    html = token.content if token.type == "html_block" else ""
+    pictures = html.count("<img")
+    comments = html.count("<!--")
+    for child in token.children or ():
+        pictures += child.type == "image"
+        if child.type == "html_inline":
+            pictures += child.content.startswith("<img")
+            comments += child.content.startswith("<!--")
+    for reason, count in ((SkippedPart.PICTURE, pictures), (SkippedPart.COMMENT, comments)):
+        for _ in range(count):
+            yield omitted(reason, *_span(token))
 
 
 def _close(item: _Open) -> Iterator[Block]:
@@ -251,6 +304,8 @@ def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Bloc
     ]
     if labelled:
         yield Block("row", "; ".join(labelled), first, last, links=tuple(links))
+    else:
+        yield omitted(SkippedPart.EMPTY_ROW, first, last)
     return index
 
 
@@ -311,6 +366,8 @@ def _strip_html(content: str) -> str:
 
 _MAX_CHARS = 16_000
 _MAX_DEPTH = 20
+_DATES = ("date", "created", "last-modified")
+_MEANT = frozenset(("title", "tags", "keywords", "aliases", "alias", *_DATES))
 # YAML escapes can produce characters that are rejected elsewhere: NUL, controls, surrogates.
 _UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff]")
 
@@ -335,6 +392,18 @@ class FrontMatter:
             return self
         return replace(self, values={**self.values, "tags": (*self.values.get("tags", ()), *tags)})
 
+    def others(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the names and values that have no meaning for memgraph itself."""
+        for name, values in self.values.items():
+            if values and name not in _MEANT:
+                yield name, values
+
+    @staticmethod
+    def name_of(line: str) -> str:
+        """Return the name of a property as it is in ``values``, from its line."""
+        name = line.partition(":")[0].casefold()
+        return "-".join(name.replace("_", " ").replace("-", " ").split())
+
     @property
     def title(self) -> str | None:
         return self.first("title")
@@ -354,7 +423,7 @@ class FrontMatter:
     @property
     def event_time(self) -> int | None:
         """Return the document's date in milliseconds, or None if it has no readable one."""
-        date = self.first("date", "created", "last-modified")
+        date = self.first(*_DATES)
         return None if date is None else read_date(date)
 
 
@@ -382,7 +451,7 @@ def read_front_matter(text: str) -> FrontMatter:
             for item in items
             if isinstance(item, str) and item.strip() and not _UNSTORABLE.search(item)
         )
-        values["-".join(name.casefold().replace("_", " ").replace("-", " ").split())] = strings
+        values[FrontMatter.name_of(name)] = strings
     return FrontMatter(values)
 
 

@@ -23,7 +23,6 @@ Role = Literal[
     "actions",
     "date",
     "relation",
-    "left_out",
     "preamble",
     "other",
 ]
@@ -65,12 +64,6 @@ _NAMES: tuple[tuple[Role, str], ...] = (
         "relation",
         r"super[sc]edes|super[sc]eded by|replaces|replaced by|amends|amended by|links?|related.*"
         r"|more information|see also|references?|further reading|resources",
-    ),
-    (
-        "left_out",
-        r"tags|table of contents|contents|toc|changelog|change history|history|revisions?"
-        r"|glossary|appendix.*|authors?|contributors?|reviewers?|deciders|participants"
-        r"|(?:open )?questions|discussion|comments|credits|acknowledge?ments|examples?|licen[cs]e",
     ),
 )
 _ROLES = tuple((role, re.compile(names)) for role, names in _NAMES)
@@ -151,8 +144,11 @@ def is_decision_record(parts: Sequence[HeadedSection], path: str) -> bool:
     )
     numbered = any(part.level == 1 and _TITLE_NUMBER.match(f"{part.title} ") for part in parts)
     recognised = named_as_record or numbered or date_in_name(path) is not None
-    if "decision" in roles:
+    # Minutes list "Decisions"; a record has one.
+    if any(_named_role(name) == "decision" and not name.endswith("decisions") for name in names):
         return bool(frame) or recognised
+    if "decision" in roles:
+        return bool(frame) and (named_as_record or numbered)
     if any(_WEAK_DECISION.fullmatch(name) for name in names):
         return len(frame) >= 2 or (recognised and bool(frame))
     return "status" in roles and (len(frame) >= 2 or recognised)
@@ -193,6 +189,11 @@ def dissect(
 def is_field(block: Block) -> bool:
     """Return True when a block of the head consists of fields."""
     return all(_field_of(line) is not None for line in _lines(block))
+
+
+def is_status_block(block: Block) -> bool:
+    """Return True when a block of the status section is read as status lines."""
+    return block.kind != "code" and all(len(line) <= _MAX_STATUS_CHARS for line in _lines(block))
 
 
 def is_decision_heading(title: str) -> bool:

@@ -1,14 +1,14 @@
 """Parse decision records (the Nygard and MADR templates and similar ones) into a small graph.
 
-The decision becomes a Decision memory. Reasons and consequences are attached by CausedBy, options
-by PartOf, and other records by Updates. A record without the text of a decision has no Decision
-memory.
+The decision becomes a Decision memory. Its context and consequences are attached by CausedBy, the
+rest of the record by PartOf, and other records by Updates. Nothing but the fields and status lines
+of its head is left out; these are attributes of the decision.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ingest.candidates import (
@@ -22,11 +22,12 @@ from ingest.candidates import (
     lines,
     summarize,
 )
-from ingest.parsers.blocks import FrontMatter, HeadedSection
+from ingest.parsers.blocks import Block, FrontMatter, HeadedSection
 from ingest.parsers.decision_parts import (
     ACCEPTED,
     DROPPED,
     OPEN,
+    RELATION_FIELDS,
     Effect,
     RecordRelation,
     RecordSections,
@@ -37,63 +38,42 @@ from ingest.parsers.decision_parts import (
     is_decision_heading,
     is_decision_record,
     is_field,
+    is_status_block,
     is_wholly_superseded,
     option_name,
     status_word,
 )
 from ingest.parsers.file_names import document_keys, link_keys
-from ingest.parsers.passages import MAX_JOINED_CHARS, Passage, statements
+from ingest.parsers.notes import LINK_WEIGHT, left_out, linked
+from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.text.dates import DateOrder
-from memgraph.text.statement_forms import (
-    hangs,
-    is_complete,
-    is_instruction,
-    is_placeholder,
-    points_elsewhere,
-    type_of,
-)
+from memgraph.text.labels import read_label
 
-__all__ = ["MAX_DECISION_CHARS", "is_decision_record", "parse_decision_record"]
+__all__ = ["MAX_DECISION_CHARS", "is_decision_record", "is_template", "parse_decision_record"]
 
 # The maximum text of the Decision memory; the rest is attached to it by PartOf.
 MAX_DECISION_CHARS = 700
-# The number of statements kept from each kind of section; the first are the most important.
-_MOST: dict[Role, int] = {"context": 4, "drivers": 2, "consequences": 7, "other": 4}
-_MAX_DETAILS = 6
-_MAX_OPTIONS = 8
 
-_GOOD = re.compile(r"positive|advantage|benefit|pros\b|good", re.IGNORECASE)
-_BAD = re.compile(r"negative|disadvantage|drawback|downside|cons\b|bad", re.IGNORECASE)
-_RISK = re.compile(r"risk", re.IGNORECASE)
-_SEE = re.compile(
-    r"\s*\((?:(?:see|cf\.?)\s[^()]{0,80}|[^()]{0,60}\b(?:above|below))\)", re.IGNORECASE
-)
 _CHOSEN = re.compile(r"\bchosen option: [\"“']?([^\"”\n]{1,120}?)[\"”']?(?:,|\.(?:\s|$)|$)", re.I)
-_LINK_ONLY = re.compile(r"\W*(?:\w+(?: \w+){0,4}:\s*)?<?(?:https?://|www\.)\S+\W*")
-_ABOUT_RECORD = re.compile(
-    r"^how to\b|\bthis (?:adr|decision record|record|document|rfc|proposal)\b"
-    r"|^we (?:now )?(?:need|have|want) to (?:decide|choose|determine|agree)\b"
-    r"|\b(?:needs?|has) to be (?:decided|made)\b|\bpoint of debate\b|\bhere\.$",
-    re.IGNORECASE,
-)
-_META = re.compile(r"\bthis (?:adr|decision record|document)\b|\bhere\.$", re.IGNORECASE)
-_WITHOUT_BEGINNING = re.compile(r"(?:where:|they|these|it|its|e\.g)\b", re.IGNORECASE)
 _TEMPLATE = re.compile(r"(?:^|[-_./ ])template(?:[-_. ]|$)", re.IGNORECASE)
 _WEIGHTS: dict[Effect, float] = {"supersedes": 1.0, "amends": 0.6, "supersedes_partly": 0.5}
 _STRENGTH: dict[Effect, int] = {"supersedes": 0, "supersedes_partly": 1, "amends": 2}
-_LINK_WEIGHT = 0.4
+_CONSEQUENCE = "consequence"
 
 
 @dataclass(slots=True)
 class _Draft:
     path: str
     anatomy: RecordSections
+    source: Sequence[str]
+    width: int
     word: str | None
     tags: tuple[str, ...]
     status: MemoryStatus
     main_key: str | None = None
+    chosen: str | None = None
     keys: KeySource = field(default_factory=KeySource)
     candidates: list[IngestCandidate] = field(default_factory=list)
     edges: list[CandidateEdge] = field(default_factory=list)
@@ -112,8 +92,14 @@ class _Draft:
         return self.known_status in DROPPED
 
 
+def is_template(path: str) -> bool:
+    """Return True for a file that is named as a template, which decides nothing."""
+    return _TEMPLATE.search(path.rsplit("/", 1)[-1]) is not None
+
+
 def parse_decision_record(
     parts: Sequence[HeadedSection],
+    source: Sequence[str],
     front: FrontMatter,
     path: str,
     findings: tuple[ParseFinding, ...] = (),
@@ -130,15 +116,16 @@ def parse_decision_record(
     replaced = any(is_wholly_superseded(line.text) for line in anatomy.statuses)
     tags = clean_tags(["decision-record", *front.tags, *([status_text] if status_text else [])])
     status = MemoryStatus.SUPERSEDED if replaced else MemoryStatus.ACTIVE
-    draft = _Draft(path, anatomy, status_text, tags, status, findings=list(findings))
+    blocks = [block for part in parts for block in part.blocks]
+    width = source_width(blocks, source)
+    found = [*findings, *left_out(blocks)]
+    draft = _Draft(path, anatomy, source, width, status_text, tags, status, findings=found)
     if anatomy.date is None and anatomy.dates:
         unread = {"text": next(iter(anatomy.dates.values()))[:80]}
         draft.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, details=unread))
-    if not _TEMPLATE.search(path.rsplit("/", 1)[-1]):
-        _add_decision(draft)
-        for role, section in anatomy.sections:
-            _add_section(draft, role, section)
-        _add_options(draft)
+    _add_decision(draft)
+    for role, section in anatomy.sections:
+        _add_section(draft, role, section)
     main = draft.main_key or (draft.candidates[0].key if draft.candidates else None)
     return ParsedDocument(
         "decision_record",
@@ -154,20 +141,15 @@ def parse_decision_record(
 
 def _add_decision(draft: _Draft) -> None:
     anatomy = draft.anatomy
-    passages: list[Passage] = []
+    decided: list[Passage] = []
     for place, section in enumerate(anatomy.of("decision")):
-        usable = _usable(draft, section, statements(section.blocks), min_words=1)
-        if place and usable and not usable[0].lead and not is_decision_heading(section.title):
-            usable[0] = replace(usable[0], lead=f"{section.title}:")
-        passages.extend(usable)
-    decided = [passage for passage in passages if not _META.search(passage.said)]
-    while decided and _WITHOUT_BEGINNING.match(decided[0].text):
-        del decided[0]
-    passages = decided or passages
-    if not passages:
+        found = [each for each in _passages(draft, section.blocks) if _decides(each)]
+        if place and not is_decision_heading(section.title):
+            found = [replace(each, above=(section.title, *each.above)) for each in found]
+        decided += found
+    core = _core(decided)
+    if not core:
         return
-    first, last = _core(passages)
-    text = _joined(passages[first:last])
     draft.main_key = draft.keys.new()
     attributes: dict[str, object] = {"role": "decision", "title": anatomy.title[:200]}
     if draft.word:
@@ -181,12 +163,14 @@ def _add_decision(draft: _Draft) -> None:
         name.translate({32: "_", 45: "_"}): value for name, value in anatomy.fields.items()
     }
     importance, confidence = _importance_and_confidence(draft)
-    content = f"{_title(draft)}: {text}"
+    content = f"{_title(draft)}: {_joined(core)}"
+    chosen = _CHOSEN.search(content)
+    draft.chosen = chosen[1] if chosen else None
     draft.candidates.append(
         IngestCandidate(
             draft.main_key,
             content,
-            lines(passages[first].first, max(passage.last for passage in passages[first:last])),
+            lines(core[0].first, max(passage.last for passage in core)),
             type=MemoryType.DECISION,
             summary=summarize(content),
             importance=importance,
@@ -197,53 +181,55 @@ def _add_decision(draft: _Draft) -> None:
             attributes=attributes,
         )
     )
-    if draft.is_dropped:
-        return
-    rest = [detail for detail in (*passages[:first], *passages[last:]) if _stands(detail)]
-    for passage in rest[:_MAX_DETAILS]:
-        label = "proposed detail" if draft.is_open else "detail"
-        _add(draft, passage.text, passage.locator, "decision_detail", label)
+    for passage in decided[len(core) :]:
+        _add(draft, passage, "decision_detail", "proposed detail" if draft.is_open else "detail")
 
 
-def _core(passages: Sequence[Passage]) -> tuple[int, int]:
-    """Return the range of the decision's statements: all, or those from the deciding one on."""
-    if len(_joined(passages)) <= MAX_DECISION_CHARS:
-        return 0, len(passages)
-    decided = (
-        at
-        for at, passage in enumerate(passages)
-        if _decides(passage.said) or _decides(passage.lead)
-    )
-    first = next(decided, 0)
-    while first and passages[first].hangs and not passages[first].listed:
-        first -= 1
-    last = first + 1
-    while last < len(passages) and len(_joined(passages[first : last + 1])) <= MAX_DECISION_CHARS:
+def _passages(draft: _Draft, blocks: Sequence[Block]) -> Iterator[Passage]:
+    """Yield passages; text in braces is a placeholder of the template (MADR)."""
+    for passage in passages(blocks, draft.source, draft.width):
+        if not _is_placeholder(passage):
+            yield passage
+
+
+def _is_placeholder(passage: Passage) -> bool:
+    return passage.text.startswith("{") and passage.text.endswith("}")
+
+
+def _decides(passage: Passage) -> bool:
+    """Return True unless a box or a label says that a passage of the decision is something else."""
+    label = read_label(passage.text)
+    return passage.checked is None and (label is None or label[0] is MemoryType.DECISION)
+
+
+def _core(decided: Sequence[Passage]) -> Sequence[Passage]:
+    """Return the beginning of the decision, as far as one memory holds it."""
+    last = min(1, len(decided))
+    while (
+        last < len(decided)
+        and "\n" not in decided[last].text
+        and len(_joined(decided[: last + 1])) <= MAX_DECISION_CHARS
+    ):
         last += 1
-    return first, last
+    return decided[:last]
 
 
-def _decides(text: str) -> bool:
-    if not text or re.search(r"\bagainst (?:this|that|it)\b", text):
-        return False
-    return type_of(text, decides=True) is MemoryType.DECISION
-
-
-def _joined(passages: Sequence[Passage]) -> str:
-    """Join statements to running text; the introduction of a list is not repeated."""
-    parts: list[str] = []
-    lead = ""
-    for passage in passages:
-        own = _SEE.sub("", passage.said)
-        if passage.lead and passage.lead == lead:
-            parts[-1] = parts[-1].rstrip(" .;") + "; "
-            parts.append(own)
+def _joined(passages_: Sequence[Passage]) -> str:
+    """Join passages to running text; the line that announces a list is not repeated."""
+    text = ""
+    before: Passage | None = None
+    for passage in passages_:
+        same = before is not None and before.above == passage.above
+        own = f"{passage.above[-1]}: " if passage.above and not same else ""
+        own += passage.text
+        if before is None:
+            text = own
+        elif passage.listed and before.listed and same:
+            text = f"{text.rstrip(' .;')}; {own}"
         else:
-            parts.append(_SEE.sub("", passage.text))
-        closed = parts[-1].rstrip()[-1:] in ".!?:;…"
-        parts[-1] += " " if closed else ". "
-        lead = passage.lead
-    return "".join(parts).strip()
+            text = f"{text} {own}" if text[-1] in ".!?:;…" else f"{text}. {own}"
+        before = passage
+    return text
 
 
 def _importance_and_confidence(draft: _Draft) -> tuple[int, float]:
@@ -269,89 +255,58 @@ def _title(draft: _Draft) -> str:
 
 
 def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
-    blocks = [block for block in section.blocks if role != "preamble" or not is_field(block)]
-    if role in ("context", "preamble"):
-        passages = [
-            passage
-            for passage in _usable(draft, section, statements(blocks))
-            if _is_context(passage)
-        ]
-        for passage in passages[: _MOST["context"]]:
-            _add(draft, passage.text, passage.locator, "context", "context")
-    elif role == "drivers":
-        passages = list(_usable(draft, section, statements(blocks)))
-        for text, where in _packed(passages, _MOST["drivers"]):
-            _add(draft, text, where, "context", section.title.casefold())
-    elif role == "consequences" and not draft.is_dropped:
-        passages = [
-            passage
-            for passage in _usable(draft, section, statements(blocks))
-            if _is_consequence(passage)
-        ]
-        for passage in passages[: _MOST["consequences"]]:
-            _add(draft, passage.text, passage.locator, "consequence", _kind(draft, section))
-    elif role == "actions":
-        _add_actions(draft, statements(blocks))
-    elif role == "other" and not draft.is_dropped:
-        passages = [
-            passage for passage in _usable(draft, section, statements(blocks)) if _stands(passage)
-        ]
-        for passage in passages[: _MOST["other"]]:
-            _add(draft, passage.text, passage.locator, "decision_detail", section.title)
+    """Add the passages of a section; what its head says elsewhere is not repeated."""
+    if role == "preamble":
+        blocks = [block for block in section.blocks if not is_field(block)]
+    elif role == "status":
+        blocks = [block for block in section.blocks if not is_status_block(block)]
+    elif role == "date":
+        blocks = list(section.blocks[1:])
+    elif role == "relation" and section.title.casefold() in RELATION_FIELDS:
+        blocks = [block for block in section.blocks if block.kind == "code"]
+    else:
+        blocks = list(section.blocks)
+    if not blocks and not section.blocks and section.level > 1:
+        where = lines(section.first, section.first)
+        draft.findings.append(ParseFinding(SkippedPart.EMPTY_SECTION, where))
+    for passage in passages(blocks, draft.source, draft.width):
+        label = read_label(passage.text)
+        if _is_placeholder(passage):
+            draft.findings.append(ParseFinding(SkippedPart.PLACEHOLDER, passage.locator))
+        elif passage.checked is not None or role == "actions":
+            _add_action(draft, passage)
+        elif label is not None and label[0] is MemoryType.TODO:
+            _add_action(draft, replace(passage, text=label[1]))
+        elif role in ("context", "preamble"):
+            _add(draft, passage, "context", "context")
+        elif role == "drivers":
+            _add(draft, passage, "context", section.title.casefold())
+        elif role == "consequences":
+            _add(draft, passage, _CONSEQUENCE, _kind(draft, section))
+        elif role == "options":
+            _add(draft, passage, "decision_detail", _option(draft, section))
+        elif role != "decision" or not _decides(passage):
+            _add(draft, passage, "decision_detail", section.title)
 
 
-def _add_actions(draft: _Draft, passages: Iterable[Passage]) -> None:
-    """Add the open task boxes of a list of actions as Todos."""
-    for passage in passages:
-        if (
-            passage.checked is False
-            and len(passage.said.split()) > 2
-            and not is_placeholder(passage.said)
-        ):
-            _add(
-                draft,
-                passage.said,
-                passage.locator,
-                "decision_detail",
-                "open action",
-                MemoryType.TODO,
-            )
+def _add_action(draft: _Draft, passage: Passage) -> None:
+    label = "done" if passage.checked else "open action"
+    _add(draft, passage, "decision_detail", label, MemoryType.TODO)
+    if passage.checked:
+        done = replace(draft.candidates[-1], status=MemoryStatus.SUPERSEDED)
+        draft.candidates[-1] = done
 
 
-def _add_options(draft: _Draft) -> None:
-    """Add the arguments for and against each option, or else the list of options."""
-    listed: list[Passage] = []
-    about: dict[str, list[tuple[str, Passage]]] = {}
-    for section in draft.anatomy.of("options"):
-        name = option_name(section)
-        # In a plain list of options, nested items are left out.
-        blocks = [block for block in section.blocks if name or block.level <= 1]
-        passages = _usable(draft, section, statements(blocks))
-        if name is None:
-            listed.extend(passage for passage in passages if passage.listed)
-            continue
-        heading = section.title if _GOOD.search(section.title) or _BAD.search(section.title) else ""
-        about.setdefault(name, []).extend((heading, passage) for passage in passages)
-    chosen = _chosen(draft)
-    for name, arguments in list(about.items())[:_MAX_OPTIONS]:
-        kind = "option considered"
-        if chosen:
-            kind = "chosen option" if _same(name, chosen) else "option not chosen"
-        for text, where in _packed(
-            [passage for _, passage in arguments], 1, [mark for mark, _ in arguments]
-        ):
-            _add(draft, text, where, "decision_detail", f"{kind}: {name}")
-    if listed and not about:
-        for text, where in _packed(listed, 1):
-            _add(draft, text, where, "decision_detail", "options considered")
-
-
-def _chosen(draft: _Draft) -> str | None:
-    """Return the chosen option that the decision names (MADR)."""
-    if draft.main_key is None:
-        return None
-    match = _CHOSEN.search(draft.candidates[0].content)
-    return match[1] if match else None
+def _option(draft: _Draft, section: HeadedSection) -> str:
+    """Return the label of the arguments for and against an option, or of a list of options."""
+    name = option_name(section)
+    if name is None:
+        return "option considered"
+    kind = "option considered"
+    if draft.chosen:
+        kind = "chosen option" if _same(name, draft.chosen) else "option not chosen"
+    heading = "" if section.title == name else f", {section.title.casefold()}"
+    return f"{kind}: {name}{heading}"
 
 
 def _same(name: str, chosen: str) -> bool:
@@ -359,108 +314,32 @@ def _same(name: str, chosen: str) -> bool:
     return left == right or left.endswith(f" {right}") or right.endswith(f" {left}")
 
 
-def _packed(
-    passages: Sequence[Passage], limit: int, marks: Sequence[str] = ()
-) -> Iterator[tuple[str, str]]:
-    """Combine statements into few texts of bounded length; yield each with its lines."""
-    pending: list[Passage] = []
-    text = mark = ""
-    count = 0
-    for at, passage in enumerate(passages):
-        repeated = pending and passage.lead and passage.lead == pending[-1].lead
-        own = (passage.said if repeated else passage.text).rstrip(" .;,")
-        if marks and marks[at] and marks[at] != mark:
-            mark, own = marks[at], f"{marks[at]}: {own}"
-        joint = ". " if pending and not passage.listed else "; "
-        if pending and len(text) + len(own) > MAX_JOINED_CHARS:
-            yield f"{text}.", lines(pending[0].first, pending[-1].last)
-            pending, text, count = [], "", count + 1
-            if count == limit:
-                return
-        text = f"{text}{joint}{own}" if pending else own
-        pending.append(passage)
-    if pending:
-        yield f"{text}.", lines(pending[0].first, pending[-1].last)
-
-
-def _usable(
-    draft: _Draft, section: HeadedSection, passages: Iterable[Passage], *, min_words: int = 3
-) -> list[Passage]:
-    """Return the passages that are not template text, bare links or task boxes."""
-    usable: list[Passage] = []
-    options = list(draft.anatomy.of("options"))
-    for passage in passages:
-        if is_placeholder(passage.said):
-            details = {"section": section.title}
-            draft.findings.append(
-                ParseFinding(SkippedPart.PLACEHOLDER_SECTION, passage.locator, details)
-            )
-        elif (
-            passage.checked is None
-            and _says_something(passage, min_words)
-            and not (passage.linked and section not in options)
-        ):
-            usable.append(passage)
-    return usable
-
-
-def _says_something(passage: Passage, min_words: int) -> bool:
-    words = re.findall(r"[^\W\d_]{2,}", passage.said)
-    if not words or _LINK_ONLY.fullmatch(passage.said) or passage.said.endswith((":", "?")):
-        return False
-    return passage.listed or len(words) >= min_words
-
-
-def _is_context(passage: Passage) -> bool:
-    return _stands(passage) and not _ABOUT_RECORD.search(passage.text)
-
-
-def _stands(passage: Passage) -> bool:
-    """Return True if a statement is understandable with only the record's title."""
-    return (
-        not passage.hangs
-        and not hangs(passage.said)
-        and is_complete(passage.text)
-        and not points_elsewhere(passage.text)
-        and (bool(passage.lead) or not is_instruction(passage.said))
-    )
-
-
-def _is_consequence(passage: Passage) -> bool:
-    """Like ``_stands``, but "this" may refer to the decision, and items need no verb."""
-    if points_elsewhere(passage.text) or len(passage.text.split()) < 3:
-        return False
-    if passage.opens and re.match(r"(?:\w+ ){0,2}(?:this|it)\b", passage.text, re.IGNORECASE):
-        return is_complete(passage.text)
-    complete = passage.listed or is_complete(passage.text)
-    return complete and not passage.hangs and not hangs(passage.said)
-
-
 def _kind(draft: _Draft, section: HeadedSection) -> str:
-    kinds = (("drawback", _BAD), ("advantage", _GOOD), ("risk", _RISK))
-    matches = (kind for kind, names in kinds if names.search(section.title))
-    kind = next(matches, "consequence")
+    title = section.title.casefold()
+    kind = _CONSEQUENCE if title == "consequences" else title
     return f"expected {kind}" if draft.is_open else kind
 
 
 def _add(
     draft: _Draft,
-    text: str,
-    where: str,
+    passage: Passage,
     role: str,
     label: str,
     kind: MemoryType | None = None,
 ) -> None:
-    """Add a statement of the record, prefixed with its title and linked to the decision."""
+    """Add a passage of the record, prefixed with its title and linked to the decision."""
     if draft.status is MemoryStatus.SUPERSEDED:
         label = f"superseded, {label}"
-    content = f"{draft.anatomy.title} ({label}): {_SEE.sub('', text)}"
+    elif draft.is_dropped:
+        label = f"{draft.known_status}, {label}"
+    text = ": ".join((*passage.above, passage.text))
+    content = f"{draft.anatomy.title} ({label}): {text}"
     key = draft.keys.new()
     draft.candidates.append(
         IngestCandidate(
             key,
             content,
-            where,
+            passage.locator,
             type=kind or (MemoryType.OBSERVATION if role == "context" else MemoryType.FACT),
             summary=summarize(content),
             importance=40 if role == "context" else 50,
@@ -469,13 +348,16 @@ def _add(
             status=draft.status if role == "decision_detail" else MemoryStatus.ACTIVE,
             event_time=draft.anatomy.date,
             tags=draft.tags[:1],
-            attributes={"role": role, "record": draft.anatomy.title[:200]},
+            attributes={"role": role, "record": draft.anatomy.title[:200], **linked(passage)},
         )
     )
     main = draft.main_key
     if main is None:
+        if key != draft.candidates[0].key:
+            whole = draft.candidates[0].key
+            draft.edges.append(CandidateEdge(key, whole, EdgeType.PART_OF, 0.8))
         return
-    if role == "consequence":
+    if role == _CONSEQUENCE:
         edge = CandidateEdge(key, main, EdgeType.CAUSED_BY, 1.0, "consequence of the decision")
     elif role == "context":
         edge = CandidateEdge(main, key, EdgeType.CAUSED_BY, 0.8, "context of the decision")
@@ -519,7 +401,7 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
                     main,
                     keys[0],
                     EdgeType.RELATED_TO,
-                    weight=_LINK_WEIGHT,
+                    weight=LINK_WEIGHT,
                     reason=f"links to {link.label}"[:200] if link.label else None,
                     fallbacks=keys[1:],
                 )

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from memgraph.text.dates import read_date
 
 _NUMBER = re.compile(r"(?:m?adr[-_ ]?)?0*(\d{1,5})(?=[-_. ]|$)", re.IGNORECASE)
-_DAY = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})(?=[-_. T]|$)")
+_DAY = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
 _SESSION = re.compile(r"^(.+?)[-_ .]+(?:session|part|chat)[-_ ]*\d+$", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _TYPES = (".md", ".txt", ".json")
@@ -61,11 +61,13 @@ def record_number(path: str) -> int | None:
 
 
 def date_in_name(path: str) -> int | None:
-    """Return the day, in milliseconds, that a file's or its folder's name begins with."""
+    """Return the day, in milliseconds, that a file's or its folder's name contains."""
     for name in reversed(path.split("/")[-2:]):
-        if match := _DAY.match(name):
-            return read_date("-".join(match.groups()))
-    return None
+        for match in _DAY.finditer(name):
+            day = read_date(f"{match[1]}-{match[3]}-{match[4]}")
+            if day is not None:
+                return day
+    return read_date(title_of(path), alone=False)
 
 
 def session_name(path: str) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, NoReturn
 
@@ -18,6 +18,7 @@ from ingest.candidates import (
     ParseFinding,
     split_long,
 )
+from ingest.parsers.blocks import sections
 from ingest.parsers.chats import (
     find_chats,
     is_chatgpt,
@@ -37,10 +38,14 @@ from ingest.parsers.memories import (
     parse_mem0,
     parse_memories,
 )
+from ingest.parsers.notes import CONFIDENCE, line, parts_of
+from ingest.parsers.passages import passages
+from ingest.parsers.text import read_lines
 from ingest.reasons import RejectionReason, refuse
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryType
 from memgraph.text.dates import read_json_time
+from memgraph.text.labels import type_named
 
 Above = Callable[[str], str | None]
 """Returns the text of a file in the folder above the current file's; None if it does not exist."""
@@ -49,7 +54,8 @@ SHAPES: Final = (
     " or a list of records with the same plain fields"
 )
 _RECORD_IMPORTANCE: Final = 30
-_RECORD_CONFIDENCE: Final = 0.8
+# A longer text is read by its lines.
+_MAX_FIELD_CHARS: Final = 200
 # Files with the names of Slack's users, next to the channels' folders.
 _SLACK_USERS: Final = ("users.json", "org_users.json")
 _TIME_FIELDS: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_at")
@@ -87,7 +93,12 @@ def parse_json(
     if value in ([], {}):
         return _document((), path, findings)
     if _are_records(value):
-        return _document(tuple(_records(value)), path, findings)
+        return _document(tuple(_Reader().read(value)), path, findings)
+    if _has_prose(value):
+        read = _document(tuple(_Reader().read(value)), path, findings)
+        return replace(
+            read, edges=tuple(parts_of(read.candidates, next(iter(read.candidates), None)))
+        )
     raise refuse(
         RejectionReason.JSON_SHAPE_UNKNOWN,
         f"the JSON has no known shape; expected {SHAPES}",
@@ -117,30 +128,92 @@ def _are_records(value: Any) -> bool:
     )
 
 
-def _records(value: list[dict[str, Any]]) -> Iterator[IngestCandidate]:
-    keys = KeySource()
-    for place, record in enumerate(value):
-        fields = [
-            f"{' '.join(name.split())[:200]}: {_text(field)}"
-            for name, field in record.items()
-            if field is not None and _text(field)
-        ]
-        times = (read_json_time(record.get(name)) for name in _TIME_FIELDS)
-        moment = next((time for time in times if time is not None), None)
+def _has_prose(value: Any) -> bool:
+    """Return True if a string in the value has words."""
+    if isinstance(value, dict):
+        return any(map(_has_prose, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_prose, value))
+    return isinstance(value, str) and " " in value.strip()
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads any JSON into lines: one for the short fields of an object, and the lines of prose."""
+
+    keys: KeySource = field(default_factory=KeySource)
+
+    def read(
+        self,
+        value: Any,
+        pointer: str = "",
+        above: tuple[str, ...] = (),
+        moment: int | None = None,
+    ) -> Iterator[IngestCandidate]:
+        """Yield the candidates of a value at a pointer, below the names ``above`` it."""
+        if isinstance(value, dict):
+            yield from self._object(value, pointer, above, moment)
+        elif isinstance(value, list):
+            for place, item in enumerate(value):
+                yield from self.read(item, f"{pointer}/{place}", above, moment)
+        elif value is not None and _text(value):
+            yield from self._prose(_text(value), pointer, above, moment)
+
+    def _object(
+        self, value: dict[str, Any], pointer: str, above: tuple[str, ...], moment: int | None
+    ) -> Iterator[IngestCandidate]:
+        times = (read_json_time(value.get(name)) for name in _TIME_FIELDS)
+        moment = next((time for time in times if time is not None), moment)
+        short = {name: item for name, item in value.items() if _is_short(name, item)}
+        fields = [f"{_name(name)}: {_text(item)}" for name, item in short.items() if _text(item)]
         for piece in split_long("; ".join(fields), MAX_PASSAGE_CHARS):
             yield IngestCandidate(
-                keys.new(),
+                self.keys.new(),
                 piece,
-                f"/{place}",
+                pointer or "#",
                 type=MemoryType.OBSERVATION,
                 importance=_RECORD_IMPORTANCE,
-                confidence=_RECORD_CONFIDENCE,
+                confidence=CONFIDENCE,
                 event_time=moment,
                 tags=("json",),
+                attributes={"section": " / ".join(above)} if above else {},
             )
+        for name, item in value.items():
+            if name not in short:
+                inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+                yield from self.read(item, inner, (*above, _name(name)), moment)
+
+    def _prose(
+        self, text: str, pointer: str, above: tuple[str, ...], moment: int | None
+    ) -> Iterator[IngestCandidate]:
+        source = text.split("\n")
+        for part in sections(read_lines(source)):
+            section = (*above, *part.path, *filter(None, (part.title,)))
+            for passage in passages(part.blocks, source):
+                yield line(
+                    self.keys.new(),
+                    passage,
+                    event_time=moment,
+                    tags=("json",),
+                    section=section,
+                    locator=pointer or "#",
+                )
+
+
+def _is_short(name: str, item: Any) -> bool:
+    """Return True for a field that is read together with the others of its object."""
+    if isinstance(item, dict | list) or type_named(name) is not None:
+        return False
+    return not isinstance(item, str) or ("\n" not in item and len(item) <= _MAX_FIELD_CHARS)
+
+
+def _name(name: str) -> str:
+    return " ".join(name.split())[:200]
 
 
 def _text(field: Any) -> str:
+    if field is None:
+        return ""
     return field.strip() if isinstance(field, str) else json.dumps(field)
 
 

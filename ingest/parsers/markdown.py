@@ -5,55 +5,38 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from urllib.parse import quote
 
-from ingest.candidates import (
-    DocumentLink,
-    IngestCandidate,
-    KeySource,
-    Origin,
-    ParsedDocument,
-    ParseFinding,
-)
+from ingest.candidates import DocumentLink, Origin, ParsedDocument, ParseFinding
 from ingest.parsers.blocks import (
     FrontMatter,
     HeadedSection,
-    TextLink,
     read_blocks,
     read_front_matter,
     sections,
 )
-from ingest.parsers.decision_record import is_decision_record, parse_decision_record
-from ingest.parsers.file_names import document_keys, link_keys, record_number, title_of
-from ingest.parsers.passages import statements
-from ingest.parsers.text import sentence, task
+from ingest.parsers.decision_record import is_decision_record, is_template, parse_decision_record
+from ingest.parsers.file_names import link_keys
+from ingest.parsers.notes import LINK_WEIGHT, parse_note
 from ingest.parsers.transcript import is_transcript, parse_transcript
-from memgraph.model.enums import EdgeType
+from ingest.reasons import SkippedPart
+from memgraph.model.enums import EdgeType, MemoryType
 from memgraph.text.dates import DateOrder, date_order
-
-
-@dataclass(slots=True)
-class _Draft:
-    """A document being assembled."""
-
-    path: str
-    front: FrontMatter
-    keys: KeySource = field(default_factory=KeySource)
-    candidates: list[IngestCandidate] = field(default_factory=list)
-    links: list[TextLink] = field(default_factory=list)
 
 
 def parse_markdown(
     text: str, path: str, findings: tuple[ParseFinding, ...] = (), order: DateOrder | None = None
 ) -> ParsedDocument:
-    """Return task boxes as Todos, other text as untyped statements, and links as edges.
+    """Return every paragraph, line, list item and table row in order, and links as edges.
 
-    The first statement represents the document when other documents link to it.
+    The first passage represents the document when other documents link to it.
     """
     note = is_note(text)
     origin: Origin | None = "Obsidian" if note and has_wiki_links(text) else None
     tags = tags_in(text) if note else ()
+    if note:
+        findings = (*findings, *_unseen_in(text))
     text = as_markdown(text) if note else text
     raw_front, blocks = read_blocks(text)
     front = read_front_matter(raw_front).with_tags(tags)
@@ -69,77 +52,21 @@ def _parse(
     findings: tuple[ParseFinding, ...],
     order: DateOrder | None,
 ) -> ParsedDocument:
-    if is_decision_record(parts, path):
-        return parse_decision_record(parts, front, path, findings, date_order([text]) or order)
+    source = text.split("\n")
+    order = date_order([text]) or order
+    is_record = is_decision_record(parts, path)
+    if is_record and not is_template(path):
+        return parse_decision_record(parts, source, front, path, findings, order)
     if not (front.values or front.findings) and is_transcript(text):
         return parse_transcript(text, path, findings)
-    return _parse_document(parts, front, path, findings)
+    note = parse_note(parts, source, front, path, "markdown", findings, order)
+    if not is_record:
+        return note
+    # A template decides nothing.
+    plain = (replace(each, type=MemoryType.OBSERVATION) for each in note.candidates)
+    return replace(note, candidates=tuple(plain))
 
 
-def _parse_document(
-    parts: Sequence[HeadedSection],
-    front: FrontMatter,
-    path: str,
-    findings: tuple[ParseFinding, ...],
-) -> ParsedDocument:
-    draft = _Draft(path, front)
-    title = front.title or next((part.title for part in parts if part.level == 1), None)
-    for part in parts:
-        _add_section(draft, part, title)
-    main = draft.candidates[0].key if draft.candidates else None
-    return ParsedDocument(
-        "markdown",
-        tuple(draft.candidates),
-        links=tuple(_links(draft, main)) if main else (),
-        findings=findings,
-        title=title or title_of(path),
-        main_key=main,
-        document_keys=document_keys(path, record_number(path)),
-    )
-
-
-def _add_section(draft: _Draft, part: HeadedSection, title: str | None) -> None:
-    above = (*part.path, part.title) if part.title else part.path
-    # The document's title does not describe a single section.
-    section = above[1:] if len(above) > 1 else above
-    draft.links.extend(part.links)
-    for block in part.blocks:
-        draft.links.extend(block.links)
-    for passage in statements(part.blocks):
-        if passage.linked or not any(map(str.isalpha, passage.said)):
-            continue
-        make = sentence if passage.checked is None else task
-        draft.candidates.extend(
-            make(
-                draft.keys,
-                passage,
-                event_time=draft.front.event_time,
-                tags=draft.front.tags,
-                section=section,
-                title=title,
-            )
-        )
-
-
-def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
-    linked = set(document_keys(draft.path)[:1])
-    for link in draft.links:
-        targets = link_keys(link.href, draft.path)
-        # A web page is not a file that could be ingested.
-        if len(targets) < 2 or targets[0] in linked:
-            continue
-        linked.add(targets[0])
-        yield DocumentLink(
-            main,
-            targets[0],
-            EdgeType.RELATED_TO,
-            weight=LINK_WEIGHT,
-            reason=f"links to {link.label}"[:200] if link.label else None,
-            fallbacks=targets[1:],
-        )
-
-
-LINK_WEIGHT = 0.4
 _MAX_LINE_CHARS = 20_000
 _MAX_TAGS = 100
 _WIKI = re.compile(r"(!?)\[\[([^\[\]\n]{1,300})\]\]")
@@ -163,6 +90,21 @@ def is_note(text: str) -> bool:
 def has_wiki_links(text: str) -> bool:
     """Return True when a text contains wiki links, as in Obsidian."""
     return _WIKI.search(text) is not None
+
+
+def _unseen_in(text: str) -> Iterator[ParseFinding]:
+    """Yield findings for the comments and the embedded files of a note, which are left out."""
+    comments = pictures = 0
+    for line, code in _lines(text):
+        if not code:
+            comments += len(_COMMENT.findall(line))
+            pictures += sum(
+                bool(match[1]) and _target(match[2])[0] is None for match in _WIKI.finditer(line)
+            )
+    if comments:
+        yield ParseFinding(SkippedPart.COMMENT, count=comments)
+    if pictures:
+        yield ParseFinding(SkippedPart.PICTURE, count=pictures)
 
 
 def as_markdown(text: str) -> str:

@@ -1,195 +1,133 @@
-"""Split blocks into passages: statements with line numbers, list items with their lead line."""
+"""Turn blocks into passages: each paragraph, line, list item and table row, with its lines."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from ingest.candidates import lines
-from ingest.parsers.blocks import Block, TextLink
-from memgraph.text.sentences import split_sentences
-from memgraph.text.statement_forms import hangs
+from ingest.parsers.blocks import Block
+from memgraph.text.paragraphs import cut, unwrapped, wrap_width
 
-# A sentence that needs the one before it is joined to it up to this many characters.
-MAX_JOINED_CHARS = 600
-# A list up to this length is one statement with the line that announces it.
-MAX_LIST_CHARS = 400
-# A longer list item is read by its sentences.
-MAX_ITEM_CHARS = 240
+# A line up to this length that announces a list is the heading of the list.
+MAX_LEAD_CHARS: Final = 200
+_WITHOUT_LEAD: Final = ("paragraph", "omitted")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One statement.
+    """A piece of text that becomes one memory.
 
     Attributes:
-        said: the text without ``lead``, which is the line that introduces its list.
-        hangs: it depends on the text before it (begins with "it", "so"), and could not be joined.
-        opens: it is the first statement of its paragraph or item.
+        above: the line that announces its list, and the items that contain it.
         listed: it was a list item or a table row.
-        linked: it is only a link, or a link with its title, not a statement.
         checked: set for a task box.
+        links: the addresses of its links to the web.
     """
 
-    said: str
+    text: str
     first: int
     last: int
-    lead: str = ""
-    hangs: bool = False
-    opens: bool = True
+    above: tuple[str, ...] = ()
     listed: bool = False
-    linked: bool = False
     checked: bool | None = None
-
-    @property
-    def text(self) -> str:
-        return f"{self.lead} {self.said}" if self.lead else self.said
+    links: tuple[str, ...] = ()
 
     @property
     def locator(self) -> str:
         return lines(self.first, self.last)
 
 
-def statements(blocks: Sequence[Block]) -> Iterator[Passage]:
-    """Yield the statements of a section in order.
-
-    A paragraph gives its sentences; one that depends on the sentence before is joined to it. Items
-    take the line that introduces them; short ones make one statement with it. Code is left out,
-    with the line that introduces it.
-    """
-    lead: Passage | None = None
-    at = 0
-    while at < len(blocks):
-        block = blocks[at]
-        end = at + 1
-        if block.kind == "paragraph":
-            passages = [] if _is_link(block.text, block.links) else list(_sentences(block))
-            # A gap of one line is an image that was left out.
-            if lead is not None and passages and block.first <= blocks[at - 1].last + 2:
-                passages[0] = replace(passages[0], lead=lead.said, hangs=lead.hangs)
-            follows = blocks[end].kind if end < len(blocks) else "paragraph"
-            lead = passages.pop() if passages and _announces(passages[-1].said, follows) else None
-            yield from passages
-        elif block.kind in ("item", "row"):
-            while end < len(blocks) and blocks[end].kind == block.kind:
-                end += 1
-            yield from _listed(blocks[at:end], lead)
-            lead = None
-        else:
-            lead = None
-        at = end
-
-
-def _announces(sentence: str, follows: str) -> bool:
-    return sentence.endswith(":") or (follows != "paragraph" and sentence[-1] not in ".!?")
-
-
-def _sentences(block: Block) -> Iterator[Passage]:
-    pending: Passage | None = None
-    for sentence, first, last in located(block):
-        needs = hangs(sentence)
-        room = MAX_JOINED_CHARS - len(sentence)
-        joins = needs and not sentence.endswith(":")
-        if joins and pending is not None and not pending.hangs and len(pending.said) < room:
-            pending = replace(pending, said=f"{pending.said} {sentence}", last=last)
-            continue
-        if pending is not None:
-            yield pending
-        pending = Passage(sentence, first, last, hangs=needs, opens=pending is None)
-    if pending is not None:
-        yield pending
-
-
-def located(block: Block) -> Iterator[tuple[str, int, int]]:
-    """Yield a block's sentences with the lines of each."""
-    raw = (block.raw or block.text).split("\n")
-    exact = len(raw) == block.last - block.first + 1
-    starts: list[int] = []
-    size = 0
-    for line in raw:
-        starts.append(size)
-        size += len(line) + 1
-    at = 0
-    for part in block.text.split("\n"):
-        for sentence in split_sentences(part):
-            begin = block.text.find(sentence, at)
-            if begin < 0 or not exact:
-                yield sentence, block.first, block.last
-                continue
-            at = begin + len(sentence)
-            yield sentence, block.first + _line(starts, begin), block.first + _line(starts, at - 1)
-
-
-def _line(starts: Sequence[int], place: int) -> int:
-    return bisect_right(starts, place) - 1
-
-
-def _listed(blocks: Sequence[Block], lead: Passage | None) -> Iterator[Passage]:
-    items = [item for item in _items(blocks) if any(map(str.isalnum, item.said))]
-    if lead is None or not items:
-        yield from items
-        return
-    boxed = any(item.checked is not None for item in items)
-    joined = "; ".join(item.said.rstrip(".;,") for item in items)
-    if not boxed and len(joined) + len(lead.said) < MAX_LIST_CHARS:
-        linked = all(item.linked for item in items)
-        span = (lead.first, items[-1].last)
-        yield Passage(f"{joined}.", *span, lead.said, lead.hangs, listed=True, linked=linked)
-        return
-    for item in items:
-        if item.checked is None:
-            item = replace(item, lead=lead.said, hangs=lead.hangs)
-        yield item
-
-
-def _items(blocks: Sequence[Block]) -> Iterator[Passage]:
-    """Yield list items joined with their nested items; task boxes are yielded separately."""
-    at = 0
-    while at < len(blocks):
-        head = blocks[at]
-        end = at + 1
-        while end < len(blocks) and blocks[end].level > head.level:
-            if blocks[end].checked is not None:
-                break
-            end += 1
-        inner = blocks[at + 1 : end]
-        at = end
-        own = head.text.rstrip()
-        text = own + (" " if own.endswith(":") else ": ")
-        text += "; ".join(item.text.rstrip(".;,") for item in inner)
-        if inner and own[-1:] not in ".!?" and len(text) < MAX_JOINED_CHARS:
-            last = max(item.last for item in inner)
-            yield _item(replace(head, text=text, last=last))
-            continue
-        for block in (head, *inner):
-            if block.checked is not None or len(block.text) < MAX_ITEM_CHARS:
-                yield _item(block)
-            else:
-                yield from (replace(passage, listed=True) for passage in _sentences(block))
-
-
-def _item(block: Block) -> Passage:
-    text = " ".join(block.text.split())
-    return Passage(
-        text,
-        block.first,
-        block.last,
-        hangs=hangs(text),
-        listed=True,
-        linked=_is_link(text, block.links),
-        checked=block.checked,
+def source_width(blocks: Iterable[Block], source: Sequence[str]) -> int:
+    """Return the width at which an editor wrapped the paragraphs of a file; 0 if it did not."""
+    return wrap_width(
+        [line.strip() for line in source[block.first - 1 : block.last]]
+        for block in blocks
+        if block.kind == "paragraph"
     )
 
 
-def _is_link(text: str, links: Sequence[TextLink]) -> bool:
-    """Return True for an entry in a list of links: a label with at most a short title."""
-    if not links:
-        return False
-    head = re.sub(r"^\W+", "", text)
-    label = re.sub(r"^\W+", "", " ".join(links[0].label.split()))
-    if not label or not head.startswith(label):
-        return False
-    rest = head[len(label) :].strip()
-    return len(re.findall(r"\w{2,}", rest)) < 2 or rest[0] in "-–—:|("
+def passages(blocks: Sequence[Block], source: Sequence[str], width: int = 0) -> Iterator[Passage]:
+    """Yield the passages of a section in order; boilerplate that was left out yields none.
+
+    Args:
+        source: the lines of the file.
+        width: the ``source_width`` of the file.
+    """
+    lead: tuple[str, ...] = ()
+    led = ""
+    items: list[tuple[int, str]] = []
+    for place, block in enumerate(blocks):
+        follows = blocks[place + 1].kind if place + 1 < len(blocks) else "paragraph"
+        if block.kind == "paragraph":
+            items = []
+            found = list(_of_paragraph(block, source, width))
+            lead, led = (), follows
+            if found and follows not in _WITHOUT_LEAD and announces(found[-1].text):
+                lead = (found.pop().text.rstrip(": "),)
+            yield from found
+            continue
+        # The line above a list says nothing about the table below it.
+        lead = lead if block.kind in (led, "code") else ()
+        if block.kind == "item":
+            items = [(level, text) for level, text in items if level < block.level]
+            above = (*lead, *(text for _, text in items))
+            yield from _of_item(block, above)
+            if len(block.text) <= MAX_LEAD_CHARS:
+                items.append((block.level, block.text.rstrip(": ")))
+        elif block.kind in ("row", "code"):
+            yield from _pieces(block.text, block, (block.first, block.last), lead)
+
+
+def announces(text: str) -> bool:
+    """Return True for a line that stands above its list like a heading."""
+    return text.endswith(":") and len(text) <= MAX_LEAD_CHARS
+
+
+def _of_paragraph(block: Block, source: Sequence[str], width: int) -> Iterator[Passage]:
+    texts = (block.raw or block.text).split("\n")
+    written = [line.strip() for line in source[block.first - 1 : block.last]]
+    if len(texts) != len(written):
+        # Some of its lines were comments or pictures.
+        written = texts
+    for group in unwrapped(written, width):
+        span = (block.first + group[0], block.first + group[-1])
+        if len(texts) != block.last - block.first + 1:
+            span = (block.first, block.last)
+        yield from _pieces("\n".join(texts[group[0] : group[-1] + 1]), block, span, ())
+
+
+def _of_item(block: Block, above: tuple[str, ...]) -> Iterator[Passage]:
+    yield from _pieces(block.raw or block.text, block, (block.first, block.last), above)
+
+
+def _pieces(
+    raw: str, block: Block, span: tuple[int, int], above: tuple[str, ...]
+) -> Iterator[Passage]:
+    """Yield a text as one passage, or as several if it is long, each with its lines."""
+    text = raw if block.kind == "code" else " ".join(raw.split("\n")).strip()
+    starts = _line_starts(raw) if raw.count("\n") == span[1] - span[0] else None
+    for start, end in cut(text):
+        if not any(map(str.isalnum, text[start:end])):
+            continue
+        first, last = span
+        if starts is not None:
+            first, last = (span[0] + bisect_right(starts, at) - 1 for at in (start, end - 1))
+        yield Passage(
+            text[start:end],
+            first,
+            last,
+            above,
+            listed=block.kind in ("item", "row"),
+            checked=block.checked,
+            links=tuple(link.href for link in block.links if "://" in link.href),
+        )
+
+
+def _line_starts(raw: str) -> list[int]:
+    starts = [0]
+    for line in raw.split("\n")[:-1]:
+        starts.append(starts[-1] + len(line) + 1)
+    return starts

@@ -1,174 +1,162 @@
-"""Parse plain text: as a conversation if it looks like one, otherwise as prose."""
+"""Parse plain text: as a conversation if it looks like one, otherwise as a note."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 
-from ingest.candidates import (
-    MAX_PASSAGE_CHARS,
-    IngestCandidate,
-    KeySource,
-    ParsedDocument,
-    ParseFinding,
-    split_long,
-)
-from ingest.parsers.blocks import Block
-from ingest.parsers.file_names import document_keys, title_of
-from ingest.parsers.passages import Passage, statements
+from ingest.candidates import ParsedDocument, ParseFinding
+from ingest.parsers.blocks import Block, FrontMatter, omitted, sections
+from ingest.parsers.notes import parse_note
 from ingest.parsers.transcript import is_transcript, parse_transcript
-from memgraph.model.columns import DEFAULT_IMPORTANCE
-from memgraph.model.enums import MemoryStatus, MemoryType
-from memgraph.text.dates import read_date
-from memgraph.text.statement_forms import addresses_model, is_placeholder, without_label
+from ingest.reasons import SkippedPart
+from memgraph.text.dates import DateOrder, read_date
+from memgraph.text.labels import type_named
 
+_HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+(?=\S)")
 _RULE = re.compile(r"^[-=*_~#]{3,}$")
-# A line this long was probably wrapped by an editor, not ended by its writer.
+_TAB = 4
+# A list item above is long enough to have been wrapped by an editor.
 _WRAPPED_CHARS = 50
+_MAX_HEADING_CHARS = 100
+_HEAD_LINES = 10
+_DATE_FIELDS = ("date", "datum", "fecha", "sent")
+
+
+def parse_text(
+    text: str, path: str, findings: tuple[ParseFinding, ...] = (), order: DateOrder | None = None
+) -> ParsedDocument:
+    """Return the episodes of a transcript, or the lines and paragraphs of a note.
+
+    A date on a line of its own dates the following text; a field "Date:" at the top, all of it.
+    """
+    if is_transcript(text):
+        return parse_transcript(text, path, findings)
+    source = text.split("\n")
+    return parse_note(
+        sections(read_lines(source)),
+        source,
+        FrontMatter(),
+        path,
+        "prose",
+        findings,
+        order,
+        event_time=_date_at_head(source, order),
+    )
+
+
+def _date_at_head(source: list[str], order: DateOrder | None) -> int | None:
+    for line in source[:_HEAD_LINES]:
+        name, colon, value = line.partition(":")
+        if not colon or not line.strip():
+            return None
+        if name.strip().casefold() in _DATE_FIELDS:
+            return read_date(value, alone=False, order=order)
+    return None
 
 
 @dataclass(slots=True)
 class _Unit:
-    """A paragraph, list item or stand-alone line of prose."""
+    """A paragraph or list item that is being read."""
 
+    kind: str
     first: int
-    last: int
-    event_time: int | None
+    indent: int = 0
     checked: bool | None = None
-    parts: list[str] = field(default_factory=list)
-    listed: bool = False
+    lines: list[str] = field(default_factory=list)
 
     def block(self) -> Block:
-        """Return the unit as a block of Markdown."""
-        return Block(
-            "item" if self.listed else "paragraph",
-            " ".join(self.parts),
-            self.first,
-            self.last,
-            level=1,
-            checked=self.checked,
-            raw="\n".join(self.parts),
+        raw = "\n".join(self.lines)
+        last = self.first + len(self.lines) - 1
+        level = self.indent // 2 + 1
+        text = " ".join(self.lines)
+        if self.kind == "item":
+            return Block("item", text, self.first, last, level, self.checked, raw=raw)
+        return Block("paragraph", text, self.first, last, raw=raw)
+
+
+def read_lines(source: list[str]) -> list[Block]:
+    """Return the headings, paragraphs and list items of a plain text.
+
+    A heading begins with "#", is underlined, or is a date. A label on a line of its own, such as
+    "Action items", announces the lines below it.
+    """
+    blocks: list[Block] = []
+    for block in _blocks(source):
+        underlined = (
+            block.text == SkippedPart.RULE
+            and block.kind == "omitted"
+            and blocks
+            and blocks[-1].kind == "paragraph"
+            and blocks[-1].first == blocks[-1].last == block.first - 1
+            and source[block.first - 1].strip()[0] in "=-~"
         )
+        if underlined:
+            level = 1 if source[block.first - 1].strip()[0] == "=" else 2
+            above = blocks.pop()
+            blocks.append(Block("heading", above.text, above.first, block.last, level))
+        else:
+            blocks.append(block)
+    return blocks
 
 
-def parse_text(text: str, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return the episodes of a transcript, or the untyped statements of prose.
-
-    A date on a line of its own dates the following text.
-    """
-    if is_transcript(text):
-        return parse_transcript(text, path, findings)
-    keys = KeySource()
-    candidates: list[IngestCandidate] = []
-    for moment, units in groupby(_units(text), key=lambda unit: unit.event_time):
-        for passage in statements([unit.block() for unit in units]):
-            make = sentence if passage.checked is None else task
-            candidates.extend(make(keys, passage, event_time=moment))
-    return ParsedDocument(
-        "prose",
-        tuple(candidates),
-        findings=findings,
-        title=title_of(path),
-        main_key=candidates[0].key if candidates else None,
-        document_keys=document_keys(path),
-    )
-
-
-def sentence(
-    keys: KeySource,
-    passage: Passage,
-    *,
-    event_time: int | None = None,
-    tags: tuple[str, ...] = (),
-    section: tuple[str, ...] = (),
-    title: str | None = None,
-) -> Iterator[IngestCandidate]:
-    """Yield untyped candidates for a statement; pieces without a letter are left out."""
-    attributes = _attributes(section, title)
-    for piece in split_long(passage.text, MAX_PASSAGE_CHARS):
-        if any(char.isalpha() for char in piece):
-            yield IngestCandidate(
-                keys.new(),
-                piece,
-                passage.locator,
-                event_time=event_time,
-                tags=tags,
-                attributes=attributes,
-            )
-
-
-def _attributes(section: tuple[str, ...], title: str | None) -> dict[str, str]:
-    attributes = {"section": " / ".join(section), "title": (title or "")[:200]}
-    return {name: value for name, value in attributes.items() if value}
-
-
-def task(
-    keys: KeySource,
-    passage: Passage,
-    *,
-    event_time: int | None = None,
-    tags: tuple[str, ...] = (),
-    section: tuple[str, ...] = (),
-    title: str | None = None,
-) -> Iterator[IngestCandidate]:
-    """Yield a task box as a Todo; a ticked one is superseded.
-
-    A single word, a placeholder or an instruction to a model is not a task.
-    """
-    said = without_label(passage.said)
-    if len(said.split()) < 2 or is_placeholder(said):
-        return
-    if addresses_model(said):
-        return
-    attributes = {"done": bool(passage.checked), **_attributes(section, title)}
-    yield IngestCandidate(
-        keys.new(),
-        next(split_long(said, MAX_PASSAGE_CHARS)),
-        passage.locator,
-        type=MemoryType.TODO,
-        importance=DEFAULT_IMPORTANCE[MemoryType.TODO],
-        confidence=0.9,
-        status=MemoryStatus.SUPERSEDED if passage.checked else MemoryStatus.ACTIVE,
-        event_time=event_time,
-        tags=tags,
-        attributes=attributes,
-    )
-
-
-def _units(text: str) -> Iterator[_Unit]:
+def _blocks(source: list[str]) -> Iterator[Block]:
     unit: _Unit | None = None
-    moment: int | None = None
-    for number, raw in enumerate(text.split("\n"), start=1):
+    announced = False
+    for number, raw in enumerate(source, start=1):
         line = raw.strip()
-        dated = read_date(line.strip("#=-*_ ")) if 0 < len(line) < 100 else None
-        if not line or _RULE.match(line) or dated is not None:
-            moment = moment if dated is None else dated
-            if unit:
-                yield unit
+        indent = len(raw.expandtabs(_TAB)) - len(raw.expandtabs(_TAB).lstrip())
+        block = _own_block(line, number)
+        if not line or block is not None:
+            announced = False
+            if unit is not None:
+                yield unit.block()
             unit = None
+            if block is not None:
+                yield block
             continue
         bullet = _BULLET.match(line)
         bare = line[bullet.end() :] if bullet else line
         box = _BOX.match(bare)
-        if unit and not bullet and not box and _continues(unit.parts[-1], bare):
-            unit.parts.append(bare)
-            unit.last = number
+        if unit is not None and not bullet and not box and _continues(unit, bare, indent):
+            unit.lines.append(bare)
             continue
-        if unit:
-            yield unit
+        if unit is not None:
+            yield unit.block()
+        unit = None
+        if type_named(line.rstrip(": ")) is not None:
+            yield Block("paragraph", f"{line.rstrip(': ')}:", number, number)
+            announced = True
+            continue
+        listed = bullet is not None or box is not None or announced
         checked = None if box is None else box[1] != " "
         words = bare[box.end() :] if box else bare
-        unit = _Unit(number, number, moment, checked, [words], bullet is not None)
-    if unit:
-        yield unit
+        unit = _Unit("item" if listed else "paragraph", number, indent, checked, [words])
+    if unit is not None:
+        yield unit.block()
 
 
-def _continues(previous: str, line: str) -> bool:
-    """Return True when a line continues the sentence of the line above it."""
-    if line[0].islower():
+def _own_block(line: str, number: int) -> Block | None:
+    """Return the block for a line that is a heading or says nothing."""
+    if not line or len(line) > _MAX_HEADING_CHARS:
+        return None
+    if _RULE.match(line):
+        return omitted(SkippedPart.RULE, number, number)
+    if not any(map(str.isalnum, line)):
+        return omitted(SkippedPart.NO_WORDS, number, number)
+    if heading := _HEADING.match(line):
+        return Block("heading", heading[2], number, number, len(heading[1]))
+    bare = line.strip("=-*_ ")
+    if not bare.partition(":")[0].isalpha() and read_date(bare) is not None:
+        return Block("heading", bare, number, number, 2)
+    return None
+
+
+def _continues(unit: _Unit, line: str, indent: int) -> bool:
+    """Return True when a line belongs to the paragraph or the item above it."""
+    if unit.kind == "paragraph":
         return True
-    return len(previous) >= _WRAPPED_CHARS
+    return indent > unit.indent or (line[0].islower() and len(unit.lines[-1]) >= _WRAPPED_CHARS)

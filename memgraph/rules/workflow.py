@@ -1,16 +1,14 @@
 """Parse the output of a workflow step for decisions, plans and statements.
 
 The output is a mapping, a list, JSON text, or Markdown or plain text: lines such as
-``Decision: …``, ``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, fenced JSON, and
-sentences that reveal their type: "We decided to ship on Monday because QA is late." is a Decision
-with its reason. Other sentences are ignored. Pure and bounded.
+``Decision: …``, ``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, and fenced JSON.
+Every other paragraph, line and list item is an Observation. Pure and bounded.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -18,7 +16,6 @@ from typing import Any
 
 from memgraph.model.enums import MemoryType
 from memgraph.rules.workflow_candidates import (
-    LABEL,
     MAX_REFERENCES,
     MAX_TAG_CHARS,
     MAX_TAGS,
@@ -28,13 +25,12 @@ from memgraph.rules.workflow_candidates import (
     WorkflowCandidate,
     relation_named,
     tidy,
-    type_named,
 )
-from memgraph.text.sentences import split_sentences
-from memgraph.text.statement_forms import ground_of, stands_alone, type_of
+from memgraph.text.labels import LABEL, type_named
+from memgraph.text.paragraphs import cut, unwrapped
 
 # Statements in the lines of a workflow step's output: labels, checkboxes, lists under a heading,
-# and sentences that reveal their type.
+# and prose.
 
 
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
@@ -140,7 +136,7 @@ class LineReader:
 
     def _plain(self, bare: str, indent: int) -> None:
         emphasised = _EMPHASISED.match(bare)
-        if emphasised is not None:
+        if emphasised is not None and type_named(emphasised[1].strip("*_ :")) is not None:
             self._head(emphasised[1], holds=False)
         elif self._heading is not None and self._holds:
             # A paragraph under a heading: its lines are one statement.
@@ -156,25 +152,15 @@ class LineReader:
             self._prose.append(bare)
 
     def _end_prose(self) -> None:
-        """Add the sentences of the preceding prose that reveal their type."""
+        """Add the lines and paragraphs of the preceding prose as observations."""
         first = self._number - len(self._prose)
-        ends: list[int] = []
-        for line in self._prose:
-            ends.append((ends[-1] + 1 if ends else 0) + len(line))
-        text = " ".join(self._prose)
+        for group in unwrapped(self._prose):
+            text = " ".join(self._prose[group[0] : group[-1] + 1])
+            where = self._where(first + group[0], first + group[-1])
+            for start, end in cut(text):
+                if any(map(str.isalnum, text[start:end])):
+                    self._into.add(text[start:end], MemoryType.OBSERVATION, where)
         self._prose = []
-        at = 0
-        for sentence in split_sentences(text):
-            begin = text.index(sentence, at)
-            at = begin + len(sentence)
-            kind = type_of(sentence)
-            if kind is MemoryType.FACT or not stands_alone(sentence):
-                continue
-            where = self._where(first + bisect_left(ends, begin), first + bisect_left(ends, at))
-            key = self._into.add(sentence, kind, where)
-            ground = ground_of(sentence)
-            if key is not None and ground is not None:
-                self._into.caused_by(key, ground, where)
 
     def _head(self, title: str, *, holds: bool) -> None:
         self._close_all()
@@ -340,6 +326,8 @@ class _Values:
                 stack.extend(reversed(inside))
             elif isinstance(current, str) and names is not None:
                 self._into.add(current, names, self._prefix + at)
+            elif isinstance(current, str) and _is_prose(current):
+                _read_text(current, self._into, f"{self._prefix}{at}#")
 
     def _some(self, count: int, at: str) -> int:
         """Return how many of ``count`` values may be read; the limit for an output is 5,000."""
@@ -369,7 +357,7 @@ class _Values:
             pointer = f"{at}/{_escaped(str(name))}"
             below = type_named(str(name)) or (kind if str(name).casefold() in _LISTS else None)
             if below is None and isinstance(item, str):
-                if str(name).casefold() in _TEXTS:
+                if str(name).casefold() in _TEXTS or _is_prose(item):
                     _read_text(item, self._into, f"{self._prefix}{pointer}#")
             else:
                 inside.append((item, pointer, below, depth))
@@ -399,6 +387,11 @@ class _Values:
                 self._into.named_later(key, relation, _texts(item), pointer)
             elif _RESERVED_FIELD.fullmatch(str(label)):
                 self._into.reject(pointer, "not_believed")
+
+
+def _is_prose(text: str) -> bool:
+    """Return True for a text of several words, as opposed to a name or a code."""
+    return len(text.split(maxsplit=1)) > 1
 
 
 def _tags(value: Any) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ the range of a proposal, and other such fields are left out and reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +20,7 @@ from memgraph.rules.proposals import (
     MAX_PROPOSALS,
 )
 from memgraph.rules.similarity import MEMORY_ID, content_hash
+from memgraph.text.labels import read_label
 
 DEFAULT_CONFIDENCE = 0.8
 MAX_REFERENCES = 16
@@ -32,32 +32,6 @@ _ID = re.compile(rf"(?<![\w-])({MEMORY_ID})(?![\w-])")
 OUR_ID = re.compile(rf"{MEMORY_ID}|rcl_[0-9A-Z]{{26}}")
 _UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
-# A label of one to three words, with or without emphasis around it, its colon, and the text.
-LABEL = re.compile(
-    r"^(?:\*\*|__)?([A-Za-z][A-Za-z_/-]*(?: [A-Za-z]+){0,2})(?:\*\*|__)?"
-    r"\s*:(?:\*\*|__)?(?:\s+(.*))?$"
-)
-
-NAMES: Mapping[str, MemoryType] = {
-    "decision": MemoryType.DECISION,
-    "decided": MemoryType.DECISION,
-    "resolution": MemoryType.DECISION,
-    "todo": MemoryType.TODO,
-    "to do": MemoryType.TODO,
-    "task": MemoryType.TODO,
-    "action": MemoryType.TODO,
-    "action item": MemoryType.TODO,
-    "next step": MemoryType.TODO,
-    "follow up": MemoryType.TODO,
-    "goal": MemoryType.GOAL,
-    "objective": MemoryType.GOAL,
-    "fact": MemoryType.FACT,
-    "preference": MemoryType.PREFERENCE,
-    "event": MemoryType.EVENT,
-    "observation": MemoryType.OBSERVATION,
-    "finding": MemoryType.OBSERVATION,
-    "identity": MemoryType.IDENTITY,
-}
 CAUSES = frozenset({"because", "caused by", "reason", "rationale", "why", "based on"})
 WHOLES = frozenset({"part of", "parent", "belongs to"})
 
@@ -267,22 +241,12 @@ class CandidateCollector:
         return float(min(max(value, 0), MAX_CONFIDENCE))
 
 
-def type_named(name: str) -> MemoryType | None:
-    """Return the type for a label, heading or key, in singular or plural; None if unknown."""
-    words = " ".join(re.sub(r"[-_/]+", " ", name).casefold().split())
-    for form in (words, words.removesuffix("s")):
-        if form in NAMES:
-            return NAMES[form]
-    return MemoryType.IDENTITY if words == "identities" else None
-
-
 def labelled(text: str) -> tuple[MemoryType, str] | None:
     """Return the type and the text of a labelled sentence, such as "TODO: call Mira"; else None."""
-    label = LABEL.match(text)
-    kind = None if label is None else type_named(label[1])
-    if label is None or kind is None:
+    found = read_label(text)
+    if found is None:
         return None
-    rest = tidy(label[2] or "")
+    kind, rest = found[0], tidy(found[1])
     return None if _refused(rest, kind) else (kind, rest)
 
 

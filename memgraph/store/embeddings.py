@@ -8,7 +8,8 @@ Neither a crash nor a failing provider loses a memory; failures are retried late
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -113,16 +114,20 @@ def enqueue(transaction: Transaction, pks: Sequence[int]) -> None:
     _enqueue(transaction, [(pk,) for pk in pks])
 
 
-def embedded_text(source_role: str | None, content: str) -> str:
-    """Return the text to embed; turns include their speaker, which improves recall."""
-    return content if source_role is None else f"{source_role}: {content}"
+def embedded_text(source_role: str | None, content: str, attributes: Mapping[str, Any]) -> str:
+    """Return the text to embed.
+
+    Turns include their speaker, and lines of a file the headings above them, which improves recall.
+    """
+    context = attributes.get("section") if source_role is None else source_role
+    return f"{context}: {content}" if isinstance(context, str) and context else content
 
 
 @prepared
 def _due() -> sa.Select[Any]:
     e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
     return (
-        sa.select(e.c.memory_pk, m.c.source_role, m.c.content, e.c.attempts)
+        sa.select(e.c.memory_pk, m.c.source_role, m.c.content, m.c.attributes, e.c.attempts)
         .select_from(e.join(m, m.c.pk == e.c.memory_pk))
         .where(_is_waiting(e), e.c.next_attempt_at <= value("now"))
         .order_by(e.c.next_attempt_at, e.c.memory_pk)
@@ -133,8 +138,14 @@ def _due() -> sa.Select[Any]:
 def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
     """Return embeddings that are due at ``now_ms``, longest overdue first."""
     return [
-        DueEmbedding(pk, embedded_text(role, content), attempts)
-        for pk, role, content, attempts in _due().rows(snapshot, now=now_ms, limit=limit)
+        DueEmbedding(
+            pk,
+            embedded_text(role, content, {} if attributes == "{}" else json.loads(attributes)),
+            attempts,
+        )
+        for pk, role, content, attributes, attempts in _due().rows(
+            snapshot, now=now_ms, limit=limit
+        )
     ]
 
 

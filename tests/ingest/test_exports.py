@@ -398,7 +398,9 @@ def test_notes_of_a_vault_are_joined_by_their_links(orc: Orchestrator) -> None:
     assert loans.content.endswith("We keep every loan in PostgreSQL.")
     assert loans.tags == ("project/lending",)
     assert (drill.tags, ann.tags) == (("policy/2025",), ("person",))
-    assert not any("[[" in text and "code" not in text for text in texts)
+    in_code = {"[[no link]] #no-tag", "Issue #123 and [[code]] stay as they are."}
+    assert {text for text in texts if "[[" in text} == in_code
+    assert report.results[1].left_out | report.results[2].left_out == {"comment": 1, "picture": 1}
     edges = {frozenset((e.from_id, e.to_id)) for e in orc.graph.subgraph(list(memories)).edges}
     wanted = [(loans, drill), (loans, ann), (drill, ann)]
     assert {frozenset((a.memory_id, b.memory_id)) for a, b in wanted} <= edges

@@ -6,13 +6,14 @@ from contextlib import suppress
 import pytest
 
 from ingest.candidates import ParsedDocument
-from ingest.extract import extract
+from ingest.claims import summary_of
 from ingest.parse import parse_document
 from ingest.parsers.blocks import MAX_NESTING, read_blocks, read_front_matter, sections
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 
+OBSERVATION = MemoryType.OBSERVATION
 PLAN = """---
 title: Plan
 date: 2024-05-06
@@ -53,41 +54,92 @@ def test_structure_of_a_document() -> None:
     assert document.title == "Plan"
     parts = document.candidates
     assert [(each.type, each.content) for each in parts] == [
-        (None, "The team works in Porto."),
-        (None, "See the notes and https://example.org/x."),
+        (OBSERVATION, "The team works in Porto. See the notes and https://example.org/x."),
         (MemoryType.TODO, "write the guide"),
         (MemoryType.TODO, "order the parts"),
         (MemoryType.TODO, "and the screws"),
-        (None, "Port: 80; Use: web"),
-        (None, "Port: 22; Use: ssh"),
+        (OBSERVATION, "make demo"),
+        (OBSERVATION, "Port: 80; Use: web"),
+        (OBSERVATION, "Port: 22; Use: ssh"),
     ]
     assert document.main_key == parts[0].key
-    assert [each.status for each in parts[2:5]] == [
+    assert [each.status for each in parts[1:4]] == [
         MemoryStatus.ACTIVE,
         MemoryStatus.SUPERSEDED,
         MemoryStatus.ACTIVE,
     ]
     assert {each.event_time for each in parts} == {1714953600000}
     assert parts[0].tags == ("ops", "infra")
-    assert parts[2].attributes["section"] == "Tasks"
+    assert parts[1].attributes["section"] == "Tasks"
+    assert parts[4].attributes["section"] == "Start / Run this"
+    assert [(edge.to_key, edge.edge_type) for edge in document.edges] == [
+        (parts[0].key, EdgeType.PART_OF)
+    ] * 6
+    assert document.findings == ()
 
 
-def test_index_pages_and_pictures_say_nothing() -> None:
+def test_boilerplate_is_left_out_and_counted() -> None:
     text = (
-        "# Decisions\n\n[![build](b.svg)](https://ci.example.org) ![logo](l.png)\n\n"
-        "- [ADR 1](0001-a.md) - Use queues for all jobs\n- [ADR 2](0002-b.md): We use one store\n\n"
-        "## Contents\n\n1. [Start](#start)\n2. [Statuses](#statuses)\n\n"
-        "## Statuses\n\n- ✅ Accepted\n- ❌ Rejected\n\n```sh\nmake it is so\n```\n"
+        "<!-- a comment -->\n# Tools\n\nCopyright 2026 Ann\n\n"
+        "[![build](b.svg)](https://ci.example.org) ![logo](l.png)\n\n"
+        "- [ADR 1](0001-a.md) - Use queues for all jobs\n\n"
+        "## Contents\n\n1. [Start](#start)\n2. [Statuses](#statuses)\n\n[TOC]\n\n---\n\n"
+        "## Statuses\n\n| a | b |\n|---|---|\n|   |   |\n| 1 | 2 |\n\n***\n\n!!\n"
     )
-    assert extract(parse(text, "docs/index.md")).candidates == ()
-
-
-def test_items_take_the_line_above_them() -> None:
-    text = "# S\n\nPuppet manages:\n\n- backups\n- users\n\nAnn knows it. It was old.\n"
-    assert [each.content for each in parse(text).candidates] == [
-        "Puppet manages: backups; users.",
-        "Ann knows it. It was old.",
+    document = parse(text, "docs/index.md")
+    assert [each.content for each in document.candidates] == [
+        "ADR 1 - Use queues for all jobs",
+        "a: 1; b: 2",
     ]
+    assert summary_of(document.findings)["left_out"] == {
+        "comment": 1,
+        "empty_row": 1,
+        "licence_header": 1,
+        "no_words": 1,
+        "picture": 2,
+        "rule": 2,
+        "table_of_contents": 3,
+    }
+
+
+def test_headings_and_the_line_above_a_list_are_context() -> None:
+    text = (
+        "# S\n\nPuppet manages:\n\n- backups\n  - nightly\n- users\n\n"
+        "Ann knows it. It was old.\n\n## Buy milk\n"
+    )
+    found = [(each.attributes.get("section"), each.content) for each in parse(text).candidates]
+    assert found == [
+        ("S / Puppet manages", "backups"),
+        ("S / Puppet manages / backups", "nightly"),
+        ("S / Puppet manages", "users"),
+        ("S", "Ann knows it. It was old."),
+        (None, "Buy milk"),
+    ]
+
+
+def test_lines_of_a_paragraph_stay_apart_unless_an_editor_wrapped_them() -> None:
+    apart = "The passport lies in the blue drawer of the desk since May\nMark is our treasurer\n"
+    wrapped = (
+        "This paragraph was wrapped by an editor at some seventy characters, so\n"
+        "that it goes on in lower case. One of its lines is long enough to begin\n"
+        "With a capital.\n"
+    )
+    assert [each.content for each in parse(apart).candidates] == apart.splitlines()
+    assert [(each.locator, each.content) for each in parse(wrapped).candidates] == [
+        ("L1-L3", " ".join(wrapped.splitlines()))
+    ]
+
+
+def test_properties_of_a_note_are_lines() -> None:
+    text = '---\ntitle: T\nowner: "[[Ann]]"\nparts: [a, b]\n---\nIt is late.\n'
+    found = [(each.locator, each.content) for each in parse(text).candidates]
+    assert found == [("L3-L3", "owner: Ann"), ("L4-L4", "parts: a, b"), ("L6-L6", "It is late.")]
+
+
+def test_addresses_of_links_are_kept() -> None:
+    (line,) = parse("A [cheap flight](https://example.org/f) and a [note](n.md).").candidates
+    assert line.content == "A cheap flight and a note."
+    assert line.attributes["links"] == ["https://example.org/f"]
 
 
 def test_links_between_files() -> None:
@@ -121,7 +173,7 @@ def test_lines_are_those_of_the_file() -> None:
 )
 def test_plain_text_of_a_paragraph(text: str, expected: str) -> None:
     _, blocks = read_blocks(text)
-    assert [block.text for block in blocks] == [expected]
+    assert [block.text for block in blocks if block.kind != "omitted"] == [expected]
 
 
 def test_sections_know_the_headings_above_them() -> None:

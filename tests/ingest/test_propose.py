@@ -108,21 +108,25 @@ def test_a_proposal_becomes_a_memory_with_its_place(serve: Serve) -> None:
     assert (edge.from_id, edge.edge_type) == (memory.memory_id, EdgeType.PART_OF)
 
 
-def test_what_the_rules_found_at_the_same_place_is_not_stored_twice(
+def test_a_line_takes_its_type_from_a_proposal_that_repeats_it(
     serve: Serve, tmp_path: Path
 ) -> None:
     near = "We decided to order new ropes from Lisbon in June"
     assert ROPES in by_rules(tmp_path)
-    orc = serve(answer(item(ROPES, ROPES), item(near, ROPES), item(), item(CRANE + "!", QUOTE)))
+    decided = item(ROPES, ROPES, type="Decision")
+    orc = serve(answer(decided, item(near, ROPES), item(), item(CRANE + "!", QUOTE)))
     result = ingest(orc)
-    assert [each.content for each in proposed(orc)] == [CRANE]
-    assert result.findings[SkippedPart.PROPOSAL_REPEATED] == 3
+    assert {(each.type, each.content) for each in proposed(orc)} == {
+        (MemoryType.DECISION, ROPES),
+        (MemoryType.FACT, CRANE),
+    }
+    assert result.findings[SkippedPart.PROPOSAL_REPEATED] == 2
     assert sum(each.content == ROPES for each in orc.memories.list(limit=100)) == 1
 
 
-def test_prose_of_which_the_rules_keep_nothing(serve: Serve) -> None:
-    orc = serve(answer(item("Ann is ill.", "Thanks a lot!")))
-    result = ingest(orc, "Thanks a lot!\n", "n.txt")
+def test_prose_of_which_only_a_model_makes_something(serve: Serve) -> None:
+    orc = serve(answer(item("Ann is ill.", "Copyright 2026 Ann")))
+    result = ingest(orc, "Copyright 2026 Ann\n", "n.txt")
     assert [each.content for each in orc.memories.list()] == ["Ann is ill."]
     assert SkippedPart.NOTHING_EXTRACTED not in result.findings
 

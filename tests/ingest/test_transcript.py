@@ -126,7 +126,11 @@ def test_prose_is_dated_by_a_line_that_is_a_date() -> None:
         "8 May 2023\n\nThe server fell over at noon.\n\n- [ ] call Ann\n- [x] call Bob"
     )
     assert {each.event_time for each in document.candidates} == {1683504000000}
-    assert [each.type for each in document.candidates] == [None, MemoryType.TODO, MemoryType.TODO]
+    assert [each.type for each in document.candidates] == [
+        MemoryType.OBSERVATION,
+        MemoryType.TODO,
+        MemoryType.TODO,
+    ]
     assert [each.attributes.get("done") for each in document.candidates] == [None, False, True]
 
 

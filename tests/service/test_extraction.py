@@ -74,5 +74,5 @@ def test_sayings_find_what_a_comparison_with_each_finds(said: list[str], asked: 
         sayings.add(each, 1, 2)
     # Without a word there is nothing to say.
     expected = any(compare(asked, each) is not Similarity.DIFFERENT for each in said if each)
-    assert sayings.has(asked, 2, 3) is expected
-    assert not sayings.has(asked, 3, 3)
+    assert (sayings.find(asked, 2, 3) is not None) is expected
+    assert sayings.find(asked, 3, 3) is None

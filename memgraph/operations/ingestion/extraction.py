@@ -57,14 +57,14 @@ class LocatedSentences:
             self._by_word.setdefault(word, []).append(len(self._said))
         self._said.append((content, first, last))
 
-    def has(self, content: str, first: int, last: int) -> bool:
-        """Return True if an equal or similar sentence overlaps these lines."""
-        return any(
-            begin <= last
-            and first <= end
-            and compare(content, sentence) is not Similarity.DIFFERENT
-            for sentence, begin, end in map(self._said.__getitem__, self._alike(content))
-        )
+    def find(self, content: str, first: int, last: int) -> int | None:
+        """Return the place of an equal or similar sentence that overlaps these lines, or None."""
+        for place in sorted(self._alike(content)):
+            sentence, begin, end = self._said[place]
+            overlaps = begin <= last and first <= end
+            if overlaps and compare(content, sentence) is not Similarity.DIFFERENT:
+                return place
+        return None
 
     def _alike(self, content: str) -> set[int]:
         """Return the indices of all sentences that can reach the threshold, and few others.

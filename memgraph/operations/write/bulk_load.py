@@ -114,7 +114,7 @@ class BulkLoader:
             return ()
         try:
             return self._embedding.embed(
-                [embedded_text(item.source_role, item.content) for item in inputs]
+                [embedded_text(item.source_role, item.content, item.attributes) for item in inputs]
             )
         except ProviderError:
             # The outbox will get the same error, count it and report it.

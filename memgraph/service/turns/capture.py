@@ -269,7 +269,9 @@ class CaptureHandle(Handle):
 
 
 def _embedded(model: LocalEmbedding, inputs: Sequence[MemoryInput]) -> NDArray[np.float32]:
-    return model.embed([embedded_text(memory.source_role, memory.content) for memory in inputs])
+    return model.embed(
+        [embedded_text(memory.source_role, memory.content, memory.attributes) for memory in inputs]
+    )
 
 
 T = TypeVar("T")

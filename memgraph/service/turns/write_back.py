@@ -165,7 +165,7 @@ class WriteBackHooks(HookHost):
         tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
     ) -> WriteBackResult:
-        """Store the decisions, plans and statements of a step; see ``memgraph.rules.workflow``.
+        """Store what a step says, each paragraph or line a memory; see ``memgraph.rules.workflow``.
 
         A text that exists already in the same place is a duplicate. Each statement becomes a memory
         with the source ``workflow_output``, which records its run, step, conversation and place in

@@ -1,0 +1,273 @@
+"""Turn the sections of a note into memories: every paragraph, line, list item and table row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Final
+
+from ingest.candidates import (
+    CandidateEdge,
+    DocumentLink,
+    Format,
+    IngestCandidate,
+    KeySource,
+    ParsedDocument,
+    ParseFinding,
+)
+from ingest.parsers.blocks import Block, FrontMatter, HeadedSection
+from ingest.parsers.file_names import (
+    date_in_name,
+    document_keys,
+    link_keys,
+    record_number,
+    title_of,
+)
+from ingest.parsers.passages import Passage, passages, source_width
+from ingest.reasons import SkippedPart
+from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.text.dates import DateOrder, read_date
+from memgraph.text.fold import fold
+from memgraph.text.labels import read_label, type_named
+
+LINK_WEIGHT: Final = 0.4
+PART_WEIGHT: Final = 0.6
+CONFIDENCE: Final = 0.8
+_MAX_SECTION_CHARS: Final = 300
+_MAX_LINKS: Final = 20
+# A licence stands at the top of a file.
+_HEAD_BLOCKS: Final = 3
+_LICENCE: Final = ("copyright", "©", "spdx-license-identifier", "licensed under")
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A document being assembled."""
+
+    path: str
+    source: Sequence[str]
+    front: FrontMatter
+    order: DateOrder | None
+    title: str | None
+    event_time: int | None = None
+    width: int = 0
+    keys: KeySource = field(default_factory=KeySource)
+    candidates: list[IngestCandidate] = field(default_factory=list)
+    findings: list[ParseFinding] = field(default_factory=list)
+
+
+def parse_note(
+    parts: Sequence[HeadedSection],
+    source: Sequence[str],
+    front: FrontMatter,
+    path: str,
+    format_: Format,
+    findings: tuple[ParseFinding, ...] = (),
+    order: DateOrder | None = None,
+    event_time: int | None = None,
+) -> ParsedDocument:
+    """Return the passages of a note in order, PartOf the first of them, and links as edges.
+
+    A heading is the ``section`` of the passages below it, and gives them its type and its date. A
+    heading with nothing below it is a passage itself.
+
+    Args:
+        source: the lines of the file.
+        event_time: a date at the head of the file.
+    """
+    title = front.title or next((part.title for part in parts if part.level == 1), None)
+    draft = _Draft(path, source, front, order, title, findings=list(findings))
+    draft.event_time = front.event_time or event_time
+    if draft.event_time is None and title is not None:
+        draft.event_time = read_date(title, alone=False, order=order)
+    if draft.event_time is None:
+        draft.event_time = date_in_name(path)
+    blocks = [block for part in parts for block in part.blocks]
+    draft.width = source_width(blocks, source)
+    draft.findings += left_out(blocks)
+    for passage in _properties(front, source):
+        _add(draft, passage, ())
+    properties = len(draft.candidates)
+    licences = _licences(blocks)
+    draft.findings += [
+        ParseFinding(SkippedPart.LICENCE_HEADER, f"L{block.first}-L{block.last}")
+        for block in licences
+    ]
+    for part, following in zip_longest(parts, parts[1:]):
+        _add_section(draft, part, following, licences)
+    # A line of the text stands for the document, rather than a property.
+    main = next(iter(draft.candidates[properties:] or draft.candidates), None)
+    return ParsedDocument(
+        format_,
+        tuple(draft.candidates),
+        tuple(parts_of(draft.candidates, main)),
+        links=() if main is None else tuple(_links(draft, parts, main.key)),
+        findings=tuple(draft.findings),
+        title=title or title_of(path),
+        main_key=None if main is None else main.key,
+        document_keys=document_keys(path, record_number(path)),
+    )
+
+
+def left_out(blocks: Sequence[Block]) -> Iterator[ParseFinding]:
+    """Yield a finding for each part that the reader of blocks has left out."""
+    for block in blocks:
+        if block.kind == "omitted":
+            yield ParseFinding(SkippedPart(block.text), f"L{block.first}-L{block.last}")
+
+
+def _licences(blocks: Sequence[Block]) -> list[Block]:
+    head = [block for block in blocks if block.kind != "omitted"][:_HEAD_BLOCKS]
+    return [
+        block
+        for block in head
+        if block.kind == "paragraph" and block.text.casefold().startswith(_LICENCE)
+    ]
+
+
+def _properties(front: FrontMatter, source: Sequence[str]) -> Iterator[Passage]:
+    """Yield the properties of a note that have no meaning for memgraph itself."""
+    for name, values in front.others():
+        line = next(
+            (at for at, text in enumerate(source, 1) if front.name_of(text) == name and at > 1), 1
+        )
+        text = ", ".join(values).replace("[[", "").replace("]]", "")
+        yield Passage(f"{name}: {text}", line, line)
+
+
+def _add_section(
+    draft: _Draft,
+    part: HeadedSection,
+    following: HeadedSection | None,
+    licences: Sequence[Block],
+) -> None:
+    above = (*part.path, part.title) if part.title else part.path
+    # The document's title does not describe a single section.
+    section = above[1:] if len(above) > 1 else above
+    if part.title and not part.blocks and (following is None or following.level <= part.level):
+        _add(draft, Passage(part.title, part.first, part.first), section[:-1])
+        return
+    moment = next(
+        (
+            moment
+            for title in reversed(section)
+            if (moment := read_date(title, alone=False, order=draft.order)) is not None
+        ),
+        None,
+    )
+    blocks = [block for block in part.blocks if block not in licences]
+    for passage in passages(blocks, draft.source, draft.width):
+        _add(draft, passage, section, moment)
+
+
+def _add(
+    draft: _Draft, passage: Passage, section: tuple[str, ...], moment: int | None = None
+) -> None:
+    draft.candidates.append(
+        line(
+            draft.keys.new(),
+            passage,
+            event_time=draft.event_time if moment is None else moment,
+            tags=draft.front.tags,
+            section=(*section, *passage.above),
+            title=draft.title,
+        )
+    )
+
+
+def line(
+    key: str,
+    passage: Passage,
+    *,
+    event_time: int | None = None,
+    tags: tuple[str, ...] = (),
+    section: tuple[str, ...] = (),
+    title: str | None = None,
+    locator: str | None = None,
+) -> IngestCandidate:
+    """Return a passage as a candidate.
+
+    A task box is a Todo, superseded if it is ticked. Otherwise a label at the beginning gives the
+    type, or else a heading above; without either it is an Observation.
+    """
+    text = passage.text
+    label = read_label(text)
+    kind = type_of_headings(section) or MemoryType.OBSERVATION
+    if label is not None:
+        kind, text = label
+    ticked = bool(passage.checked)
+    attributes: dict[str, object] = {
+        "section": " / ".join(section)[:_MAX_SECTION_CHARS],
+        "title": (title or "")[:200],
+    }
+    if passage.checked is not None:
+        kind = MemoryType.TODO
+        attributes["done"] = ticked
+    return IngestCandidate(
+        key,
+        text,
+        locator or passage.locator,
+        type=kind,
+        confidence=CONFIDENCE,
+        status=MemoryStatus.SUPERSEDED if ticked else MemoryStatus.ACTIVE,
+        event_time=event_time,
+        tags=tags,
+        attributes={name: value for name, value in attributes.items() if value != ""}
+        | linked(passage),
+    )
+
+
+def linked(passage: Passage) -> dict[str, object]:
+    """Return the attribute with the web addresses that a passage links to, if there are any."""
+    return {"links": list(passage.links[:_MAX_LINKS])} if passage.links else {}
+
+
+def type_of_headings(section: Sequence[str]) -> MemoryType | None:
+    """Return the type that the nearest heading with a type gives, such as "3. Decisions"."""
+    for title in reversed(section):
+        bare = title.partition("(")[0]
+        while bare and not bare[0].isalpha():
+            bare = bare[1:]
+        if (kind := type_named(bare.rstrip(": "))) is not None:
+            return kind
+    return None
+
+
+def parts_of(
+    candidates: Sequence[IngestCandidate], main: IngestCandidate | None
+) -> Iterator[CandidateEdge]:
+    """Yield PartOf edges to the memory that stands for the document."""
+    if main is None:
+        return
+    same = _folded(main.content)
+    for candidate in candidates:
+        if candidate is main:
+            continue
+        if candidate.type is not main.type or _folded(candidate.content) != same:
+            yield CandidateEdge(candidate.key, main.key, EdgeType.PART_OF, PART_WEIGHT)
+
+
+def _folded(text: str) -> str:
+    """Return a text so that those that are stored as one memory are equal."""
+    return fold(" ".join(text.split())).rstrip(" .!?…")
+
+
+def _links(draft: _Draft, parts: Sequence[HeadedSection], main_key: str) -> Iterator[DocumentLink]:
+    """Yield links to other files, each once."""
+    linked = set(document_keys(draft.path)[:1])
+    for part in parts:
+        for link in (*part.links, *(link for block in part.blocks for link in block.links)):
+            keys = link_keys(link.href, draft.path)
+            # A web page is not a file that could be ingested.
+            if len(keys) < 2 or keys[0] in linked:
+                continue
+            linked.add(keys[0])
+            yield DocumentLink(
+                main_key,
+                keys[0],
+                EdgeType.RELATED_TO,
+                weight=LINK_WEIGHT,
+                reason=f"links to {link.label}"[:200] if link.label else None,
+                fallbacks=keys[1:],
+            )
