@@ -1,9 +1,10 @@
 """``python -m benchmarks.faults``: what real processes leave behind, as a table.
 
-Every row has a root of its own. Most start processes, kill them (SIGKILL) while they work, and
-compare what is left with what they had acknowledged, or with a store that nobody disturbed. One
-swaps files under ingest, one sends a server what its OpenAPI document allows and forbids. The
-command ends within about eight times ``--seconds``. The exit code is 1 where anything was wrong.
+Every row has a root of its own, on SQLite and, with ``--storage``, on PostgreSQL at the same time.
+Most start processes, kill them (SIGKILL) while they work, and compare what is left with what they
+had acknowledged, or with a store that nobody disturbed. One swaps files under ingest, one sends a
+server what its OpenAPI document allows and forbids; the others are in ``benchmarks.attacks``. The
+command ends within about five minutes. The exit code is 1 where anything was wrong.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
+import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -134,7 +139,7 @@ for number in range(10_000_000):
 """
 REPORTED = ("stored", "retracting", "retracted", "dropped", "erasing", "erased")
 """What a worker prints, with an id or a word, before or after it did it."""
-UPGRADE = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
+SERVE = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
 SCHEMATHESIS = "import sys; from schemathesis.cli import schemathesis; schemathesis()"
 CHECKS = (
     "not_a_server_error",
@@ -153,65 +158,134 @@ class Row(NamedTuple):
     checked: str
     wrong: int
 
+    @property
+    def cells(self) -> str:
+        return f"{self.times:,} | {self.wrong} | {self.checked} |"
+
+
+Attack = Callable[[Path, float], Row | None]
+"""Takes an empty folder and about how many seconds to go on; None: not on this engine."""
+BOUND_S = 300.0
+STORAGE: dict[Path, str] = {}
+"""The URL of the server that stores the roots in a folder; none: they are stored in files."""
+_databases: list[tuple[str, str]] = []
+
 
 def main() -> int:
     """Run what the command line asks for, and print the table."""
+    from benchmarks import attacks
+
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each row, about")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each row, at most")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--storage", default="", help="the URL of a PostgreSQL server, as well")
+    parser.add_argument("--only", default="", help="functions of rows, separated by commas")
     chosen = parser.parse_args()
     random.seed(chosen.seed)
-    rows = []
-    for run in (
+    begun = time.monotonic()
+    runs: tuple[Attack, ...] = (
         consolidation_killed,
         copied_and_restored,
         load_killed,
         paths_swapped,
         asked_by_document,
-    ):
-        with tempfile.TemporaryDirectory(prefix="memgraph-faults-") as folder:
-            rows.append(run(Path(folder), chosen.seconds))
-            print(
-                f"  {rows[-1].fault}: {rows[-1].checked}, wrong {rows[-1].wrong}", file=sys.stderr
-            )
-    print("| fault | times | checked | wrong |\n|---|---|---|---|")
-    for row in rows:
-        print(f"| {row.fault} | {row.times:,} | {row.checked} | {row.wrong} |")
-    return int(any(row.wrong for row in rows))
+        *attacks.ROWS,
+    )
+    runs = tuple(run for run in runs if not chosen.only or run.__name__ in chosen.only.split(","))
+    engines = ["", chosen.storage] if chosen.storage else [""]
+    print(f"| fault |{' times | wrong | checked |' * len(engines)}")
+    print(f"|---|{'---|---|---|' * len(engines)}", flush=True)
+    passed = 0
+    with ThreadPoolExecutor(len(engines)) as pool:
+        for place, run in enumerate(runs):
+            # Each row has processes to start as well.
+            left = (begun + BOUND_S - time.monotonic()) / (len(runs) - place) / 3
+            if left <= 0:
+                print(f"| {run.__name__} | not run: no time is left |", flush=True)
+                continue
+            seconds = max(0.5, min(chosen.seconds, left))
+            rows = list(pool.map(partial(_row, run, seconds), engines))
+            name = next(row.fault for row in rows if row is not None)
+            cells = ("– | – | – |" if row is None else row.cells for row in rows)
+            print(f"| {name} | {' '.join(cells)}", flush=True)
+            passed += not any(row.wrong for row in rows if row is not None)
+    for server, name in _databases:
+        _execute(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    took = time.monotonic() - begun
+    print(f"{passed} of {len(runs)} rows pass, in {took:.0f} s", file=sys.stderr)
+    return int(passed < len(runs))
+
+
+def _row(run: Attack, seconds: float, url: str) -> Row | None:
+    with tempfile.TemporaryDirectory(prefix="memgraph-faults-", ignore_cleanup_errors=True) as name:
+        if url:
+            STORAGE[Path(name)] = url
+        try:
+            return run(Path(name), seconds)
+        except Exception as error:  # noqa: BLE001  whatever it is, this row has failed
+            traceback.print_exc()
+            return Row(run.__name__.replace("_", " "), 0, f"failed: {type(error).__name__}", 1)
+
+
+def is_on_server(folder: Path) -> bool:
+    """Return True if the roots in a folder are stored on a server."""
+    return folder in STORAGE
+
+
+def prepare(root: Path) -> Path:
+    """Make a root that is stored in a new database if its folder's roots are on a server."""
+    config, server = root / "memgraph.toml", STORAGE.get(root.parent)
+    if server is not None and not config.exists():
+        from memgraph.store import postgres
+
+        name = f"memgraph_faults_{uuid.uuid4().hex}"
+        _execute(server, f"CREATE DATABASE {name}")
+        _databases.append((server, name))
+        url = postgres.checked_url(server).set(database=name).render_as_string()
+        root.mkdir(parents=True, exist_ok=True)
+        config.write_text(f"[memory.storage]\nurl = {json.dumps(url)}\n")
+    return root
+
+
+def _execute(server: str, statement: str) -> None:
+    from memgraph.store import postgres
+
+    with closing(postgres.connect(postgres.checked_url(server))) as connection:
+        connection.execute(statement.encode())
 
 
 def consolidation_killed(folder: Path, seconds: float) -> Row:
     """Kill a consolidation again and again; compare its facts with those of an undisturbed one."""
     roots = [folder / "calm", folder / "killed"]
     for root in roots:
-        with _service(root) as service:
+        with service_of(root) as service:
             orc = service.orchestrator(NAME, create=True)
             for talk in range(6):
                 for turn in TURNS:
                     content = f"{turn[:-1]}, as of week {talk}."
                     orc.save_episode(content, session_id=f"talk-{talk}", source_role="user")
                 orc.sessions.end(f"talk-{talk}")
-    _finish(_start(CONSOLIDATE, roots[0]))
+    finish(start(CONSOLIDATE, roots[0]))
     kills = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        process = _start(CONSOLIDATE, roots[1])
+        process = start(CONSOLIDATE, roots[1])
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(random.uniform(0.0, 0.5))
         if process.poll() is not None:
-            _finish(process)
+            finish(process)
             break
-        kills += _kill(process)
-    _finish(_start(CONSOLIDATE, roots[1]))
-    facts = [sorted(_texts(root)) for root in roots]
+        kills += kill(process)
+    finish(start(CONSOLIDATE, roots[1]))
+    facts = [sorted(texts_of(root)) for root in roots]
     return Row(
         "consolidation, SIGKILL",
         kills,
         f"{len(facts[0])} memories as of an undisturbed run, verify",
         sum(one != other for one, other in zip(*facts, strict=False))
         + abs(len(facts[0]) - len(facts[1]))
-        + _findings(roots[1]),
+        + findings(roots[1]),
     )
 
 
@@ -225,16 +299,16 @@ def copied_and_restored(folder: Path, seconds: float) -> Row:
     end = time.monotonic() + seconds
     while rounds == 0 or time.monotonic() < end:
         with _work(root, rounds) as worker:
-            _wait_for(worker, 5)
+            wait_for(worker, 5)
             known = _reported([worker])["stored"].keys()
-            copy = _backed_up(root, folder / f"{rounds}-beside.db")
+            copy = backed_up(root, folder / f"{rounds}-beside.db")
             wrong += worker.has_failed
         _settle(root, _reported([worker]))
         beside = _restored(root, copy)
         wrong += len(known - {each["memory_id"] for each in _records(beside, "memory")})
-        quiet = _restored(root, _backed_up(root, folder / f"{rounds}-quiet.db"))
+        quiet = _restored(root, backed_up(root, folder / f"{rounds}-quiet.db"))
         wrong += _digest(quiet) != _digest(root)
-        wrong += _findings(beside) + _findings(quiet)
+        wrong += findings(beside) + findings(quiet)
         checked += len(known)
         rounds += 1
     what = f"{checked:,} acknowledged writes; digest of the export as of the source; verify"
@@ -246,14 +320,14 @@ def load_killed(folder: Path, seconds: float) -> Row:
     replace one after another, and look for all that they had acknowledged.
     """
     root = folder / "root"
-    with _service(root) as service:
+    with service_of(root) as service:
         service.orchestrator(NAME, create=True)
-    workers: list[_Worker] = []
+    workers: list[Worker] = []
     end = time.monotonic()
     with ExitStack() as running:
         while len(workers) < WRITERS or time.monotonic() < end:
             workers.append(running.enter_context(_work(root, len(workers))))
-            _wait_for(workers[-1], 1)
+            wait_for(workers[-1], 1)
             if len(workers) == WRITERS:
                 end = time.monotonic() + seconds
             if len(workers) >= WRITERS and time.monotonic() < end:
@@ -278,9 +352,9 @@ def load_killed(folder: Path, seconds: float) -> Row:
         "not retracted": len(told["retracted"] & kept),
         "retracted by nobody": len(there - told["erasing"] - told["retracting"] - kept),
         "files": sum(lamps[word] != 1 for word in told["dropped"]),
-        "remains": len(_remains(root, {words["stored"][name] for name in told["erasing"]})),
-        "copy": _digest(_restored(root, _backed_up(root, folder / "copy.db"))) != _digest(root),
-        "findings": _findings(root),
+        "remains": len(remains(root, {words["stored"][name] for name in told["erasing"]})),
+        "copy": _digest(_restored(root, backed_up(root, folder / "copy.db"))) != _digest(root),
+        "findings": findings(root),
     }
     print(f"  {wrong}", file=sys.stderr)
     return Row(
@@ -301,11 +375,11 @@ def paths_swapped(folder: Path, seconds: float) -> Row:
         (outside / name).write_text(f"The key of the safe is {secret}.")
     before = _states(outside)
     outcomes: Counter[str] = Counter()
-    with _service(root) as service:
+    with service_of(root) as service:
         orc = service.orchestrator(NAME, create=True)
         zone = orc.paths.ingest
-        with _Worker(SWAP, folder / "swaps", zone, outside, random.getrandbits(32)) as swapper:
-            _wait_for(swapper, 1)
+        with Worker(SWAP, folder / "swaps", zone, outside, random.getrandbits(32)) as swapper:
+            wait_for(swapper, 1)
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 outcomes.update(each.outcome for each in IngestPipeline(orc).run().results)
@@ -313,13 +387,13 @@ def paths_swapped(folder: Path, seconds: float) -> Row:
             failed = swapper.has_failed
         print(swapper.complaint, file=sys.stderr, end="")
         outcomes.update(each.outcome for each in IngestPipeline(orc).run().results)
-    texts = _texts(root)
+    texts = texts_of(root)
     wrong = {
         "failed": failed,
-        "leaks": sum(secret in each for each in texts) + len(_remains(root, {secret})),
+        "leaks": sum(secret in each for each in texts) + len(remains(root, {secret})),
         "changed outside": _states(outside) != before,
         "doubled": len(texts) - len(set(texts)),
-        "findings": _findings(root),
+        "findings": findings(root),
     }
     print(f"  {wrong} {outcomes}", file=sys.stderr)
     return Row(
@@ -352,7 +426,7 @@ def _states(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 def asked_by_document(folder: Path, seconds: float) -> Row:
     """Send a server what schemathesis makes of its OpenAPI document, from a process of its own."""
     root = folder / "root"
-    with _service(root) as service:
+    with service_of(root) as service:
         memory_id = service.orchestrator(NAME, create=True).remember("Mira lives in Oslo.")
     settings = {
         "MEMGRAPH_ROOT": str(root),
@@ -362,8 +436,8 @@ def asked_by_document(folder: Path, seconds: float) -> Row:
     lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in known.items()]
     config.write_text("\n".join(["[parameters]", *lines, ""]))
     command = ["serve", "--json", "--port", "0", "--allow-without-key"]
-    with _Worker(UPGRADE, folder / "server", *command, environ=os.environ | settings) as server:
-        _wait_for(server, 1)
+    with Worker(SERVE, folder / "server", *command, environ=os.environ | settings) as server:
+        wait_for(server, 1)
         url = json.loads(server.lines()[0])["data"]["url"]
         subprocess.run(
             [
@@ -391,7 +465,7 @@ def asked_by_document(folder: Path, seconds: float) -> Row:
     )
 
 
-class _Worker:
+class Worker:
     """A process whose output goes to files, so that nobody has to read it while it runs."""
 
     def __init__(
@@ -414,6 +488,10 @@ class _Worker:
         self.kill()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def has_failed(self) -> bool:
         """Whether it ended before it was killed."""
         return not self.is_over and self._process.poll() is not None
@@ -434,11 +512,11 @@ class _Worker:
         return [line.strip() for line in lines if line.endswith("\n")]
 
 
-def _work(root: Path, number: int) -> _Worker:
-    return _Worker(WORK, root.with_name(f"worker-{number}"), root, number)
+def _work(root: Path, number: int) -> Worker:
+    return Worker(WORK, root.with_name(f"worker-{number}"), prepare(root), number)
 
 
-def _wait_for(worker: _Worker, lines: int) -> None:
+def wait_for(worker: Worker, lines: int) -> None:
     end = time.monotonic() + 120
     while len(worker.lines()) < lines:
         if worker.has_failed or time.monotonic() > end:
@@ -446,7 +524,7 @@ def _wait_for(worker: _Worker, lines: int) -> None:
         time.sleep(0.02)
 
 
-def _reported(workers: Iterable[_Worker]) -> Mapping[str, dict[str, str]]:
+def _reported(workers: Iterable[Worker]) -> Mapping[str, dict[str, str]]:
     """Return what was reported of each kind: names, and the word that stands behind each."""
     told: dict[str, dict[str, str]] = {kind: {} for kind in REPORTED}
     for each in workers:
@@ -458,7 +536,7 @@ def _reported(workers: Iterable[_Worker]) -> Mapping[str, dict[str, str]]:
 
 def _settle(root: Path, told: Mapping[str, dict[str, str]]) -> None:
     """Finish the files and erasures at which processes were killed."""
-    with _service(root) as service:
+    with service_of(root) as service:
         orc = service.orchestrator(NAME)
         IngestPipeline(orc).run()
         for memory_id in told["erasing"].keys() - told["erased"].keys():
@@ -466,8 +544,8 @@ def _settle(root: Path, told: Mapping[str, dict[str, str]]) -> None:
                 orc.erasure.erase(memory_id=memory_id, reason="asked for", dry_run=False)
 
 
-def _backed_up(root: Path, copy: Path) -> Path:
-    with _service(root) as service:
+def backed_up(root: Path, copy: Path) -> Path:
+    with service_of(root) as service:
         service.orchestrator(NAME).exchange.backup(copy)
     return copy
 
@@ -477,15 +555,15 @@ def _restored(root: Path, copy: Path) -> Path:
     other = copy.with_suffix("")
     # An orchestrator of the same name, whose file the copy takes the place of, with the key that
     # sealed the erasures that the copy tells of.
-    with _service(other) as service:
+    with service_of(other) as service:
         service.orchestrator(NAME, create=True)
     if (root / "erasure.key").exists():
         shutil.copy(root / "erasure.key", other)
-    _finish(_start(UPGRADE, "--root", other, "restore", NAME, copy))
+    finish(start(SERVE, "--root", other, "restore", NAME, copy))
     return other
 
 
-def _remains(root: Path, words: set[str]) -> list[Path]:
+def remains(root: Path, words: set[str]) -> list[Path]:
     """Return the files below a root, but for links to others, that hold one of some words."""
     wanted = re.compile("|".join(words).encode())
     found = []
@@ -497,26 +575,27 @@ def _remains(root: Path, words: set[str]) -> list[Path]:
     return found
 
 
-def _service(root: Path) -> MemoryService:
-    return MemoryService(root, environ={}, background=False)
+def service_of(root: Path) -> MemoryService:
+    return MemoryService(prepare(root), environ={}, background=False)
 
 
-def _start(script: str, *arguments: object) -> subprocess.Popen[str]:
+def start(script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def _finish(process: subprocess.Popen[str]) -> None:
+def finish(process: subprocess.Popen[str]) -> None:
     _, complaint = process.communicate(timeout=300)
     if process.returncode:
         raise RuntimeError(f"a process failed: {complaint[-500:]}")
 
 
-def _kill(process: subprocess.Popen[str]) -> bool:
+def kill(process: subprocess.Popen[str]) -> bool:
     """End a process at once; False: it had ended by itself."""
     running = process.poll() is None
     process.kill()
@@ -525,15 +604,15 @@ def _kill(process: subprocess.Popen[str]) -> bool:
 
 
 def _records(root: Path, kind: str) -> Iterator[dict[str, Any]]:
-    with _service(root) as service:
+    with service_of(root) as service:
         for line in service.orchestrator(NAME).exchange.export_lines():
             record = json.loads(line)
             if record["record"] == kind:
                 yield record
 
 
-def _texts(root: Path) -> list[str]:
-    with _service(root) as service:
+def texts_of(root: Path) -> list[str]:
+    with service_of(root) as service:
         orc, found, last = service.orchestrator(NAME), [], None
         while page := orc.memories.list(limit=200, before=last):
             found += [each.content for each in page]
@@ -546,17 +625,20 @@ def _digest(root: Path) -> str:
     restore and is verified by itself.
     """
     digest = hashlib.sha256()
-    with _service(root) as service:
+    with service_of(root) as service:
         for line in service.orchestrator(NAME).exchange.export_lines():
             if json.loads(line)["record"] not in ("header", "journal", "end"):
                 digest.update(line)
     return digest.hexdigest()
 
 
-def _findings(root: Path) -> int:
-    with _service(root) as service:
+def findings(root: Path) -> int:
+    with service_of(root) as service:
         return sum(service.orchestrator(NAME).verify().totals.values())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # ``attacks`` shares what this module knows, which must not exist twice.
+    from benchmarks import faults
+
+    sys.exit(faults.main())
