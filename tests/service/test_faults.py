@@ -1,4 +1,4 @@
-"""The rows of ``python -m benchmarks.faults``, each for a moment.
+"""Rows of ``python -m benchmarks.faults``, each for a moment; the others have tests of their own.
 
 What the OpenAPI document allows is asked in ``tests/surfaces/http/test_openapi.py``.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import faults
+from benchmarks import attacks, faults
 from benchmarks.faults import Row
 from ingest import pipeline
 from ingest.reasons import RejectionReason, refuse
@@ -25,13 +25,17 @@ from ingest.safe_files import FileContent
         faults.copied_and_restored,
         faults.load_killed,
         faults.paths_swapped,
+        attacks.logs_torn,
+        attacks.cells_damaged,
+        attacks.corrected_at_once,
     ],
 )
 def test_nothing_is_lost_doubled_or_changed(
-    tmp_path: Path, run: Callable[[Path, float], Row], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Callable[[Path, float], Row | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults, "WRITERS", 2)
     row = run(tmp_path, 1.0)
+    assert row is not None
     assert row.times > 0
     assert row.wrong == 0
 
