@@ -41,9 +41,6 @@ def _run(text: str, start: int, end: int) -> Iterator[EntitySpan]:
     if any(company in run for company in _COMPANY) and run not in _COMPANY:
         yield _japanese_span(text, start, end, EntityType.ORGANIZATION, 0.9)
         return
-    if run in gazetteer().organizations:
-        yield _japanese_span(text, start, end, EntityType.ORGANIZATION, 0.9)
-        return
     if run.endswith(_INSTITUTIONS) and len(run) > 2 and run not in gazetteer().cues["ja_ordinary"]:
         yield _japanese_span(text, start, end, EntityType.ORGANIZATION, 0.8)
         return
@@ -200,8 +197,7 @@ def _mention(text: str, at: int, code: list[tuple[int, int]]) -> Iterator[Entity
     while text[end - 1] in "-_":
         end -= 1
     following = text[end : end + 1]
-    head = text[at + 1 : end].partition(".")[0]
-    if following in ("(", "/", "@") or head in gazetteer().cues["decorator"]:
+    if following in ("(", "/", "@"):
         return
     yield _span(text, at, end, EntityType.MENTION, 0.95)
 

@@ -1,4 +1,4 @@
-"""Lists of known names and of words that are not names, read once from the data files."""
+"""Lists of given names, places and cue words, read once from the data files."""
 
 from __future__ import annotations
 
@@ -16,35 +16,27 @@ class Gazetteer(NamedTuple):
     Attributes:
         given: given names, ``ambiguous`` those among them that are also ordinary words.
         lower_given: given names that may be recognised in lower case.
-        ordinary: capitalised words that name nothing here (tools, languages, sentence openers).
         cues: cue words by category, lower case.
     """
 
     given: frozenset[str]
     ambiguous: frozenset[str]
     lower_given: frozenset[str]
-    surnames: frozenset[str]
     places: frozenset[str]
-    organizations: frozenset[str]
-    ordinary: frozenset[str]
     cues: dict[str, frozenset[str]]
 
 
 @cache
 def gazetteer() -> Gazetteer:
-    ordinary = frozenset(_words("not_entities.txt"))
     ambiguous = frozenset(_words("ambiguous_names.txt"))
     written = frozenset(_words("given_names.txt")) | ambiguous
     given_names = written | {without_accents(name) for name in written}
-    lower = {name.lower() for name in given_names - ambiguous - ordinary if len(name) >= 4}
+    lower = {name.lower() for name in given_names - ambiguous if len(name) >= 4}
     return Gazetteer(
         given=given_names,
-        ambiguous=ambiguous | (given_names & ordinary),
-        lower_given=frozenset(lower - {word.lower() for word in ordinary | ambiguous}),
-        surnames=frozenset(_words("surnames.txt")),
+        ambiguous=ambiguous,
+        lower_given=frozenset(lower - {word.lower() for word in ambiguous}),
         places=frozenset(_phrases("places.txt")),
-        organizations=frozenset(_phrases("organizations.txt")),
-        ordinary=ordinary,
         cues=_cues(),
     )
 

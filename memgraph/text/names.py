@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -14,6 +14,7 @@ from ahocorasick_rs import AhoCorasick
 
 from memgraph.model.enums import EntityType
 from memgraph.text.gazetteer import Gazetteer, gazetteer
+from memgraph.text.lexicon import STOP_WORDS
 from memgraph.text.name_types import (
     DETERMINERS,
     BareWord,
@@ -22,7 +23,6 @@ from memgraph.text.name_types import (
     guess_type,
     is_abbreviation,
     is_given,
-    looks_common,
     read_words,
 )
 
@@ -101,76 +101,41 @@ def find_names(text: str, covered: Sequence[tuple[int, int]]) -> Iterator[Entity
     sentence = read_words(text, covered)
     done = 0
     for at in sentence.likely:
-        if at < done:
-            continue
         # "GOV.UK" and "io.BytesIO" are one word each.
-        if _is_ordinary_opener(sentence, at) or sentence.gap(at - 1) == ".":
+        if at < done or sentence.gap(at - 1) == ".":
             continue
-        word = sentence.word(at)
-        length = 1
-        if word.capital:
-            length = _known_phrase(sentence, at, lists)
-            if length:
-                yield _phrase_span(sentence, at, length, lists)
-            else:
-                length = _run_length(sentence, at, lists)
-                yield from _name(sentence, at, length, lists)
-        elif "-" in word.text or word.lower in lists.lower_given:
+        if not sentence.capital(at):
             yield from _lower_cased(sentence, at, lists)
+            continue
+        length = _known_phrase(sentence, at, lists)
+        if length:
+            yield _span(sentence, at, at + length, EntityType.LOCATION, 0.9)
+        else:
+            length = _run_length(sentence, at, lists)
+            yield from _name(sentence, at, at + length, lists)
         done = at + length
 
 
-def _is_ordinary_opener(sentence: TaggedText, at: int) -> bool:
-    """Return True if a capitalised word is an ordinary word, not a name."""
-    if not sentence.capital(at) or sentence.capital(at + 1):
-        return False
-    plain = _plain(sentence.text_of(at))
-    return plain is not None and (plain or (sentence.opens(at) and sentence.lower(at + 1) != "et"))
-
-
-@lru_cache(maxsize=8_192)
-def _plain(word: str) -> bool | None:
-    """Return True if a word is never a name, False if not at a sentence's start; None if unsure."""
-    lists, lower = gazetteer(), word.lower()
-    # These words may begin a longer name whose next word is in lower case: "Bank of", "Anna von".
-    heads = lower in lists.cues["org_head"] or lower in lists.cues["place_head"]
-    if heads or word in _phrase_heads() or is_given(word, lists) or word in lists.surnames:
-        return None
-    if word in lists.ordinary:
-        return True
-    return False if looks_common(word) else None
-
-
 def _known_phrase(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
-    """Return the length in words of the listed phrase at ``at``; 0 if there is none."""
+    """Return the length in words of the place of several words at ``at``; 0 if there is none."""
     head = sentence.word(at)
     if head.text not in _phrase_heads():
         return 0
     for length in range(min(_LONGEST_PHRASE, len(sentence) - at), 1, -1):
         last = sentence.word(at + length - 1)
-        phrase = sentence.text[head.start : last.end]
-        if phrase in lists.organizations or phrase in lists.places:
+        if sentence.text[head.start : last.end] in lists.places:
             longer = sentence.gap(at + length - 1) == " " and sentence.capital(at + length)
             # "New York Office Supplies GmbH" is typed as a whole run, not as a listed phrase.
-            if not longer or sentence.word(at + length).text in lists.ordinary or last.possessive:
+            if not longer or _is_ordinary(sentence.word(at + length), lists) or last.possessive:
                 return length
     return 0
 
 
 @cache
 def _phrase_heads() -> frozenset[str]:
-    """Return the first words of the listed phrases, tokenised like a text."""
-    lists = gazetteer()
-    heads = {first_word(phrase) for phrase in lists.organizations | lists.places}
+    """Return the first words of the listed places, tokenised like a text."""
+    heads = {first_word(phrase) for phrase in gazetteer().places if " " in phrase}
     return frozenset(heads | {head.removesuffix("'s") for head in heads})
-
-
-def _phrase_span(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> EntitySpan:
-    start, end = sentence.word(at).start, sentence.word(at + length - 1).end
-    phrase = sentence.text[start:end]
-    listed = phrase in lists.organizations
-    kind = EntityType.ORGANIZATION if listed else EntityType.LOCATION
-    return EntitySpan(phrase, start, end, kind, 0.9)
 
 
 def _run_length(sentence: TaggedText, at: int, lists: Gazetteer) -> int:
@@ -219,124 +184,63 @@ def _joined(sentence: TaggedText, at: int) -> bool:
     return bool(_JOINT.fullmatch(gap))
 
 
-def _name(sentence: TaggedText, at: int, length: int, lists: Gazetteer) -> Iterator[EntitySpan]:
-    """Yield the names in a run of words, after removing other words from its ends."""
-    begin, end = at, at + length
+def _name(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> Iterator[EntitySpan]:
+    """Yield the name in a run of words, after removing other words from its ends."""
     title = False
     while begin < end:
         word = sentence.word(begin)
-        if word.lower in lists.cues["title"] and word.capital and end - begin > 1:
+        if word.lower in lists.cues["title"] and end - begin > 1:
             title = True
         elif not _drops_first(sentence, begin, end, lists):
             break
         begin += 1
-    if _is_remnant(sentence, at, begin, end, lists):
-        return
-    headed = sentence.word(begin).lower in lists.cues["org_head"] if begin < end else False
-    while end > begin and not headed and _is_ordinary(sentence.word(end - 1), lists, end - begin):
+    while end > begin and _is_ordinary(sentence.word(end - 1), lists):
         end -= 1
-    if begin >= end:
-        return
-    split = _split_at(sentence, begin, end, lists)
-    for low, high in ((begin, split), (split, end)):
-        if low >= high:
-            continue
-        guess = guess_type(sentence, low, high, lists, title=title and low == begin)
+    if begin < end:
+        guess = guess_type(sentence, begin, end, lists, title=title)
         if guess is not None:
-            start, stop = sentence.word(low).start, sentence.word(high - 1).end
-            yield EntitySpan(sentence.text[start:stop], start, stop, *guess)
-
-
-def _is_remnant(sentence: TaggedText, at: int, begin: int, end: int, lists: Gazetteer) -> bool:
-    """Return True for the rest of a compound that begins with an ordinary word.
-
-    In "Internet Explorer", the word "Explorer" alone is not a name.
-    """
-    if begin == at or end - begin != 1 or sentence.word(begin - 1).first:
-        return False
-    word, cut = sentence.word(begin), sentence.word(begin - 1)
-    dated = cut.lower in lists.cues["weekday"] or cut.lower in lists.cues["title"]
-    listed = word.text in lists.places or word.text in lists.organizations
-    return (
-        not dated and not listed and (word.text not in lists.given or word.text in lists.ambiguous)
-    )
+            yield _span(sentence, begin, end, *guess)
 
 
 def _drops_first(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> bool:
     """Return True if the first word of a run does not belong to the name."""
-    word = sentence.word(begin)
-    follower = sentence.word(begin + 1) if begin + 1 < end else None
-    if word.lower in DETERMINERS and follower is not None:
+    word, several = sentence.word(begin), end - begin > 1
+    if several and word.first and not is_given(word.text, lists):
+        # "Ask Greta", "The Hollin Bank"
+        spoken = word.lower in STOP_WORDS or word.lower in lists.cues["person_before"]
+        return spoken or is_given(sentence.text_of(begin + 1), lists)
+    if several and word.lower in DETERMINERS:
         return True
-    if word.text in lists.ordinary:
-        if not word.first and sentence.word(end - 1).lower in lists.cues["org_word"]:
-            # "European Medicines Agency"; but "The Hollin Bank" after a colon.
-            return end - begin < 2 or word.lower in lists.cues["english"]
-        if follower is None:
-            return word.text not in lists.given
-        if word.lower == "project" or follower.lower in lists.cues["org_word"]:
-            return word.lower in ("the", "a", "an", "our", "der", "die", "das")
-        if word.lower in lists.cues["org_head"] or word.lower in lists.cues["place_head"]:
-            return False
-        return not (word.text in lists.given and follower.text not in lists.given)
-    is_person = is_given(word.text, lists) or word.text in lists.surnames
-    return bool(
-        word.first
-        and follower is not None
-        and follower.text in lists.given
-        and not is_person
-        and word.lower not in lists.cues["org_head"]
-    )
+    return _is_ordinary(word, lists) and not (several and word.text in lists.given)
 
 
-def _is_ordinary(word: BareWord, lists: Gazetteer, remaining: int) -> bool:
-    if word.text not in lists.ordinary:
-        return False
-    if remaining == 1:
-        return word.text not in lists.given
-    marks = word.lower in lists.cues["org_word"] or word.lower in lists.cues["place_word"]
-    return not marks and word.text not in lists.surnames
-
-
-def _split_at(sentence: TaggedText, begin: int, end: int, lists: Gazetteer) -> int:
-    """Return the index where a second name begins in a run, or ``end`` if there is only one."""
-    last = sentence.word(end - 1).lower
-    if last in lists.cues["org_word"] or last in lists.cues["place_word"]:
-        return end
-    for at in range(begin, end - 1):
-        word = sentence.word(at)
-        if word.text in lists.ordinary and word.text not in lists.given and at > begin:
-            return at
-    return end
+def _is_ordinary(word: BareWord, lists: Gazetteer) -> bool:
+    """Return True for a capitalised word that names nothing: a stop word, a month, a weekday."""
+    if word.lower in STOP_WORDS or word.lower in lists.cues["weekday"]:
+        return True
+    return word.lower in lists.cues["month"] and word.text not in lists.given
 
 
 def _lower_cased(sentence: TaggedText, at: int, lists: Gazetteer) -> Iterator[EntitySpan]:
     """Yield lower-case names, as in ``ask priya``, ``TODO(jonas)`` or ``the billing-gateway``."""
-    word = sentence.word(at)
-    before, after = sentence.lower(at - 1), sentence.lower(at + 1)
-    if "-" in word.text:
-        first, _, last = word.lower.rpartition("-")
-        generic = first.partition("-")[0] in lists.cues["generic"]
-        numbered = after[:1].isdigit() and sentence.gap(at) in (" ", " v")
-        filed = sentence.text[word.end : word.end + 1] in ("/", ".") and after != ""
-        component = last in lists.cues["component"] and not generic and "-of-" not in word.lower
-        if first[:1].isdigit() or (filed and sentence.gap(at) != ". "):
-            return
-        if component or (numbered and not generic and not last.isdigit()):
-            yield _word_span(sentence, at, EntityType.PROJECT, 0.6)
+    word, before = sentence.word(at), sentence.lower(at - 1)
+    first, hyphen, last = word.lower.rpartition("-")
+    if hyphen:
+        if last in lists.cues["component"] and "-" not in first and not first[0].isdigit():
+            yield _span(sentence, at, at + 1, EntityType.PROJECT, 0.6)
         return
     opening = sentence.text[max(0, word.start - 1) : word.start]
     marked = before in ("todo", "fixme", "xxx") and opening == "("
-    addresses = before in lists.cues["person_before"] or before == "with"
-    is_addressed = addresses and sentence.gap(at - 1) in (" ", ": ")
-    speaks = word.first and after in lists.cues["person_after"] and sentence.gap(at) == " "
-    if marked or is_addressed or speaks or word.possessive:
-        yield _word_span(sentence, at, EntityType.PERSON, 0.7)
+    addressed = before == "with" or before in lists.cues["person_before"]
+    if marked or word.possessive or (addressed and sentence.gap(at - 1) in (" ", ": ")):
+        yield _span(sentence, at, at + 1, EntityType.PERSON, 0.7)
 
 
-def _word_span(sentence: TaggedText, at: int, kind: EntityType, confidence: float) -> EntitySpan:
-    word = sentence.word(at)
-    return EntitySpan(word.text, word.start, word.end, kind, confidence)
+def _span(
+    sentence: TaggedText, begin: int, end: int, kind: EntityType, confidence: float
+) -> EntitySpan:
+    start, stop = sentence.word(begin).start, sentence.word(end - 1).end
+    return EntitySpan(sentence.text[start:stop], start, stop, kind, confidence)
 
 
 _POSSESSIVES: Final = ("'s", "s'")
@@ -503,16 +407,15 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 def _is_part_of_another(text: str, start: int, end: int) -> bool:
     """Return True if a neighbouring capitalised word makes the match part of a longer name."""
-    ordinary = gazetteer().ordinary
     after = _first_word(text[end + 1 : end + 41]) if text[end : end + 1] == " " else ""
-    if after[:1].isupper() and after not in ordinary and len(after) > 1:
+    if after[:1].isupper() and after.lower() not in STOP_WORDS and len(after) > 1:
         return True
     if start < 2 or text[start - 1] != " ":
         return False
     before = text[max(0, start - 41) : start - 1].rpartition(" ")[2]
     opens = _opens(text, start - 1 - len(before))
     capital = before[:1].isupper() and before.isalpha() and len(before) > 1
-    return capital and not opens and before not in ordinary
+    return capital and not opens and before.lower() not in STOP_WORDS
 
 
 def _first_word(text: str) -> str:

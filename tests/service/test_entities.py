@@ -75,7 +75,7 @@ def talk(orc: Orchestrator) -> Orchestrator:
     orc.remember("Caroline Smith moved to Berlin.", importance=80)
     orc._service.clock.advance(ms=1_000)  # type: ignore[attr-defined]  # a FixedClock
     orc.remember("Caroline Smith paints with Melanie.", importance=40)
-    orc.remember("Caz Brown sent a note to Melanie.")
+    orc.remember("Cathy Brown sent a note to Melanie.")
     return orc
 
 
@@ -127,7 +127,7 @@ def test_limits_are_kept(talk: Orchestrator, limit: int) -> None:
 def test_the_list_is_by_mentions_and_by_prefix(talk: Orchestrator) -> None:
     assert all_of(talk)[:2] == [("Caroline Smith", "person", 2), ("Melanie", "person", 2)]
     assert all_of(talk, limit=1) == [("Caroline Smith", "person", 2)]
-    assert [name for name, _, _ in all_of(talk, prefix="CA")] == ["Caroline Smith", "Caz Brown"]
+    assert [name for name, _, _ in all_of(talk, prefix="CA")] == ["Caroline Smith", "Cathy Brown"]
     assert all_of(talk, prefix="zz") == []
 
 
@@ -223,17 +223,17 @@ def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_taken_away(
     talk: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "MAX_READ", 2)
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
     for number in range(5):
         talk.remember(f"Caroline Smith has sent letter {number}.")
     talk.remember("Caroline Smith met 田中太郎 here.", sensitivity="Restricted")
-    assert talk.entities.get("Caz Brown").aliases == ("Caz Brown",)
+    assert talk.entities.get("Cathy Brown").aliases == ("Cathy Brown",)
     narrow = talk._service.orchestrator(talk.name, viewer=Viewer(clearance=Sensitivity.PUBLIC))
     with pytest.raises(NotFound):
-        narrow.entities.get("Caz Brown")
-    left = talk.entities.remove_alias("Caroline Smith", "Caz Brown", reason="another person")
+        narrow.entities.get("Cathy Brown")
+    left = talk.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="another person")
     assert named(left) == ("Caroline Smith", "person", 7)
-    assert named(talk.entities.get("Caz Brown")) == ("Caz Brown", "person", 1)
+    assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 1)
     sound_after_a_rebuild(talk)
 
 
@@ -284,40 +284,40 @@ def test_session_and_project_scopes_are_kept(service: MemoryService) -> None:
 
 def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orchestrator) -> None:
     kept = talk.entities.get("Caroline Smith")
-    gone = talk.entities.get("Caz Brown")
-    merged = talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
+    gone = talk.entities.get("Cathy Brown")
+    merged = talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
     assert merged == EntityInfo(
         entity_id=kept.entity_id, canonical_name="Caroline Smith", type="person", mention_count=3
     )
     found = talk.entities.get("caz brown")
-    assert (found.entity_id, found.aliases) == (kept.entity_id, ("Caz Brown",))
+    assert (found.entity_id, found.aliases) == (kept.entity_id, ("Cathy Brown",))
     assert talk.entities.get(gone.entity_id).entity_id == kept.entity_id
     assert "caz brown" not in links(talk)
     sound_after_a_rebuild(talk)
-    talk.remember("A letter of Caz Brown came.")
+    talk.remember("A letter of Cathy Brown came.")
     assert talk.entities.get("Caroline Smith").mention_count == 4
     with pytest.raises(Conflict):
-        talk.entities.merge("Caroline Smith", "Caz Brown", reason="again")
+        talk.entities.merge("Caroline Smith", "Cathy Brown", reason="again")
     sound_after_a_rebuild(talk)
 
 
 def test_a_memory_that_names_both_is_linked_once(talk: Orchestrator) -> None:
-    talk.remember("Caroline Smith is Caz Brown to some.")
-    assert talk.entities.merge("Caroline Smith", "Caz Brown", reason="x").mention_count == 4
+    talk.remember("Caroline Smith is Cathy Brown to some.")
+    assert talk.entities.merge("Caroline Smith", "Cathy Brown", reason="x").mention_count == 4
     sound_after_a_rebuild(talk)
 
 
 def test_taking_an_alias_away_mends_a_merge(talk: Orchestrator) -> None:
-    talk.remember("Caroline Smith is Caz Brown to some.")
+    talk.remember("Caroline Smith is Cathy Brown to some.")
     before = rows(talk)
-    gone = talk.entities.get("Caz Brown").entity_id
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
-    talk.remember("Caz Brown, later.")
-    left = talk.entities.remove_alias("Caroline Smith", "Caz Brown", reason="another person")
+    gone = talk.entities.get("Cathy Brown").entity_id
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
+    talk.remember("Cathy Brown, later.")
+    left = talk.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="another person")
     assert named(left) == ("Caroline Smith", "person", 3)
     assert talk.entities.get("Caroline Smith").aliases == ()
-    assert named(talk.entities.get("Caz Brown")) == ("Caz Brown", "person", 3)
-    assert talk.entities.get("Caz Brown").entity_id == gone
+    assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 3)
+    assert talk.entities.get("Cathy Brown").entity_id == gone
     assert [each for each in rows(talk) if "later" not in each[2]] == before
     sound_after_a_rebuild(talk)
 
@@ -419,13 +419,13 @@ def test_a_first_name_goes_to_the_person_whom_it_means_now(orc: Orchestrator) ->
 
 
 def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestrator) -> None:
-    talk.entities.merge("Caz Brown", "Melanie", reason="1")
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="2")
+    talk.entities.merge("Cathy Brown", "Melanie", reason="1")
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="2")
     assert talk.entities.get("Melanie").canonical_name == "Caroline Smith"
-    assert talk.entities.get("Melanie").aliases == ("Caz Brown", "Melanie")
+    assert talk.entities.get("Melanie").aliases == ("Cathy Brown", "Melanie")
     sound_after_a_rebuild(talk)
     talk.entities.remove_alias("Melanie", "caz brown", reason="3")
-    assert named(talk.entities.get("Caz Brown")) == ("Caz Brown", "person", 1)
+    assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 1)
     assert talk.entities.get("Caroline Smith").aliases == ("Melanie",)
     sound_after_a_rebuild(talk)
 
@@ -462,8 +462,8 @@ def test_only_other_names_of_the_entity_can_be_taken_away(
 
 
 def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
-    talk.entities.remove_alias("Caroline Smith", "Caz Brown", reason="after all not")
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
+    talk.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="after all not")
     told = rows(
         talk,
         "SELECT action, subject, actor, details FROM audit_log"
@@ -473,7 +473,7 @@ def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
     assert [each[0] for each in told] == ["merge_entities", "remove_alias"]
     merged, parted = (json.loads(each[3]) for each in told)
     assert (merged["reason"], merged["links"]) == ("her pen name", 1)
-    assert merged["other"]["name"] == "Caz Brown"
+    assert merged["other"]["name"] == "Cathy Brown"
     assert (parted["reason"], parted["links"]) == ("after all not", 1)
     assert parted["alias"] == "caz brown"
     assert parted["new"]["id"] == merged["other"]["id"]
@@ -481,20 +481,20 @@ def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
 
 
 def test_a_merge_goes_with_an_export(talk: Orchestrator, tmp_path: Path) -> None:
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
     talk.exchange.export(tmp_path / "all.jsonl")
     with (tmp_path / "all.jsonl").open("rb") as lines:
         talk._service.import_lines("orc-2", lines)
     other = talk._service.orchestrator("orc-2")
     found, given = (
-        each.entities.get("Caz Brown").model_dump(exclude={"memories"}) for each in (other, talk)
+        each.entities.get("Cathy Brown").model_dump(exclude={"memories"}) for each in (other, talk)
     )
     assert found == given
-    assert given["aliases"] == ("Caz Brown",)
+    assert given["aliases"] == ("Cathy Brown",)
     names = "SELECT m.content, l.names FROM memory_entities l JOIN memories m ON m.pk = l.memory_pk"
     assert sorted(rows(other, names)) == sorted(rows(talk, names))
-    other.entities.remove_alias("Caroline Smith", "Caz Brown", reason="another person")
-    assert links(other)["caz brown"] == ["Caz Brown sent a note to Melanie."]
+    other.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="another person")
+    assert links(other)["caz brown"] == ["Cathy Brown sent a note to Melanie."]
     sound_after_a_rebuild(other)
 
 
@@ -557,14 +557,14 @@ def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:
 
 
 def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
-    talk.entities.merge("Caroline Smith", "Caz Brown", reason="her pen name")
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
     shown = [
         each.memory.content
-        for each in talk.recall("What of Caz Brown?").items
+        for each in talk.recall("What of Cathy Brown?").items
         if "entity" in each.legs
     ]
     assert "Caroline Smith moved to Berlin." in shown
-    assert "Caz Brown sent a note to Melanie." in shown
+    assert "Cathy Brown sent a note to Melanie." in shown
 
 
 # Strategies of the write path.
