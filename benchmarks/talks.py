@@ -1,8 +1,8 @@
 """Sessions made up by a seeded generator: people who tell of themselves, ask back and repeat.
 
-What consolidation costs depends on how many turns hold something to keep, how often that was said
-before, and how often another session says otherwise. So a third of the turns tell something, of a
-person's few attributes with few values each; the rest is small talk and words without meaning.
+What consolidation costs depends on how many turns hold a labelled sentence, and how often that was
+said before. So a third of the turns tell something, some of it labelled; the rest is small talk and
+words without meaning.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _THINGS = ("chess", "pottery", "sailing", "gardening", "climbing", "origami", "c
 _DRINKS = ("green tea", "black coffee", "apple juice", "oat milk", "mint tea", "hot chocolate")
 _JOBS = ("nurse", "baker", "teacher", "plumber", "librarian", "surveyor", "gardener", "pilot")
 _SAYINGS = (
-    "I live in {city} with my {number} cats.",
+    "Fact: I live in {city} with my {number} cats.",
     "I work as a {job} in the hospital of {city}.",
-    "I prefer {drink} to {drink2} in the morning.",
-    "I want to learn {thing} before I turn {age}.",
-    "I have to renew the passport of my son by {day} May 2026.",
+    "Preference: {drink} to {drink2} in the morning.",
+    "Goal: learn {thing} before I turn {age}.",
+    "TODO: renew the passport of my son by {day} May 2026.",
     "I started {thing} {number} years ago and I still love it.",
     "My sister moved to {city} because of her job as a {job}.",
     "I decided to sell the old car and to buy a bicycle for {price} euros.",
-    "We decided to meet in {city} for the {thing} course in June.",
+    "Decision: we meet in {city} for the {thing} course in June.",
     "I am allergic to {drink} and to cats.",
     "My brother plays {thing} with {number} friends from {city}.",
     "I no longer drink {drink} in the evening.",

@@ -53,4 +53,5 @@ def _facts_of(turn: PageTurn) -> Iterator[FactCandidate]:
                 event_time=None,
                 evidence=(turn.memory_id,),
                 quote=sentence,
+                attributes={"speaker": turn.source_role},
             )

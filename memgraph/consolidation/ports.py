@@ -39,7 +39,7 @@ class FactCandidate:
             None if unknown.
         evidence: the memory ids of the turns that it is based on, the earliest first.
         quote: the sentence as it was said.
-        attributes: what a model adds, such as its name and the ``quote``.
+        attributes: ``speaker`` (the role), and a model's name and ``quote``.
     """
 
     content: str

@@ -289,10 +289,10 @@ def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orche
     assert merged == EntityInfo(
         entity_id=kept.entity_id, canonical_name="Caroline Smith", type="person", mention_count=3
     )
-    found = talk.entities.get("caz brown")
+    found = talk.entities.get("cathy brown")
     assert (found.entity_id, found.aliases) == (kept.entity_id, ("Cathy Brown",))
     assert talk.entities.get(gone.entity_id).entity_id == kept.entity_id
-    assert "caz brown" not in links(talk)
+    assert "cathy brown" not in links(talk)
     sound_after_a_rebuild(talk)
     talk.remember("A letter of Cathy Brown came.")
     assert talk.entities.get("Caroline Smith").mention_count == 4
@@ -424,7 +424,7 @@ def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestra
     assert talk.entities.get("Melanie").canonical_name == "Caroline Smith"
     assert talk.entities.get("Melanie").aliases == ("Cathy Brown", "Melanie")
     sound_after_a_rebuild(talk)
-    talk.entities.remove_alias("Melanie", "caz brown", reason="3")
+    talk.entities.remove_alias("Melanie", "cathy brown", reason="3")
     assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 1)
     assert talk.entities.get("Caroline Smith").aliases == ("Melanie",)
     sound_after_a_rebuild(talk)
@@ -475,7 +475,7 @@ def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
     assert (merged["reason"], merged["links"]) == ("her pen name", 1)
     assert merged["other"]["name"] == "Cathy Brown"
     assert (parted["reason"], parted["links"]) == ("after all not", 1)
-    assert parted["alias"] == "caz brown"
+    assert parted["alias"] == "cathy brown"
     assert parted["new"]["id"] == merged["other"]["id"]
     assert told[0][1] == told[1][1] == merged["into"]["id"]
 
@@ -494,7 +494,7 @@ def test_a_merge_goes_with_an_export(talk: Orchestrator, tmp_path: Path) -> None
     names = "SELECT m.content, l.names FROM memory_entities l JOIN memories m ON m.pk = l.memory_pk"
     assert sorted(rows(other, names)) == sorted(rows(talk, names))
     other.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="another person")
-    assert links(other)["caz brown"] == ["Cathy Brown sent a note to Melanie."]
+    assert links(other)["cathy brown"] == ["Cathy Brown sent a note to Melanie."]
     sound_after_a_rebuild(other)
 
 
@@ -619,12 +619,9 @@ def test_whoever_speaks_is_an_entity(orc: Orchestrator) -> None:
     orc.save_episode("Noted.", session_id="s", source_role="assistant")
     orc.save_episode("Who is on call?", session_id="s", source_role="user")
     orc.remember("Has two cats.", derived_from=[turn])
-    orc.remember("Calvin: “I moved to Osaka.” (2024-01-10)")
     assert len(about(orc, "Jolene")) == 2
-    assert about(orc, "calvin") == ["Calvin: “I moved to Osaka.” (2024-01-10)"]
-    assert "2024-01-10" not in [name for name, _, _ in all_of(orc)]
     people = {name for name, kind, _ in all_of(orc) if kind == "person"}
-    assert people == {"Jolene", "Calvin"}
+    assert people == {"Jolene"}
     sound_after_a_rebuild(orc)
 
 

@@ -624,7 +624,7 @@ def test_a_reflection_is_not_made_of_items(
         reflecting.reflect(opened, now_ms=clock.now_ms(), actor="test")
     assert orc.memories.latest_reflection() is None
     for at in range(30):
-        orc.remember(f"Ann paid invoice {at} of the heron fund.")
+        orc.remember(f"Ann paid invoice {at} of the heron fund.", type="Decision")
     clock.advance(days=2)
     with service.opened("orc-1") as opened:
         reflecting.reflect(opened, now_ms=clock.now_ms(), actor="test")
