@@ -193,7 +193,12 @@ def main() -> int:
     )
     runs = tuple(run for run in runs if not chosen.only or run.__name__ in chosen.only.split(","))
     engines = ["", chosen.storage] if chosen.storage else [""]
-    print(f"| fault |{' times | wrong | checked |' * len(engines)}")
+    if chosen.storage:
+        # SQLAlchemy's packages import one another: two threads may not do so at the same time.
+        from memgraph.store import migrations  # noqa: F401
+        from memgraph.store.postgres import stores  # noqa: F401
+    names = ("SQLite", "PostgreSQL")[: len(engines)]
+    print(f"| fault |{''.join(f' {name}: times | wrong | checked |' for name in names)}")
     print(f"|---|{'---|---|---|' * len(engines)}", flush=True)
     passed = 0
     with ThreadPoolExecutor(len(engines)) as pool:
