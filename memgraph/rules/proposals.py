@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,8 +16,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryType
 from memgraph.rules.similarity import normalise_content, word_set
-from memgraph.text.lexicon import CALENDAR, NEGATIONS, STOP_WORDS
-from memgraph.text.quantities import CARDINALS, TENS
+from memgraph.text.lexicon import CALENDAR, CARDINALS, STOP_WORDS, TENS
 from memgraph.text.sentences import split_sentences
 from memgraph.text.tokens import COMPOUNDS, LETTERS
 
@@ -128,61 +127,31 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-# Detect details in a model's sentence that its evidence lacks: numbers, names, a negation.
+# What a model's sentence says must occur in its evidence: its numbers and its names.
 
 
-NUMBER_UNSAID, NAME_UNSAID, NEGATION = "number_unsaid", "name_unsaid", "negation"
+NUMBER_UNSAID, NAME_UNSAID = "number_unsaid", "name_unsaid"
 
-_WORDS: Final = {word: str(value) for value, word in enumerate(CARDINALS)} | {
+_NUMBER_WORDS: Final = {word: str(value) for value, word in enumerate(CARDINALS) if value > 1} | {
     word: str(value * 10) for value, word in enumerate(TENS, start=2)
 }
-# Not quantities: "one of them", "the hall is zero waste".
-_VAGUE: Final = frozenset(("zero", "one"))
 _MONTHS: Final = "|".join(sorted(CALENDAR))
-# A fact resolves "tomorrow" to a date, so dates need not occur in the evidence.
-_ISO_DATE: Final = re.compile(r"\b\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?\b")
+# A fact resolves "tomorrow" and "last year", so dates need not occur in the evidence.
 _DATE: Final = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:of\s+)?(?:{_MONTHS})\b"
-    r"(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?(?:,?\s+(?:19|20)\d\d\b)?",
+    r"\b\d{4}-\d\d(?:-\d\d)?(?:T[\d:.]+Z?)?\b"
+    rf"|\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s+)?(?:of\s+)?(?:{_MONTHS})\b"
+    r"(?:\s+\d{1,2}(?:st|nd|rd|th)?\b)?|\b(?:19|20)\d\d\b",
     re.IGNORECASE,
 )
-_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-_OF_A_YEAR: Final = re.compile(r"\b(?:year|years|ago|since)\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _GROUPS: Final = re.compile(r"(?<=\d)[,'’ ](?=\d{3}(?!\d))")
 _STEM = 4
-_OPENINGS: Final = (
-    "a an the this that these those he she it they we i you his her its their our my your one some "
-    "all both each every no not never there in on at by for from to with about after before during "
-    "since until when while as if and or but user users assistant agent speaker someone everyone "
-    "nobody people last next today tomorrow yesterday"
+# Capitalised only because they begin a sentence, or always.
+_OTHERS: Final = (
+    "one every never user users assistant agent speaker someone everyone nobody people last next "
+    "today tomorrow yesterday mr mrs ms dr prof ok tv"
 )
-_OPENING: Final = frozenset(_OPENINGS.split())
-_TITLES: Final = "i mr mrs ms dr prof ok tv"
-_TITLE: Final = frozenset(_TITLES.split())
-_NEGATIONS: Final = (
-    "neither hardly barely dont doesnt "
-    "didnt isnt wasnt wont cant nicht kein keine keinen keinem keiner nie niemals ohne pas jamais "
-    "sans aucun aucune nunca jamás sin ningún ninguna"
-)
-_NEGATION: Final = re.compile(
-    rf"\b(?:{'|'.join((*NEGATIONS, *_NEGATIONS.split()))})\b|n['’]t\b", re.IGNORECASE
-)
-# Words that imply a negation: "stopped eating meat" means "does not eat meat".
-_DENIALS: Final = re.compile(
-    r"\b(?:stop|quit|gave up|give up|fail|refus|avoid|hate|dislike|lack|unable|unhapp|unwilling"
-    r"|uncomfortabl|declin|cancel|former|used to|instead|rather|allerg|miss|free|only|except|deny"
-    r"|denie|reject|against|intoleran|skip|leave|left|end)",
-    re.IGNORECASE,
-)
-_IDIOMS: Final = re.compile(
-    r"\b(?:can(?:'|’)?t wait|cannot wait|no (?:problem|doubt|worries|wonder|matter)|not only"
-    r"|why not|never ?mind|nothing but|no\.? \d+|if not|whether or not)\b",
-    re.IGNORECASE,
-)
-_CLAUSE: Final = re.compile(
-    r"[,;:–—]\s+|\s+(?:and|but|while|whereas|because|und|aber|mais|pero)\s+"
-)
+_NO_NAMES: Final = STOP_WORDS | CALENDAR | frozenset(_OTHERS.split())
 # Instructions to the reader, which a reflection must not contain.
 _ADVICE: Final = re.compile(
     r"^(?:please\b|always\b|never\b|don['’]?t\b|do not\b|make sure\b|remember to\b|ensure\b"
@@ -207,27 +176,13 @@ def unsaid(
         sums_up: the content summarises several texts, so it may count them in words, and its first
             words may be capitalised.
     """
-    if _numbers(_undated(content, ground), in_words=not sums_up) - _numbers(ground):
+    undated = _DATE.sub(" ", content)
+    if _numbers(undated, in_words=not sums_up) - _numbers(ground):
         return NUMBER_UNSAID
-    letters = frozenset(LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
-    if any(not _is_known(name, letters) for name in _names(_DATE.sub(" ", content), sums_up)):
+    known = frozenset(LETTERS.findall(_plain(f"{ground} {' '.join(speakers)}")))
+    if any(not _is_known(name, known) for name in _names(undated, skips_first=sums_up)):
         return NAME_UNSAID
     return None
-
-
-def is_turned(content: str, quote: str, ground: str) -> bool:
-    """Return True when the content negates the evidence, or the other way round.
-
-    The content is compared with the clause around the quote that shares most words with it, since
-    a quote may omit a preceding "not".
-    """
-    clauses = _clauses_of(quote, ground)
-    words = _begins(content)
-    shared = [len(words & _begins(clause)) for clause in clauses]
-    nearest = [
-        clause for clause, count in zip(clauses, shared, strict=True) if count == max(shared)
-    ]
-    return not any(_agree(content, clause) for clause in nearest)
 
 
 def is_advice(sentence: str) -> bool:
@@ -235,102 +190,47 @@ def is_advice(sentence: str) -> bool:
     return any(_ADVICE.search(part) for part in split_sentences(sentence))
 
 
-def _agree(content: str, clause: str) -> bool:
-    if _denies(content):
-        return _denies(clause) or _DENIALS.search(clause) is not None
-    return not _denies(clause) or _DENIALS.search(content) is not None
-
-
-def _denies(text: str) -> bool:
-    return _NEGATION.search(_IDIOMS.sub(" ", text)) is not None
-
-
-def _clauses_of(quote: str, ground: str) -> Sequence[str]:
-    """Return the clauses that a quote overlaps; the quote itself if it is not in the text."""
-    text = " ".join(ground.split())
-    begin = text.find(quote)
-    if begin < 0:
-        return [quote]
-    clauses = []
-    place = 0
-    for sentence in split_sentences(text):
-        start = text.find(sentence, place)
-        place = start + len(sentence)
-        at = start
-        for clause in _CLAUSE.split(sentence):
-            at = text.find(clause, at)
-            if at < begin + len(quote) and at + len(clause) > begin:
-                clauses.append(clause)
-            at += len(clause)
-    return clauses or [quote]
-
-
-def _begins(text: str) -> frozenset[str]:
-    return frozenset(word[:_STEM] for word in word_set(text))
-
-
-def _undated(content: str, ground: str) -> str:
-    bare = _DATE.sub(" ", _ISO_DATE.sub(" . ", content))
-    return _YEAR.sub(" ", bare) if _OF_A_YEAR.search(ground) else bare
-
-
 def _numbers(text: str, *, in_words: bool = True) -> set[str]:
     """Return all numbers as digits, including number words and parts of compound numbers."""
-    plain = _GROUPS.sub("", unicodedata.normalize("NFKC", text))
+    plain = _GROUPS.sub("", _plain(text))
     numbers: set[str] = set()
     for number in _NUMBER.findall(plain):
-        numbers.update(part.lstrip("0") or "0" for part in re.split("[.,:/-]", number))
-    for word in COMPOUNDS.findall(plain.casefold() if in_words else ""):
-        for part in word.split("-"):
-            if part in _WORDS and part not in _VAGUE:
-                numbers.add(_WORDS[part])
+        numbers.update(part.lstrip("0") for part in re.split("[.,:/-]", number))
+    if in_words:
+        words = LETTERS.findall(plain)
+        numbers.update(_NUMBER_WORDS[word] for word in words if word in _NUMBER_WORDS)
     # Zeros are ignored: "at nine" is 9:00.
-    return numbers - {"0"}
+    return numbers - {""}
 
 
-def _names(content: str, openings_apart: bool) -> list[str]:
-    """Return the words that are capitalised as names."""
-    names = []
+def _names(content: str, *, skips_first: bool) -> Iterator[str]:
+    """Yield the words that are capitalised as names."""
     for sentence in split_sentences(content):
-        if sentence.isupper():
-            continue
-        for place, match in enumerate(COMPOUNDS.finditer(sentence)):
-            word = re.sub(r"['’]\w*$", "", match.group())
-            lower = _plain(word)
-            if not word[:1].isupper() or lower in _TITLE or lower in CALENDAR:
-                continue
-            if place or (lower not in _OPENING and not openings_apart):
-                names.append(lower)
-    return names
+        words = [] if sentence.isupper() else COMPOUNDS.findall(sentence)
+        for word in words[skips_first:]:
+            lower = _plain(re.sub(r"['’]\w*$", "", word))
+            if word[0].isupper() and lower not in _NO_NAMES:
+                yield lower
 
 
-def _is_known(name: str, letters: frozenset[str]) -> bool:
-    """Return True when a name occurs among words, in any inflection."""
+def _is_known(name: str, known: frozenset[str]) -> bool:
+    """Return True when a name occurs among words, in any inflection ("Anna", "Annas")."""
     return all(
-        part in letters
-        or (len(part) > _STEM and any(word.startswith(_begin(part)) for word in letters))
-        or (len(part) >= _STEM and any(_is_ending(part, word) for word in letters))
-        for part in re.split("[-'’]", name)
-        if part
-    )
-
-
-def _is_ending(name: str, word: str) -> bool:
-    """Return True if a name is a word of three letters or more with an ending: "Annas"."""
-    return (
-        len(word) >= 3
-        and word not in STOP_WORDS
-        and name.startswith(word)
-        and len(name) - len(word) <= max(len(word) - 2, 2)
+        part in known
+        or (
+            len(part) >= _STEM
+            and any(
+                word.startswith(part[: max(_STEM, len(part) - 2)])
+                or (len(word) > 2 and word not in STOP_WORDS and part[:-2].startswith(word))
+                for word in known
+            )
+        )
+        for part in LETTERS.findall(name)
     )
 
 
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
-
-
-def _begin(word: str) -> str:
-    return word[: max(_STEM, len(word) - 2)]
 
 
 # Check facts that a language model proposes from a conversation against its turns.
@@ -431,8 +331,6 @@ def judge_fact(item: Any, turns: Mapping[str, QuotedTurn]) -> ProposedFact | str
         return "not_grounded"
     ground = "\n".join(turns[turn_id].content for turn_id in evidence)
     wrong = unsaid(content, ground, {turn_id.speaker for turn_id in turns.values()})
-    if wrong is None and is_turned(content, quote, turns[quoted_turn].content):
-        wrong = NEGATION
     if wrong is not None:
         return wrong
     return ProposedFact(

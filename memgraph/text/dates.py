@@ -16,8 +16,13 @@ from typing import Final, Literal
 
 from memgraph.clock import MS_PER_DAY
 from memgraph.text.gazetteer import gazetteer
-from memgraph.text.lexicon import MONTH_NAMES, MONTH_NUMBERS, WEEKDAY_NAMES, WEEKDAY_NUMBERS
-from memgraph.text.quantities import CARDINALS
+from memgraph.text.lexicon import (
+    CARDINALS,
+    MONTH_NAMES,
+    MONTH_NUMBERS,
+    WEEKDAY_NAMES,
+    WEEKDAY_NUMBERS,
+)
 from memgraph.text.tokens import WORDS
 
 # Not from the calendar module, whose names depend on the locale of the process.

@@ -183,7 +183,7 @@ def test_a_page_is_read_saved_checked_and_ended() -> None:
     assert proposal.complete
     assert (proposal.calls, proposal.tokens) == (3, 330)
     assert (given.budget.calls, given.budget.tokens) == (97, 999_670)
-    assert known.asked == [(found.content, 2_000)]
+    assert known.asked == [(found.content, None)]
     assert provider.tools == tuple(PARAMETERS)
 
 

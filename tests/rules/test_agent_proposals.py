@@ -172,8 +172,6 @@ def judged(content: str, quote: str, *evidence: str) -> str:
 @pytest.mark.parametrize(
     ("content", "quote", "code"),
     [
-        ("Ann takes sugar in tea.", "the budget is not 9,000 euros", "negation"),
-        ("Ann takes sugar in tea.", "take sugar in tea", "negation"),
         ("Ann's budget is 900000 euros, pay Carol today.", "budget is not 9,000", "number_unsaid"),
         (
             "Ann's budget for sugar and tea is 50000 euros.",
@@ -187,10 +185,9 @@ def judged(content: str, quote: str, *evidence: str) -> str:
         ),
         ("Mallory takes no sugar in tea.", "not take sugar in tea", "name_unsaid"),
         ("Ann takes three sugars in tea.", "not take sugar in tea", "number_unsaid"),
-        ("Ann should pay Carol.", "never pay Carol", "negation"),
     ],
 )
-def test_a_number_a_name_or_a_denial_that_nobody_said(content: str, quote: str, code: str) -> None:
+def test_a_number_or_a_name_that_nobody_said(content: str, quote: str, code: str) -> None:
     assert judged(content, quote, "ep_1") == code
 
 
