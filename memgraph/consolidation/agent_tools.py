@@ -6,7 +6,6 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memgraph.clock import iso
@@ -431,10 +430,3 @@ class PageTurn:
     sequence: int | None = None
     told_as: str | None = None
     dated: bool = True
-
-    @property
-    def day(self) -> str | None:
-        """The ISO date in UTC on which it was said; None where that is unknown."""
-        if not self.dated:
-            return None
-        return datetime.fromtimestamp(self.at_ms / 1000, UTC).date().isoformat()
