@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 HELD: Final = "held"
 """The rejection reason of an ingested file that waits for an operator."""
+COMPARED_AT_ONCE: Final = 16
+"""The number of memories that are compared before other background work runs."""
 JUDGED_AT_ONCE: Final = 8
 """The number of facts that a model judges before other background work runs."""
 
@@ -148,13 +150,18 @@ class OpenOrchestrator:
                 self.receipts.flush_in_steps,
                 lambda _: self.board.flush(),
                 lambda stop: self.worker.drain(stop=stop),
-                lambda stop: self.comparer.compare(stop=stop),
+                self._compare_some,
                 self.upkeep.run,
                 lambda _: self.database.fold(),
                 self._judge_some,
             ),
             self._background_failed,
         )
+
+    def _compare_some(self, stop: Callable[[], bool]) -> None:
+        # A bulk load takes long to compare, so other background work runs in between.
+        if self.comparer.compare(limit=COMPARED_AT_ONCE, stop=stop).compared >= COMPARED_AT_ONCE:
+            self.background.wake()
 
     def _judge_some(self, stop: Callable[[], bool]) -> None:
         # A model is slow, so other background work runs in between.

@@ -47,8 +47,8 @@ LOOK_MS = 3_600_000
 """Milliseconds after which an unchanged orchestrator is visited again."""
 EMBEDDED_AT_ONCE = 2_000
 """The maximum number of memories embedded before the other orchestrators get their turn."""
-COMPARED_AT_ONCE = 1_000
-"""The maximum number of facts compared before the other orchestrators get their turn."""
+COMPARED_AT_ONCE = 100
+"""The maximum number of memories compared before the other orchestrators get their turn."""
 SESSIONS_AT_ONCE = 8
 """The maximum number of sessions processed before the other orchestrators get their turn."""
 BUSY_MS = 5_000

@@ -56,6 +56,10 @@ MARK_FROM: Final = 0.8
 """The probability from which a pair is marked."""
 MAX_QUOTED: Final = 240
 """The characters of the later statement in the reason of a mark."""
+MAX_MARKS: Final = 2
+"""The number of earlier memories that one is said to change, the most probable ones."""
+MAX_READ: Final = 8
+"""The number of pairs that the reader reads for one memory."""
 BELOW_FORCE: Final = 0.99
 """The highest weight of a mark; an edge of weight 1 is in force."""
 COMPARED_AT_ONCE: Final = 8
@@ -219,7 +223,7 @@ class ComparisonWorker:
         return self._opened.embedding is not None and self._opened.other_model is None
 
     def _question(
-        self, snapshot: Snapshot, memory: WaitingMemory, at: int, *, marked: bool = True
+        self, snapshot: Snapshot, memory: WaitingMemory, at: int, *, by_model: bool = False
     ) -> _Question:
         """Return a memory with the candidates, which are never more sensitive than itself."""
         if not memory.active:
@@ -235,7 +239,8 @@ class ComparisonWorker:
             near=self._near(snapshot, memory),
             before=memory.pk,
         )
-        found = find_candidates(snapshot, new, at=at, marked=marked)
+        limit = MAX_CANDIDATES if by_model else MAX_READ
+        found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model)
         both: list[WaitingMemory | ComparedMemory] = [memory, *found]
         facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
         spoken = sessions.speakers(snapshot, facts) if facts else {}
@@ -283,7 +288,7 @@ class ComparisonWorker:
         for other, verdict in zip(question.candidates, reader.read(pairs), strict=True):
             if (found := _found(verdict)) is not None:
                 marks.append(question.link(other, *found))
-        return marks
+        return sorted(marks, key=lambda mark: -mark.weight)[:MAX_MARKS]
 
     def _closest(
         self, memory: WaitingMemory | ComparedMemory, other: WaitingMemory | ComparedMemory
@@ -404,7 +409,7 @@ class ComparisonWorker:
         model = self._opened.llm
         if model is None or not model.may_read(Sensitivity(fact.sensitivity)):
             return _Question(fact, (), {})
-        question = self._question(snapshot, fact, at, marked=False)
+        question = self._question(snapshot, fact, at, by_model=True)
         facts = [each for each in question.candidates if each.kind == MemoryKind.FACT]
         return question._replace(candidates=facts)
 
