@@ -191,33 +191,12 @@ def may(current: MemoryStatus, action: StatusAction) -> bool:
     return (current, action) in _TRANSITIONS
 
 
-class StatementSource(NamedTuple):
-    """The source of a statement, as far as it decides what the statement may replace.
-
-    Attributes:
-        folders: the folders of the files that state it; None stands for anything but a file.
-        authors: who stored it; empty if that does not matter.
-    """
-
-    folders: frozenset[str | None]
-    authors: frozenset[str]
-
-
 def in_force(edge: Edge | EdgeInput) -> bool:
     """Return True for an Updates edge that replaces the older memory: no mark, not partial.
 
     A memory has at most one; see ``ix_memory_edges_successor``.
     """
     return edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0 and not edge.partial
-
-
-def may_supersede(newer: StatementSource, older: StatementSource) -> bool:
-    """Return True if a statement may replace another although nobody decided it.
-
-    Both must come from one source: files of one folder, or something that the same authors said.
-    """
-    one_place = len(newer.folders | older.folders) <= 1
-    return one_place and older.authors <= newer.authors
 
 
 def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:

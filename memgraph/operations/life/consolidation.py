@@ -29,12 +29,12 @@ from memgraph.operations.life.pages import (
     read_page,
     write_page,
 )
-from memgraph.operations.write.edges import CONSOLIDATION
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation
 
-ACTOR = CONSOLIDATION
+ACTOR = "consolidation"
+"""The actor of the background job that extracts facts from turns."""
 PART = "sessions"
 # After this many concurrent changes a page is left to a later run.
 MAX_ATTEMPTS = 5

@@ -441,12 +441,12 @@ def _decide(
                 },
             )
             joined = StoredBatch(ids_by_key=written.ids_by_key)
-            [outcome] = opened.writer.consolidator.join_all(transaction, [link], joined)
+            [outcome] = opened.writer.comparer.join_all(transaction, [link], joined)
             transaction.record(joined.entries)
             if outcome.outcome == "stored":
                 result.edges.append(_edge_note(link, winner, loser))
         edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
-        if opened.writer.consolidator.kept_apart(transaction, winner, loser):
+        if opened.writer.comparer.kept_apart(transaction, winner, loser):
             # The contradiction stays open: only a person may decide it.
             result.rejected.append(RejectedItem(code=OTHER_SOURCE, where=decision.where))
             return

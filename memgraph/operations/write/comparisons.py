@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.consolidation.comparison import (
+    MAX_CANDIDATES,
     NewStatement,
     StatementAuthor,
     find_candidates,

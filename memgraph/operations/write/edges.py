@@ -11,19 +11,11 @@ from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import MAX_REASON_CHARS, Edge, EdgeInput, Outcome
 from memgraph.operations.write.changes import reopen, require_unreplaced, state_of
-from memgraph.rules.lifecycle import (
-    StatementSource,
-    in_force,
-    is_change_mark,
-    may_supersede,
-    plan_supersession,
-)
+from memgraph.rules.lifecycle import in_force, is_change_mark, plan_supersession
 from memgraph.store import edges, journal, memories, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.visibility import View
 
-CONSOLIDATION: Final = "consolidation"
-"""The actor of the background job that extracts facts from turns."""
 OTHER_SOURCE: Final = "source.other"
 """The code of an Updates edge that became an open contradiction."""
 _REPLACED_BEFORE: Final = "another memory had replaced it before; the edge is partial"
@@ -72,16 +64,13 @@ class EdgeWriter:
 
     Attributes:
         view: what the writer may see, and therefore connect; None: everything.
-        compares: True for edges found by a comparison, which nobody requested: then an actor
-            replaces only what it stored itself, whatever it may see.
-        drawn: True if the new memories were extracted from turns, whose authors are then theirs.
+        by_model: True for edges that a comparison or a model found and nobody requested.
         folder: the folder of the document that states the edges; None: no document does.
     """
 
     ids: IdSource
     view: View | None = None
-    compares: bool = False
-    drawn: bool = False
+    by_model: bool = False
     folder: str | None = None
 
     def join_all(
@@ -137,7 +126,7 @@ class EdgeWriter:
         ``memory.conflict`` in its outcome. An Updates edge becomes an open contradiction, with the
         code ``source.other`` in its outcome, if
 
-        - a comparison or a document states it, and the two memories do not come from one source;
+        - a model or a document states it, and the two memories do not come from one source;
         - the writer is confined, and another actor stored the target.
 
         Raises:
@@ -217,36 +206,22 @@ class EdgeWriter:
         return Outcome(outcome="stored", edge_id=row["edge_id"])
 
     def kept_apart(self, transaction: JournalledTransaction, new_id: str, old_id: str) -> bool:
-        """Return True if a memory may not replace another, because nobody decided that it does."""
-        writer = None if self.view is None else self.view.viewer
-        confined = writer is not None and writer.confined and not writer.sees_use
-        old_folders = new_folders = frozenset[str | None]()
-        if self.compares or self.folder is not None:
-            old_folders = supports.folders(transaction, old_id)
-            new_folders = supports.folders(transaction, new_id)
-            if self.folder is not None:
-                new_folders |= {self.folder}
-        old_authors = new_authors = frozenset[str]()
-        if self.compares or confined:
-            old_authors, new_authors = self._authors(transaction, new_id, old_id)
-        return not may_supersede(
-            StatementSource(new_folders, new_authors), StatementSource(old_folders, old_authors)
-        )
+        """Return True if a memory may not replace another, because nobody decided that it does.
 
-    def _authors(
-        self, snapshot: JournalledTransaction, new_id: str, old_id: str
-    ) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the actors who stated the older memory, and those who stated the newer one."""
-        actor = snapshot.actor
-        if not self.compares:
-            return frozenset({journal.author_of(snapshot, old_id) or ""}), frozenset({actor})
-        # A memory that is being stored has no journal entry yet: the actor is its author.
-        author = journal.author_of(snapshot, new_id) or actor
-        authors = frozenset({author})
-        if self.drawn or author == CONSOLIDATION:
-            authors = journal.authors_of_turns(snapshot, new_id) or authors
-        old_authors = journal.authors_of_turns(snapshot, old_id)
-        return old_authors or frozenset({journal.author_of(snapshot, old_id) or actor}), authors
+        A document replaces only what files of its own folder state, a model what comes from one
+        folder and the same actors, and a confined writer what it stored itself.
+        """
+        if self.by_model or self.folder is not None:
+            folders = supports.folders(transaction, old_id) | supports.folders(transaction, new_id)
+            if len(folders | ({self.folder} if self.folder is not None else set())) > 1:
+                return True
+        if self.by_model:
+            old_authors, new_authors = (_authors(transaction, each) for each in (old_id, new_id))
+            return not old_authors <= new_authors
+        writer = None if self.view is None else self.view.viewer
+        if writer is None or not writer.confined or writer.sees_use:
+            return False
+        return journal.author_of(transaction, old_id) != transaction.actor
 
     def _open_case(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
@@ -298,6 +273,13 @@ class EdgeWriter:
         reason = f"replaced by {new_id}"
         memories.set_status(transaction, old_id, change.status, reason=reason)
         written.entries.append(NewEntry("supersede", old_id, {"by": new_id}))
+
+
+def _authors(transaction: JournalledTransaction, memory_id: str) -> frozenset[str]:
+    """Return the actors who stored a memory, or the turns that it was extracted from."""
+    # A memory that is being stored has no journal entry yet: the actor is its author.
+    author = journal.author_of(transaction, memory_id) or transaction.actor
+    return journal.authors_of_turns(transaction, memory_id) or frozenset({author})
 
 
 def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> dict[str, Any]:

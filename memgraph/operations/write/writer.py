@@ -162,13 +162,8 @@ class Writer:
 
     @property
     def comparer(self) -> EdgeWriter:
-        """A writer of edges that a comparison found, between any memories."""
-        return EdgeWriter(self.ids, compares=True)
-
-    @property
-    def consolidator(self) -> EdgeWriter:
-        """A writer of edges of facts that were extracted from turns."""
-        return EdgeWriter(self.ids, compares=True, drawn=True)
+        """A writer of edges that a comparison or a model found, between any memories."""
+        return EdgeWriter(self.ids, by_model=True)
 
     def prepare(
         self, memory: MemoryInput, vector: NDArray[np.float32] | None = None
