@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,15 @@ from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceTy
 from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import Source
 from memgraph.store import ingest_files
+from tests.pair_readers import CHANGES, ScriptedReader, reading
+
+
+@pytest.fixture
+def service(tmp_path: Path, clock: FixedClock, storage_url: str) -> Iterator[MemoryService]:
+    """A service whose reader of pairs says of all pairs that the later changes the earlier."""
+    reader = ScriptedReader(otherwise=CHANGES)
+    with reading(tmp_path / "root", reader, url=storage_url, clock=clock) as made:
+        yield made
 
 
 def document(mark: str, *texts: str, **fields: Any) -> Document:
@@ -142,7 +153,7 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
     assert not case.resolved
     assert {case.first.status, case.second.status} == {MemoryStatus.ACTIVE}
     assert case.edge.from_id == outcome.memories[0].memory_id
-    assert "14 days" in (case.edge.reason or "")
+    assert "60 days" in (case.edge.reason or "")
 
 
 def test_what_one_document_says_is_not_compared_with_itself(orc: Orchestrator) -> None:
@@ -151,20 +162,19 @@ def test_what_one_document_says_is_not_compared_with_itself(orc: Orchestrator) -
     assert orc.contradictions.list().items == ()
 
 
-def test_a_later_version_of_a_file_replaces_what_it_said(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
+def test_a_later_version_of_a_file_marks_what_it_said(orc: Orchestrator, clock: FixedClock) -> None:
     old = orc.ingestion.store(ledger("a", 14, path="/drop/ledger.md")).memories[0].memory_id or ""
     clock.advance(ms=60_000)
     orc.ingestion.store(ledger("b", 60, path="/drop/ledger.md"))
-    orc.settle()
-    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    [mark] = orc.settle().compared.marks
+    assert (mark.edge_type, mark.to_id) == (EdgeType.UPDATES, old)
+    assert orc.get(old).status is MemoryStatus.ACTIVE
 
 
 def test_statements_of_different_scopes_are_not_related(orc: Orchestrator) -> None:
     for mark, days in (("a", 14), ("b", 60)):
         orc.ingestion.store(ledger(mark, days, scope="project", scope_id=mark))
-    assert orc.settle().compared.edges == 0
+    assert orc.settle().compared.marks == []
 
 
 def test_a_link_that_cannot_be_is_told(orc: Orchestrator) -> None:
@@ -229,7 +239,7 @@ def test_hidden_statements_are_neither_compared_nor_in_the_way(
     stored = orc.ingestion.store(ledger("b", 14))
     clock.advance(ms=60_000)
     bound.ingestion.store(ledger("c", 60))
-    assert bound.settle().compared.edges == 1
+    assert len(bound.settle().compared.marks) == 1
     [case] = orc.contradictions.list().items
     assert case.first.memory_id == stored.memories[0].memory_id
 

@@ -62,7 +62,8 @@ def test_http_operations(served: Served) -> None:
         old = call("POST", "/memories", {"content": "The gate of Kew closes at 20:00."})
         new = call("POST", "/memories", {"content": "The gate of Kew closes at 22:00."})
         old_id, new_id = old["memory_id"], new["memory_id"]
-        assert new["updates"] == [old_id]
+        joined = {"from_id": new_id, "to_id": old_id, "edge_type": "Updates"}
+        assert call("POST", "/edges", joined)
         assert call("GET", f"/memories/{old_id}")["status"] == "superseded"
         assert new_id in str(call("GET", "/memories", limit=50))
         question = {"query": "When does the gate of Kew close?"}

@@ -63,31 +63,6 @@ def test_the_authors_and_an_operators_word_replaces(served: Served) -> None:
         assert [status_of(author, each) for each in (one, two)] == ["superseded"] * 2
 
 
-def outcome_of(client: httpx.Client, content: str, **fields: Any) -> dict[str, Any]:
-    answer = client.post(f"{ONES}/memories", json={"content": content, **fields})
-    assert answer.status_code == 201, answer.text
-    outcome: dict[str, Any] = answer.json()
-    return outcome
-
-
-def test_what_another_key_says_later_contradicts_and_replaces_nothing(served: Served) -> None:
-    with (
-        served.client(served.key(**LIMITED)) as author,
-        served.client(served.key()) as other,
-    ):
-        old = outcome_of(author, "The cable car to Monte Alba leaves at 9:00.")["memory_id"]
-        later = outcome_of(other, "The cable car to Monte Alba leaves at 10:00 now.")
-        assert (later["updates"], later["contradicts"]) == ([], [old])
-        assert status_of(author, old) == "active"
-        cases = other.get(f"{ONES}/contradictions", params={"memory_id": old}).json()
-        [case] = cases["items"]
-        assert case["edge"]["to_id"] == old
-        own = outcome_of(author, "The cable car to Monte Alba leaves at 11:00 now.")
-        assert own["updates"] == [old]
-        assert own["contradicts"] == [later["memory_id"]]
-        assert status_of(author, old) == "superseded"
-
-
 def test_the_conversations_of_a_key_are_listed(served: Served) -> None:
     with (
         served.client(served.key(**LIMITED)) as one,

@@ -136,14 +136,10 @@ def test_both_sides_of_a_contradiction_are_told_with_their_sources(
     assert len(agent.call("contradictions", resolved=True)["contradictions"]) == 1
 
 
-def test_remember_tells_what_a_fact_replaces_and_that_it_was_compared(agent: Agent) -> None:
+def test_remember_tells_what_a_fact_repeats(agent: Agent) -> None:
     old = agent.call("remember_fact", content="The gate is locked at 22:00.")
-    new = agent.call("remember_fact", content="The gate is locked at 23:00 now.")
-    assert (old.get("updates"), old["comparison"]) == (None, "done")
-    assert (new["updates"], new["comparison"]) == ([old["memory_id"]], "done")
-    assert "comparison" not in agent.call(
-        "remember_fact", content="The gate is locked at 23:00 now."
-    )
+    again = agent.call("remember_fact", content="the gate is locked at 22:00")
+    assert (again["outcome"], again["memory_id"]) == ("duplicate", old["memory_id"])
 
 
 def test_contradictions_come_in_pages(served: Served, fresh: str, agent: Agent) -> None:
