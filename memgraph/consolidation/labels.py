@@ -17,7 +17,7 @@ from memgraph.rules.workflow_candidates import labelled
 from memgraph.text.sentences import split_sentences
 
 CONFIDENCE: Final = 0.7
-_BULLETS: Final = "-*+• \t"
+_BULLETS: Final = ("- ", "* ", "+ ", "• ")
 
 
 class LabelExtractor:
@@ -40,7 +40,8 @@ def _facts_of(turn: PageTurn) -> Iterator[FactCandidate]:
     if voice_of(turn.source_role, turn.told_as) is SpeakerRole.SILENT:
         return
     for line in turn.content.splitlines():
-        for sentence in split_sentences(line.lstrip(_BULLETS)):
+        item = line.lstrip()
+        for sentence in split_sentences(item[2:] if item.startswith(_BULLETS) else item):
             found = labelled(sentence)
             if found is None:
                 continue
