@@ -10,8 +10,9 @@ from typing import Final
 from ingest.candidates import lines
 from ingest.parsers.blocks import Block
 from memgraph.text.paragraphs import cut, unwrapped, wrap_width
+from memgraph.text.sentences import split_sentences
 
-# A line up to this length that announces a list is the heading of the list.
+# A sentence up to this length that announces a list is the heading of the list.
 MAX_LEAD_CHARS: Final = 200
 _WITHOUT_LEAD: Final = ("paragraph", "omitted")
 
@@ -65,8 +66,11 @@ def passages(blocks: Sequence[Block], source: Sequence[str], width: int = 0) -> 
             items = []
             found = list(_of_paragraph(block, source, width))
             lead, led = (), follows
-            if found and follows not in _WITHOUT_LEAD and announces(found[-1].text):
-                lead = (found.pop().text.rstrip(": "),)
+            if found and follows not in _WITHOUT_LEAD and found[-1].text.endswith(":"):
+                *before, last = split_sentences(found[-1].text)
+                if len(last) <= MAX_LEAD_CHARS:
+                    lead = (last.rstrip(": "),)
+                    found = found if before else found[:-1]
             yield from found
             continue
         # The line above a list says nothing about the table below it.
@@ -79,11 +83,6 @@ def passages(blocks: Sequence[Block], source: Sequence[str], width: int = 0) -> 
                 items.append((block.level, block.text.rstrip(": ")))
         elif block.kind in ("row", "code"):
             yield from _pieces(block.text, block, (block.first, block.last), lead)
-
-
-def announces(text: str) -> bool:
-    """Return True for a line that stands above its list like a heading."""
-    return text.endswith(":") and len(text) <= MAX_LEAD_CHARS
 
 
 def _of_paragraph(block: Block, source: Sequence[str], width: int) -> Iterator[Passage]:

@@ -156,7 +156,7 @@ class _Material:
                 text=excerpt.text,
                 at=excerpt.at,
                 speaker=speaker_of(excerpt.kind, excerpt.source_role),
-                place=place_of(excerpt.path, excerpt.locator),
+                place=place_of(excerpt.path, excerpt.locator, excerpt.section),
                 until=excerpt.valid_until,
                 notes=(*_status(excerpt), *self.notes.get(memory_id, ())),
                 handle=short_id(memory_id),

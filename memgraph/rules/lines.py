@@ -121,7 +121,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         speaker=speaker_of(memory.kind, memory.source_role),
         place=""
         if memory.kind is MemoryKind.REFLECTION
-        else place_of(source.source_path, source.locator),
+        else place_of(source.source_path, source.locator, memory.attributes.get("section")),
         until=memory.valid_until,
     )
 
@@ -139,8 +139,8 @@ def speaker_of(kind: str, role: str | None) -> str:
     return name.capitalize() if name in ("user", "assistant", "system", "tool") else name
 
 
-def place_of(source_path: str | None, locator: str | None) -> str:
-    """Return a file and the first line, for instance ``adr/0004.md:9``.
+def place_of(source_path: str | None, locator: str | None, section: object = None) -> str:
+    """Return a file, the first line and its heading, for instance ``trip.md:9, Shopping list``.
 
     Of a file in the drop zone the folder is shown too, never where the drop zone itself lies.
     """
@@ -150,7 +150,9 @@ def place_of(source_path: str | None, locator: str | None) -> str:
     zone = max((at for at, part in enumerate(parts) if part in _DROP_ZONE), default=len(parts) - 2)
     path = label("/".join(parts[zone + 1 :][-_PATH_PARTS:])) or "file"
     part = part_of(locator)
-    return path if part is None or part.first is None else f"{path}:{part.first}"
+    place = path if part is None or part.first is None else f"{path}:{part.first}"
+    heading = label(section) if isinstance(section, str) else ""
+    return f"{place}, {heading}" if heading else place
 
 
 def in_time(lines: Iterable[BlockLine]) -> list[BlockLine]:

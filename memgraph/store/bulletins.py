@@ -132,6 +132,7 @@ class BulletinExcerpt(NamedTuple):
         path: the source file; None if it does not come from a file.
         source_role: who said it, or None.
         locator: its place in the file.
+        section: the headings above it in the file, or None.
     """
 
     memory_id: str
@@ -146,6 +147,7 @@ class BulletinExcerpt(NamedTuple):
     kind: str
     source_role: str | None
     locator: str | None
+    section: str | None
 
     @property
     def at(self) -> int | None:
@@ -370,6 +372,7 @@ def _excerpt(m: Table) -> list[Column]:
         m.c.kind,
         m.c.source_role,
         _locator(m),
+        member(m.c.attributes, "section"),
     ]
 
 

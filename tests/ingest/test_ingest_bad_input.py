@@ -160,7 +160,7 @@ def test_a_file_of_short_sentences_alone_costs_seconds(tmp_path: Path) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:
         zone = service.orchestrator("orc", create=True).paths.ingest
     lines = (f"The lamp {number} is red." for number in range(50_000))
-    (zone / "short.md").write_text(" ".join(lines))
+    (zone / "short.md").write_text("\n".join(lines))
     command = [sys.executable, "-c", BOUNDED, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["rejected", "too_many_items"]

@@ -86,6 +86,22 @@ def test_a_file_becomes_memories_and_ends_in_processed(orc: Orchestrator, drop: 
     assert list((orc.paths.ingest / CLAIMS).glob("[!.]*")) == []
 
 
+def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator, drop: Drop) -> None:
+    drop("a.txt", "The crane is slow.\nMira has the key.\n")
+    drop("b.txt", "We met at noon.\nMira has the key.\n----\n")
+    first, second = run(orc).results
+    assert second.left_out == manifest(orc, second)["left_out"] == {"rule": 1}
+    crane, key = (item["memory_id"] for item in manifest(orc, first)["items"]["memories"])
+    noon, again = (item["memory_id"] for item in manifest(orc, second)["items"]["memories"])
+    assert again == key
+    assert edges_between(orc, [key]) == {
+        (key, crane, EdgeType.PART_OF),
+        (key, noon, EdgeType.PART_OF),
+    }
+    # The second file is a further source of the line.
+    assert "support" in {entry.action for entry in orc.trace(key).journal}
+
+
 def test_the_same_content_again_is_a_duplicate(orc: Orchestrator, drop: Drop) -> None:
     drop("a.md", record(1, "Tea"))
     run(orc)

@@ -20,7 +20,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, NOTHING_SEEN, cleaned, label, one_line
-from memgraph.rules.lines import BlockLine, named, render
+from memgraph.rules.lines import BlockLine, named, place_of, render
 
 BATCH = 100
 OTHER_MARK = "fedcba98"
@@ -379,3 +379,16 @@ def test_a_format_by_its_name() -> None:
     unknown: Any = "html"
     with pytest.raises(InvalidInput):
         render([line("x")], unknown, mark=MARK)
+
+
+@pytest.mark.parametrize(
+    ("section", "place"),
+    [
+        (None, "trip.md:9"),
+        ("Shopping list", "trip.md:9, Shopping list"),
+        ("A / ] (B):\n- C", "trip.md:9, A / B - C"),
+        (7, "trip.md:9"),
+    ],
+)
+def test_the_place_of_a_line_has_its_heading(section: object, place: str) -> None:
+    assert place_of("/srv/o/memory/ingest/processed/trip.md", "L9-L9", section) == place
