@@ -209,7 +209,7 @@ class Store:
         for session in talk.sessions:
             orc.sessions.end(session)
         orc.jobs.run(JobName.CONSOLIDATION)
-        orc.maintenance.embed_pending()
+        orc.settle()
         lines = tuple(Line(frozenset({turn})) for turn in talk.names)
         self._whole = Printed("".join(_input_line(each) for each in talk.turns), lines)
 

@@ -16,6 +16,7 @@ from memgraph.rules.evidence import (
     broken_paths,
     independent_sources,
 )
+from memgraph.rules.lifecycle import is_change_mark
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph, influence, supports
 from memgraph.store.engine import Database
@@ -104,6 +105,11 @@ class _TraceBuilder:
             replaced=replaced,
             replaced_by=replaced_by,
             open_contradictions=self._open_contradictions(memory_id),
+            probable_changes=tuple(
+                edge
+                for edge in (*edges_in, *edges_out)
+                if is_change_mark(edge) and edge.resolved_at is None
+            ),
             stale_grounds=tuple(link.memory_id for link in grounds if link.memory_id in refuted),
             stale_dependents=tuple(
                 link.memory_id
@@ -144,6 +150,10 @@ class _TraceBuilder:
                 _ROWS_PER_STEP + 1,
                 derivations=derivations,
             )
+            # A mark of a change replaces nothing.
+            steps = [
+                step for step in steps if step.edge_type != EdgeType.UPDATES or step.weight >= 1.0
+            ]
             pairs.update((step.origin_id, step.memory_id) for step in steps)
             fresh: dict[str, Link] = {}
             for step in steps:

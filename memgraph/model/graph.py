@@ -154,6 +154,8 @@ class Trace(Value):
         dependents: the memories that depend on it, directly or not.
         replaced: the memories that it replaced, directly or not.
         replaced_by: the memories that replaced it, directly or not.
+        probable_changes: the marks of changes, Updates edges of a weight below 1 that nobody
+            accepted or dismissed: first those by which later memories change this one.
         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
             decay or the end of a task.
         stale_dependents: ids of active ``dependents`` that depend on stale evidence or on this
@@ -176,6 +178,7 @@ class Trace(Value):
     replaced: tuple[Link, ...]
     replaced_by: tuple[Link, ...]
     open_contradictions: tuple[Edge, ...]
+    probable_changes: tuple[Edge, ...]
     stale_grounds: tuple[str, ...]
     stale_dependents: tuple[str, ...]
     journal: tuple[JournalNote, ...]

@@ -101,6 +101,21 @@ def test_what_stands_on_a_replaced_ground_is_told_however_it_is_reached(plan: An
         assert set(found.stale_grounds) == {link.memory_id for link in found.grounds} - active
 
 
+def test_a_probable_change_replaces_nothing(database: Database) -> None:
+    filling = Filling(database)
+    old, new, other = filling.memory(), filling.memory(), filling.memory()
+    edge = filling.edge(new, old, "Updates", weight=0.9)
+    filling.edge(
+        other, old, "Updates", weight=0.9, resolved_at=NOW, resolution={"outcome": "dismissed"}
+    )
+    filling.flush()
+    found = trace(database, old)
+    assert found.replaced_by == trace(database, new).replaced == ()
+    assert [each.edge_id for each in found.probable_changes] == [edge]
+    assert trace(database, new).probable_changes == found.probable_changes
+    assert trace(database, other).probable_changes == ()
+
+
 def test_the_history_of_a_replaced_decision(database: Database) -> None:
     filling = Filling(database)
     source = filling.source("src_adr", source_type="ingest_file", source_path="/adr/1.md")

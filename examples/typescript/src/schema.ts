@@ -3879,6 +3879,8 @@ export interface components {
          *         dependents: the memories that depend on it, directly or not.
          *         replaced: the memories that it replaced, directly or not.
          *         replaced_by: the memories that replaced it, directly or not.
+         *         probable_changes: the marks of changes, Updates edges of a weight below 1 that nobody
+         *             accepted or dismissed: first those by which later memories change this one.
          *         stale_grounds: ids among ``grounds`` that were replaced or retracted, except by eviction,
          *             decay or the end of a task.
          *         stale_dependents: ids of active ``dependents`` that depend on stale evidence or on this
@@ -3901,6 +3903,7 @@ export interface components {
             memories: components["schemas"]["Memory"][];
             memory: components["schemas"]["Memory"];
             open_contradictions: components["schemas"]["Edge"][];
+            probable_changes: components["schemas"]["Edge"][];
             replaced: components["schemas"]["Link"][];
             replaced_by: components["schemas"]["Link"][];
             source: components["schemas"]["StoredSource"];

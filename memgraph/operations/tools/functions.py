@@ -170,6 +170,7 @@ def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
             for item in result.status_history[-MAX_LISTED:]
         ],
         "contradicted_by": _opponents(result),
+        "probably_changed_by": _changing(result),
         "stale_grounds": list(result.stale_grounds[:MAX_LISTED]),
         "linked": _linked(result)[:MAX_LISTED],
         "cut": result.cut,
@@ -217,6 +218,12 @@ def _opponents(trace: Trace) -> list[str]:
     ]
     opponents = [end for end in dict.fromkeys(ends) if end != trace.memory.memory_id]
     return opponents[:MAX_LISTED]
+
+
+def _changing(trace: Trace) -> list[str]:
+    memory_id = trace.memory.memory_id
+    laters = [edge.from_id for edge in trace.probable_changes if edge.to_id == memory_id]
+    return laters[:MAX_LISTED]
 
 
 def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:

@@ -160,8 +160,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         schemas.TraceArguments,
         functions.trace,
         "`memory` with its source and status, `independent_sources`, `also_said_in`, `history`,"
-        " `contradicted_by`, `stale_grounds`, and `linked`: each with its `role` and `distance`;"
-        " `cut`.",
+        " `contradicted_by`, `probably_changed_by`, `stale_grounds`, and `linked`: each with its"
+        " `role` and `distance`; `cut`.",
     ),
 }
 

@@ -49,7 +49,7 @@ from memgraph.operations.context.block import new_mark
 from memgraph.operations.read.recall import answer
 from memgraph.rules.budget import token_cost
 from memgraph.rules.decay import confidence_at
-from memgraph.rules.lifecycle import contradiction_state
+from memgraph.rules.lifecycle import contradiction_state, is_change_mark
 from memgraph.rules.lines import in_time, line_of, render
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.scope import Viewer
@@ -332,6 +332,7 @@ def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str, zone:
         for item in items
     )
     block = render(lines, BlockFormat.FENCED, mark=mark, zone=zone)
+    edges = [edge for edge in edges if not is_change_mark(edge) or edge.resolved_at is None]
     if not edges:
         return block
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=1)}
@@ -343,6 +344,8 @@ def _relation(edge: Edge, numbers: Mapping[str, int]) -> str:
     state = ""
     if edge.edge_type is EdgeType.CONTRADICTS:
         state = f" ({contradiction_state(edge.resolution)})"
+    elif is_change_mark(edge):
+        state = " (probably)"
     return f"- [{numbers[edge.from_id]}] {edge.edge_type} [{numbers[edge.to_id]}]{state}"
 
 

@@ -129,6 +129,11 @@ def test_both_sides_of_a_contradiction_are_told_with_their_sources(
     assert [each["memory_id"] for each in told["sides"]] == [second, first]
     assert {each["source"] for each in told["sides"]} == {"manual"}
     assert agent.call("trace", memory_id=first)["contradicted_by"] == [second]
+    assert agent.call("trace", memory_id=first)["probably_changed_by"] == []
+    handle = served.orchestrator(fresh)
+    handle.relate(second, "Updates", first, weight=0.9)
+    assert agent.call("trace", memory_id=first)["probably_changed_by"] == [second]
+    assert agent.call("trace", memory_id=second)["probably_changed_by"] == []
     served.orchestrator(fresh).contradictions.resolve(
         joined["edge_id"], winner=first, reason="Asked."
     )

@@ -115,6 +115,27 @@ def test_a_pair_that_is_no_contradiction_is_dismissed(browser: Browser, shop: Sh
     assert "dismissed" in browser.page(f"{HOME}contradictions?state=decided")
 
 
+def test_a_mark_is_accepted_or_dismissed_on_the_page_of_a_memory(
+    browser: Browser, shop: Shop
+) -> None:
+    old = shop.orc.remember("Prams go to the back door.")
+    new, other = shop.orc.remember("Prams go to the side gate."), shop.orc.remember("No prams.")
+    first = shop.orc.relate(new, "Updates", old, weight=0.9)
+    second = shop.orc.relate(other, "Updates", old, weight=0.85)
+    here, there = f"{HOME}memories/{old}", f"{HOME}memories/{new}"
+    assert harmless(browser.page(here)).text.count("Probably changed by") == 2
+    assert "Probably changes" in browser.page(there)
+    browser.send(here, page=here, decision="dismiss", edge_id=second, reason="visitors")
+    page = browser.page(here)
+    assert "The change is dismissed." in page
+    assert page.count("Probably changed by") == 1
+    browser.send(here, page=here, decision="accept", edge_id=first, reason="asked there")
+    assert shop.orc.get(old).status == "superseded"
+    assert "Probably change" not in browser.page(here) + browser.page(there)
+    sent = browser.send(here, page=here, decision="shrug", edge_id=first, reason="no")
+    assert sent.status_code == 422
+
+
 def test_no_side_is_chosen_for_who_decides(browser: Browser, shop: Shop) -> None:
     suggestion = shop.orc.contradictions.get(shop.edge).suggestion
     assert suggestion is not None

@@ -267,6 +267,13 @@ def _add_edges(root: Branch, trace: Trace) -> None:
             memory = trace.memory_by_id.get(other)
             if memory is not None and memory.source_id in sources:
                 side.add(f"from {citation(sources[memory.source_id])}", style="dim")
+    if trace.probable_changes:
+        branch = root.add("probable changes", style="yellow")
+        for edge in trace.probable_changes:
+            is_later = edge.from_id == trace.memory.memory_id
+            what = "changes" if is_later else "changed by"
+            other = _line_of(trace, edge.to_id if is_later else edge.from_id)
+            branch.add(f"{edge.edge_id}: probably {what} {other}")
     for title, edges in (("edges out", trace.edges_out), ("edges in", trace.edges_in)):
         branch = root.add(title) if edges else root
         for edge in edges:

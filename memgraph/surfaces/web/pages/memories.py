@@ -203,7 +203,19 @@ def memory(visit: Visit) -> Response:
         lines=visit.lines(memory_id),
         periods=ribbon(trace.status_history, now),
         impact=impact,
+        may_write=visit.may_decide,
     )
+
+
+def decide_mark(visit: Visit) -> Response:
+    """Accept or dismiss the mark of a change."""
+    orc = visit.enter(Permission.WRITE)
+    decision = visit.form.get("decision", "")
+    decisions = {"accept": orc.contradictions.accept, "dismiss": orc.contradictions.dismiss}
+    if decision not in decisions:
+        raise InvalidInput("decision must be accept or dismiss", field="decision")
+    decisions[decision](visit.required("edge_id"), reason=visit.required("reason"))
+    return visit.go(visit.link("memories", visit.path("memory_id")), f"The change is {decision}ed.")
 
 
 def _chosen(enum: Any, value: str) -> list[Any]:
@@ -276,5 +288,6 @@ PAGES: Final = (
     ConsolePage("/{orchestrator}/memories", decide, "POST"),
     ConsolePage("/{orchestrator}/compare", compare, timed=True),
     ConsolePage("/{orchestrator}/memories/{memory_id}", memory, timed=True),
+    ConsolePage("/{orchestrator}/memories/{memory_id}", decide_mark, "POST"),
     ConsolePage("/{orchestrator}/search", search, timed=True),
 )
