@@ -141,7 +141,7 @@ def test_half_of_the_way_to_the_floor_at_the_half_life() -> None:
 @pytest.mark.parametrize(
     ("change", "name", "factor"),
     [
-        ({"in_open_contradiction": True}, "contradiction", 0.98),
+        ({"in_open_contradiction": True}, "contradiction", 0.95),
         ({"stale_basis": True}, "stale_basis", 0.95),
         ({"status": MemoryStatus.SUPERSEDED}, "status", 0.5),
         ({"status": MemoryStatus.RETRACTED}, "status", 0.25),
