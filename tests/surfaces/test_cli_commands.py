@@ -519,8 +519,8 @@ def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(
     refused = cli.error("ingest", "orc-1", str(folder), "--dry-run")
     assert contents(cli.root) == before
     seen = {each["path"]: each for each in refused["details"]["files"]}
-    assert sorted(seen[each]["memories"] for each in ("again.md", "notes.md")) == [0, 1]
-    assert seen["lies.md"]["types"] == {"Decision": 1}
+    assert sorted(seen[each]["memories"] for each in ("again.md", "notes.md")) == [0, 2]
+    assert seen["lies.md"]["types"] == {"Observation": 1}
     assert {path: each["recognised"] for path, each in seen.items()} == {
         "again.md": "Obsidian note",
         "notes.md": "Obsidian note",
