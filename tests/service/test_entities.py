@@ -100,14 +100,14 @@ def test_taken_back_memories_count_no_more_and_superseded_ones_are_not_shown(
     talk: Orchestrator,
 ) -> None:
     berlin = next(each for each in talk.memories.list() if "Berlin" in each.content)
-    talk.correct(berlin.memory_id, "Caroline Smith moved to Bremen.", reason="misheard")
+    newer = talk.correct(berlin.memory_id, "Caroline Smith moved to Bremen.", reason="misheard")
     found = talk.entities.get("Caroline Smith")
     assert found.mention_count == 3
     assert all("Berlin" not in each.content for each in found.memories)
-    talk.retract(berlin.memory_id, reason="wrong")
+    talk.retract(newer, reason="wrong")
     assert talk.entities.get("Caroline Smith").mention_count == 2
     with pytest.raises(NotFound):
-        talk.entities.get("Berlin")
+        talk.entities.get("Bremen")
 
 
 @pytest.mark.parametrize("name", ["", "  ", "...", "x" * 600])
