@@ -90,13 +90,6 @@ class TestWhatNobodyDecided:
         orc.relate(new, "Updates", old)
         assert status(orc, old) is MemoryStatus.SUPERSEDED
 
-    def test_what_a_file_says_contradicts_a_person(self, orc: Orchestrator) -> None:
-        old = orc.remember(NINE, event_time=1)
-        [new] = dropped(orc, "/drop/a.md", EIGHT)
-        assert status(orc, old) is status(orc, new) is MemoryStatus.ACTIVE
-        [case] = orc.contradictions.list().items
-        assert (case.edge.from_id, case.edge.to_id) == (new, old)
-
     def test_a_file_that_decides_about_a_person_opens_a_case(self, orc: Orchestrator) -> None:
         """Of a text that is stored already a file has the memory itself in its hands."""
         told = [orc.remember(text) for text in (NINE, "The yard has one gate.")]
@@ -150,20 +143,6 @@ class TestWhatNobodyDecided:
         orc.ingestion.store(document("b", "We bake at noon.", links=(UPDATES,)))
         assert status(orc, str(main.memory_id)) is MemoryStatus.SUPERSEDED
         assert (status(orc, str(part.memory_id)) is MemoryStatus.ACTIVE) is further
-
-    def test_a_conclusion_from_a_file_is_no_word_of_a_person(self, orc: Orchestrator) -> None:
-        old = orc.remember(NINE, event_time=1)
-        [ground] = dropped(orc, "/drop/a.md", "A note about the yard.")
-        new = orc.remember(EIGHT, derived_from=[ground])
-        orc.settle()
-        assert status(orc, old) is status(orc, new) is MemoryStatus.ACTIVE
-        assert len(orc.contradictions.list().items) == 1
-
-    def test_a_speaker_corrects_itself(self, orc: Orchestrator) -> None:
-        old = orc.remember(NINE, event_time=1)
-        orc.remember(EIGHT)
-        orc.settle()
-        assert status(orc, old) is MemoryStatus.SUPERSEDED
 
 
 class TestRetractingASource:

@@ -12,7 +12,7 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.consolidation.ports import PageProposal, ResolutionProposal, TurnPage
 from memgraph.errors import ProviderUnavailable
-from memgraph.model.enums import EdgeType, JobState, MemoryKind, Sensitivity
+from memgraph.model.enums import JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.operations.life import consolidation as consolidating
 from memgraph.operations.life.consolidation import consolidate_pending
@@ -73,37 +73,6 @@ def test_an_expired_fact_stands_against_nothing(orc: Orchestrator, clock: FixedC
     assert (report.edges, len(report.facts)) == ((), 1)
 
 
-def test_a_contradiction_that_came_between_matching_and_writing_is_found(
-    orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say(orc, "s-1", BUILD)
-    clock.advance(ms=MS_PER_DAY)
-    say(orc, "s-2", SLOWER)
-    before_writing(monkeypatch, lambda: run(orc, "s-1"))
-    report = run(orc, "s-2")
-    assert [each.edge_type for each in report.edges] == [EdgeType.UPDATES]
-    assert set(held(orc)) == {SLOWER}
-
-
-@pytest.mark.parametrize(
-    ("later", "found"),
-    [
-        ("The harbour network uses the range 10.9.0.0/16.", [EdgeType.CONTRADICTS]),
-        ("The harbour network also uses the range 10.9.0.0/16.", []),
-        ("The staging network has the range 10.9.0.0/16.", []),
-    ],
-)
-def test_another_address_range_than_the_remembered_one_is_a_contradiction(
-    orc: Orchestrator, clock: FixedClock, later: str, found: list[EdgeType]
-) -> None:
-    orc.remember("The harbour network uses the range 10.4.0.0/16.")
-    clock.advance(ms=MS_PER_DAY)
-    say(orc, "s-1", later)
-    report = run(orc, "s-1")
-    assert [each.edge_type for each in report.edges] == found
-    assert len(held(orc)) == 2
-
-
 def test_near_words_that_came_between_are_strengthened(
     orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +103,11 @@ def test_a_fact_that_is_confirmed_before_the_writing_is_not_superseded(
     clock.advance(ms=MS_PER_DAY)
     say(orc, "s-2", SLOWER)
     before_writing(monkeypatch, lambda: orc.confirm(old))
-    report = run(orc, "s-2", extractor=Lines(resolutions=[ResolutionProposal("#0", old, "newer")]))
+    report = run(
+        orc,
+        "s-2",
+        extractor=Lines(resolutions=[ResolutionProposal("#0", old, "newer", "25", "10")]),
+    )
     assert [each.code for each in report.rejected] == ["resolution.changed"]
     assert orc.get(old).status == "active"
 
@@ -184,7 +157,11 @@ def test_a_page_of_one_agent_supersedes_nothing_of_all(
     old = held(orc)[BUILD]
     clock.advance(ms=MS_PER_DAY)
     say(orc, "s-2", SLOWER, agent_id="planner")
-    report = run(orc, "s-2", extractor=Lines(resolutions=[ResolutionProposal("#0", old, "newer")]))
+    report = run(
+        orc,
+        "s-2",
+        extractor=Lines(resolutions=[ResolutionProposal("#0", old, "newer", "25", "10")]),
+    )
     assert [each.code for each in report.rejected] == ["resolution.loser"]
     assert orc.get(old).status == "active"
 
