@@ -81,6 +81,20 @@ def locomo(
         return _measured(bench.run(data, lambda stage: told(stage, 0, 1), storage=storage))
 
 
+def marks(
+    context: typer.Context,  # noqa: ARG001 - every command has it
+    unlocked: Annotated[
+        bool, typer.Option("--open", help="Measure on the briefs that the training has read.")
+    ] = False,
+    examples: Annotated[int, typer.Option(min=0, help="Wrong and missed pairs to list.")] = 0,
+) -> CommandResult:
+    """Measure which changes are marked, on pairs and talks of briefs that no training has read."""
+    from benchmarks import marks as bench
+
+    with stages("measuring") as told:
+        return _measured(bench.run(told, unlocked=unlocked, examples=examples))
+
+
 def retrieval(
     context: typer.Context,
     data: Annotated[
@@ -467,6 +481,7 @@ BENCH = make_group(
     "Measure quality and speed.",
     {
         "labels": labels,
+        "marks": marks,
         "locomo": locomo,
         "retrieval": retrieval,
         "answers": answers,

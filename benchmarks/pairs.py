@@ -7,7 +7,7 @@ the briefs, and takes no part in training or in any choice.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -123,7 +123,7 @@ def _pairs_of(name: str, turns: list[Turn]) -> Iterable[Pair]:
     parts = [(turn, text) for turn in turns for text in passages(turn.text)]
     vectors = LocalEmbedding().embed([text for _, text in parts])
     close = vectors @ vectors.T
-    known = _related(turns)
+    known = related(turns)
     for later, (turn, text) in enumerate(parts):
         earlier = [n for n in range(later) if parts[n][0].number < turn.number]
         earlier.sort(key=lambda n: -close[later, n])
@@ -150,7 +150,7 @@ def _is_best(later: int, earlier: int, parts: list[tuple[Turn, str]], close: np.
     return bool(close[later, earlier] >= close[np.ix_(ours, theirs)].max() - 1e-6)
 
 
-def _related(turns: list[Turn]) -> dict[tuple[int, int], str]:
+def related(turns: Sequence[Turn]) -> dict[tuple[int, int], str]:
     """Return what is known of pairs of turns, by (later, earlier)."""
     known: dict[tuple[int, int], str] = {}
     for turn in turns:

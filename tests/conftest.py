@@ -53,6 +53,16 @@ def _holds(folder: Path) -> bool:
     return shutil.disk_usage(folder).free >= ROOM
 
 
+@pytest.fixture(autouse=True)
+def reads_pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no reader of pairs but the one that a test passes in, or marks that it wants.
+
+    The shipped one would run in the background of every test, and mark what no test is about.
+    """
+    if request.node.get_closest_marker("reads_pairs") is None:
+        monkeypatch.setattr(MemoryService, "_pairs", lambda self, _settings: self._pair_reader)
+
+
 @pytest.fixture
 def shared() -> Path:
     """Real input that lies beside the project, where it is to be had."""

@@ -382,7 +382,7 @@ class RerankerSettings(ModelGroup):
 
 class ComparisonSettings(SettingsGroup):
     reader: Literal["local", "none"] = Field(
-        default="none",
+        default="local",
         description="The reader of pairs that marks what a new memory changes: `local` or `none`.",
     )
 
@@ -396,7 +396,7 @@ class IngestSettings(SettingsGroup):
         description="Maximum size of a file, units of 1,000,000 bytes; larger ones are rejected.",
     )
     max_memories_per_file: int = Field(
-        default=20_000,
+        default=100_000,
         ge=1,
         le=100_000,
         description="A file with more statements, turns or items is rejected.",

@@ -41,12 +41,22 @@ class LocalOperations(Operations[F]):
     def settle(self) -> SettleResult:
         """Finish the pending work of writes now: embedding and comparing.
 
-        Returns when nothing is due, or a provider failed.
+        Returns when nothing is due, or a provider failed, with the marks between memories that this
+        handle sees.
         """
         from memgraph.operations.write.comparisons import SettleResult
+        from memgraph.store import memories
 
         with self._service.opened(self.name) as opened:
-            return SettleResult(opened.worker.drain(), opened.comparer.drain())
+            result = SettleResult(opened.worker.drain(), opened.comparer.drain())
+            if result.compared.marks:
+                ends = {end for mark in result.compared.marks for end in mark.ends}
+                with opened.database.read() as snapshot:
+                    seen = memories.existing_ids(snapshot, ends, self._view)
+                result.compared.marks = [
+                    mark for mark in result.compared.marks if seen.issuperset(mark.ends)
+                ]
+            return result
 
 
 class Orchestrator(LocalOperations[Blocking]):

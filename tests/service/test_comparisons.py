@@ -90,7 +90,7 @@ def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchest
     assert edges_into(orc, old) == ()
     [mark] = orc.settle().compared.marks
     [edge] = edges_into(orc, old)
-    assert mark == (edge.edge_id, EdgeType.UPDATES, new, old, 0.92, edge.reason)
+    assert mark == (edge.edge_id, EdgeType.UPDATES, new, old, 0.92)
     assert (edge.from_id, edge.weight, edge.resolution) == (new, 0.92, None)
     assert edge.reason == f"probably replaced by: {NEW}"
     assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}
@@ -112,19 +112,19 @@ def test_a_change_by_another_author_is_an_open_contradiction(orc: Orchestrator) 
 def test_turns_of_one_speaker_are_marked_like_facts(
     orc: Orchestrator, reader: ScriptedReader
 ) -> None:
-    reader.verdicts = {("I live in Oslo.", "I moved to Bergen."): CHANGES}
+    reader.verdicts = {("I live in Oslo.", "I live in Bergen."): CHANGES}
     turns = [
         orc.save_episode(said, session_id="s", source_role=who)
         for who, said in (
             ("Mira", "I live in Oslo."),
-            ("Tom", "I moved to Bergen."),
-            ("Mira", "Hello all! How are you? I moved to Bergen."),
+            ("Tom", "I live in Bergen."),
+            ("Mira", "Hello all! I live in Bergen."),
         )
     ]
     orc.settle()
     types = {edge.from_id: edge.edge_type for edge in edges_into(orc, turns[0])}
     assert types == {turns[1]: EdgeType.CONTRADICTS, turns[2]: EdgeType.UPDATES}
-    assert StatementPair("Mira: I live in Oslo.", "Tom: I moved to Bergen.") in reader.asked
+    assert StatementPair("Mira: I live in Oslo.", "Tom: I live in Bergen.") in reader.asked
 
 
 def test_a_repetition_in_other_words_is_a_relation(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memgraph import MemoryService
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.providers.pair_reader import PairVerdict
 from memgraph.rules.similarity import folded
@@ -59,3 +61,22 @@ def test_without_a_decision_every_text_stays_active(
         marks = {EdgeType.UPDATES, EdgeType.CONTRADICTS}
         assert all(edge.weight < 1.0 for edge in edges if edge.edge_type in marks)
         assert orc.verify().ok
+
+
+@pytest.mark.reads_pairs
+def test_the_shipped_reader_marks_a_plain_change(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("orc", create=True)
+        old = orc.remember("Backups are kept for 30 days.")
+        orc.remember("The server is in Frankfurt.")
+        new = orc.remember("Backups are now kept for 90 days.")
+        orc.remember("The server is on fire.")
+        [mark] = orc.settle().compared.marks
+        assert (mark.from_id, mark.to_id, mark.edge_type) == (new, old, EdgeType.UPDATES)
+        [shown] = [
+            m for item in orc.recall("backups").items for m in item.marks if m.memory_id == new
+        ]
+        assert shown.reason == "probably replaced by: Backups are now kept for 90 days."
+        assert orc.get(old).status is MemoryStatus.ACTIVE
+        text = orc.context("how long are backups kept?").text
+        assert text.index("30 days") < text.index("90 days")

@@ -54,7 +54,11 @@ if TYPE_CHECKING:
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""
 MARK_FROM: Final = 0.8
-"""The probability from which a pair is marked."""
+"""The probability from which a pair of facts is marked."""
+TURN_MARK_FROM: Final = 0.9
+"""The same where one of the two is a turn: most of what is said changes nothing."""
+TURNS_CLOSE: Final = 0.5
+"""The cosine of their vectors from which a pair with a turn is read."""
 MAX_QUOTED: Final = 240
 """The characters of the later statement in the reason of a mark."""
 MAX_MARKS: Final = 2
@@ -94,7 +98,11 @@ class Mark(NamedTuple):
     from_id: str
     to_id: str
     weight: float
-    reason: str
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The ids of the later and of the earlier memory."""
+        return self.from_id, self.to_id
 
 
 @dataclass(slots=True)
@@ -280,30 +288,39 @@ class ComparisonWorker:
         reader, memory = self._opened.pair_reader, question.memory
         if reader is None or not question.candidates:
             return []
-        pairs = [
-            StatementPair(*(ours_and_theirs[::-1] if question.is_later(other) else ours_and_theirs))
-            for other in question.candidates
-            for ours_and_theirs in [self._closest(memory, other)]
-        ]
+        others: list[tuple[ComparedMemory, float]] = []
+        pairs: list[StatementPair] = []
+        for other in question.candidates:
+            ours, theirs, closeness = self._closest(memory, other)
+            spoken = MemoryKind.EPISODE in (memory.kind, other.kind)
+            if spoken and closeness < TURNS_CLOSE:
+                continue
+            others.append((other, TURN_MARK_FROM if spoken else MARK_FROM))
+            later = question.is_later(other)
+            pairs.append(StatementPair(theirs, ours) if later else StatementPair(ours, theirs))
         marks = []
-        for other, verdict in zip(question.candidates, reader.read(pairs), strict=True):
-            if (found := _found(verdict)) is not None:
+        for (other, least), verdict in zip(others, reader.read(pairs), strict=True):
+            if (found := _found(verdict, least)) is not None:
                 marks.append(question.link(other, *found))
         return sorted(marks, key=lambda mark: -mark.weight)[:MAX_MARKS]
 
     def _closest(
         self, memory: WaitingMemory | ComparedMemory, other: WaitingMemory | ComparedMemory
-    ) -> tuple[str, str]:
-        """Return the most similar passages of two memories, each with its speaker before it."""
+    ) -> tuple[str, str, float]:
+        """Return the most similar passages of two memories, and their cosine, -1..1.
+
+        Each passage has its speaker before it.
+        """
         ours, theirs = passages(memory.content), passages(other.content)
-        first = second = 0
-        if len(ours) > 1 or len(theirs) > 1:
-            vectors = self._vectors.embed([*ours, *theirs])
-            close = vectors[: len(ours)] @ vectors[len(ours) :].T
-            first, second = divmod(int(close.argmax()), max(len(theirs), 1))
+        if not ours or not theirs:
+            return _spoken(memory, memory.content), _spoken(other, other.content), 0.0
+        vectors = self._vectors.embed([*ours, *theirs])
+        close = vectors[: len(ours)] @ vectors[len(ours) :].T
+        first, second = divmod(int(close.argmax()), len(theirs))
         return (
-            _spoken(memory, ours[first] if ours else memory.content),
-            _spoken(other, theirs[second] if theirs else other.content),
+            _spoken(memory, ours[first]),
+            _spoken(other, theirs[second]),
+            float(close[first, second]),
         )
 
     def _write(
@@ -362,7 +379,6 @@ class ComparisonWorker:
                     edge.from_id,
                     edge.to_id,
                     edge.weight,
-                    edge.reason or "",
                 )
             )
         transaction.record(written.entries)
@@ -474,10 +490,10 @@ class ComparisonWorker:
         done.judged += 1
 
 
-def _found(verdict: PairVerdict) -> tuple[bool, float] | None:
+def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:
     """Return whether a pair is a change, else a repetition, with its weight; None: neither."""
     for changes, probability in ((True, verdict.changes), (False, verdict.repeats)):
-        if probability >= MARK_FROM:
+        if probability >= least:
             return changes, round(min(probability, BELOW_FORCE), 3)
     return None
 

@@ -1,0 +1,138 @@
+"""``memgraph bench marks``: what is marked, on pairs and talks of briefs that no training read.
+
+Pairs are read alone, with no store. Each talk is stored turn by turn in an orchestrator of its own,
+one session for each date, and compared as the background does it; then the marks that join its
+turns are counted beside the changes that its author lists.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final
+
+from benchmarks.pairs import (
+    KINDS,
+    Pair,
+    Turn,
+    locked_pairs,
+    locked_talks,
+    open_pairs,
+    open_talks,
+    related,
+)
+from memgraph import MemoryService
+from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.values import EpisodeInput
+from memgraph.operations.write.comparisons import MARK_FROM
+from memgraph.providers.pair_reader import LocalPairReader, StatementPair
+
+_BATCH: Final = 256
+Progress = Callable[[str, int, int], None]
+
+
+def run(progress: Progress, *, unlocked: bool = False, examples: int = 0) -> dict[str, Any]:
+    """Measure pairs and talks.
+
+    Args:
+        unlocked: measure on the open briefs, which the training has read, instead of the locked.
+        examples: list so many wrong and missed marks of each kind.
+    """
+    pairs, talks = (open_pairs(), open_talks()) if unlocked else (locked_pairs(), locked_talks())
+    total = len(pairs) + sum(map(len, talks.values()))
+    scores = list(_scores(pairs, progress, total))
+    found: dict[str, Any] = {"mark_from": MARK_FROM, "pairs": _by_kind(pairs, scores)}
+    found["talks"] = _talks(talks, progress, len(pairs), total)
+    if examples:
+        found["examples"] = _examples(pairs, scores, examples)
+    return found
+
+
+def _scores(pairs: Sequence[Pair], progress: Progress, total: int) -> Iterator[float]:
+    """Yield the probability of a change for each pair."""
+    reader, remaining, done = LocalPairReader(), iter(pairs), 0
+    while batch := list(islice(remaining, _BATCH)):
+        progress("reading pairs", done, total)
+        verdicts = reader.read([StatementPair(pair.earlier, pair.later) for pair in batch])
+        yield from (verdict.changes for verdict in verdicts)
+        done += len(batch)
+
+
+def _by_kind(pairs: Sequence[Pair], scores: Sequence[float]) -> dict[str, dict[str, int]]:
+    """Return for each kind the number of pairs, and of those marked as a change."""
+    found = {name: {"pairs": 0, "marked": 0} for name in KINDS.values()}
+    for pair, score in zip(pairs, scores, strict=True):
+        counts = found[KINDS[pair.kind]]
+        counts["pairs"] += 1
+        counts["marked"] += score >= MARK_FROM
+    return found
+
+
+def _talks(
+    talks: Mapping[str, Sequence[Turn]], progress: Progress, done: int, total: int
+) -> dict[str, Any]:
+    """Return what is marked in talks that are stored turn by turn."""
+    found = dict.fromkeys(("turns", "marks", "right", "changes", "found", "inactive"), 0)
+    by_talk: dict[str, dict[str, int]] = {}
+    for name, turns in talks.items():
+        progress(f"talk {name}", done, total)
+        by_talk[name] = _talk(turns)
+        for key, count in by_talk[name].items():
+            found[key] += count
+        done += len(turns)
+    false = found["marks"] - found["right"]
+    per_100 = round(100 * false / max(found["turns"], 1), 2)
+    return {**found, "false_per_100_turns": per_100, "by_talk": by_talk}
+
+
+def _talk(turns: Sequence[Turn]) -> dict[str, int]:
+    """Return the numbers of turns, of marks that say that one changed another, of those that are
+    right, of the changes that the author lists and of those that are marked, and of turns that a
+    comparison made inactive."""
+    with (
+        tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
+        MemoryService(root, environ={}, background=False) as service,
+    ):
+        orc = service.orchestrator("marks", create=True)
+        outcomes = orc.save_episodes([_episode(turn) for turn in turns])
+        numbers = {
+            str(outcome.memory_id): turn.number
+            for outcome, turn in zip(outcomes, turns, strict=True)
+        }
+        marked = {
+            (numbers[mark.from_id], numbers[mark.to_id])
+            for mark in orc.settle().compared.marks
+            if mark.edge_type is not EdgeType.RELATED_TO
+        }
+        inactive = sum(orc.get(one).status is not MemoryStatus.ACTIVE for one in numbers)
+    known = related(turns)
+    changes = {(turn.number, earlier) for turn in turns for earlier in turn.changes}
+    return {
+        "turns": len(turns),
+        "marks": len(marked),
+        "right": sum(known.get(pair) == "changes" for pair in marked),
+        "changes": len(changes),
+        "found": len(changes & marked),
+        "inactive": inactive,
+    }
+
+
+def _episode(turn: Turn) -> EpisodeInput:
+    day = datetime.fromisoformat(turn.date).replace(tzinfo=UTC)
+    return EpisodeInput(
+        content=turn.text,
+        session_id=f"on-{turn.date}",
+        source_role=turn.speaker,
+        event_time=int(day.timestamp() * 1000) + turn.number * 60_000,
+    )
+
+
+def _examples(pairs: Sequence[Pair], scores: Sequence[float], most: int) -> dict[str, list[str]]:
+    """Return changes with the least and other pairs with the highest probability of a change."""
+    ranked = sorted(zip(scores, pairs, strict=True), key=lambda each: each[0])
+    shown = [(f"{score:.2f} {p.earlier} / {p.later}", p) for score, p in ranked]
+    missed = [text for text, pair in shown if pair.label == "changes"][:most]
+    wrong = [text for text, pair in reversed(shown) if pair.label != "changes"][:most]
+    return {"missed": missed, "wrong": wrong}
