@@ -562,6 +562,7 @@ class _Recall:
             missing = {
                 other: None
                 for one in new
+                if one in pairs
                 for other in (*pairs.opponents(one), *pairs.changed_by(one), *pairs.amendments(one))
                 if other not in known and other not in outside
             }
@@ -584,17 +585,19 @@ class _Recall:
         before: dict[str, Sequence[str]] = {}
         after: dict[str, Sequence[str]] = {}
         for one, rated in by_id.items():
+            replaced = legs.displaced_by(rated.candidate.pk)[:MOST_REPLACED]
+            if one not in pairs:
+                after[one] = replaced
+                continue
             amended = sorted(
                 pairs.amendments(one), key=lambda other: places.get(other, len(places))
             )
             before[one] = (*pairs.later(one)[:MOST_OTHER_SIDES], *amended[:MOST_BEFORE])
             # An earlier statement takes no place away, unless it contradicts.
+            opponents = pairs.opponents(one)
             earlier = [
-                other
-                for other in pairs.earlier(one)
-                if other in first or other in pairs.opponents(one)
+                other for other in pairs.earlier(one) if other in first or other in opponents
             ]
-            replaced = legs.displaced_by(rated.candidate.pk)[:MOST_REPLACED]
             after[one] = (*earlier[:MOST_OTHER_SIDES], *replaced)
         return before, after
 

@@ -89,6 +89,9 @@ class Pairs:
             graph.add_edge(*ends, key=pair.edge_id, pair=pair)
         return cls(graph)
 
+    def __contains__(self, memory_id: str) -> bool:
+        return self.graph is not None and memory_id in self.graph
+
     def __or__(self, more: Pairs) -> Pairs:
         """Return the union of two graphs."""
         if self.graph is None or more.graph is None:
@@ -110,10 +113,12 @@ class Pairs:
 
     def is_contested(self, memory_id: str) -> bool:
         """Return True if a memory is a side of an open contradiction."""
-        return self.graph is not None and bool(self.opponents(memory_id))
+        return memory_id in self and bool(self.opponents(memory_id))
 
     def opponents(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of the memories that contradict this one, sorted."""
+        if memory_id not in self:
+            return ()
         kinds = (PairKind.CONTRADICTS,)
         return tuple(sorted({*self._later(memory_id, kinds), *self._earlier(memory_id, kinds)}))
 
@@ -122,11 +127,15 @@ class Pairs:
 
         Changes are followed: what changed a change counts as well.
         """
+        if memory_id not in self:
+            return ()
         contradicting = self._later(memory_id, (PairKind.CONTRADICTS,))
         return self._newest_first({*contradicting, *self._changes(memory_id, self._later)})
 
     def earlier(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of what a memory contradicts or changes, newest first; see ``later``."""
+        if memory_id not in self:
+            return ()
         contradicted = self._earlier(memory_id, (PairKind.CONTRADICTS,))
         return self._newest_first({*contradicted, *self._changes(memory_id, self._earlier)})
 
@@ -174,6 +183,8 @@ class Pairs:
 
     def _pairs_of(self, memory_id: str) -> list[tuple[Pair, ConflictSide]]:
         """Return the pairs of a memory with the other side: by kind, then newest first."""
+        if memory_id not in self:
+            return []
         pairs = [
             *((pair, pair.later) for pair in self._into(memory_id)),
             *((pair, pair.earlier) for pair in self._out_of(memory_id)),
@@ -186,6 +197,8 @@ class Pairs:
         self, memory_id: str, step: Callable[[str, Collection[PairKind]], set[str]]
     ) -> set[str]:
         """Return all memories that are reached by changes in one direction."""
+        if memory_id not in self:
+            return set()
         found: set[str] = set()
         frontier = [memory_id]
         while frontier:
