@@ -47,11 +47,14 @@ def shop(root: Path, name: str = NAME) -> World:
         orc = service.orchestrator(name, create=True, actor="anna")
         for file, text in FILES.items():
             _drop(orc, file, text)
-        # What a file says is compared after it is stored.
         orc.settle()
-        (found,) = orc.contradictions.list().items
+        [old, new] = (
+            next(each.memory_id for each in orc.memories.list() if line in each.content)
+            for line in (OLD_LINE, NEW_LINE)
+        )
+        case = orc.relate(new, EdgeType.CONTRADICTS, old, reason="two hours")
         _work(orc)
-        return World(root, _key(service), name, found.edge.edge_id)
+        return World(root, _key(service), name, case)
 
 
 def _drop(orc: Orchestrator, name: str, text: str) -> None:
