@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.synthetic import Corpus, corpus
-from benchmarks.timing import Tell, percentiles, seconds
+from benchmarks.timing import NO_READER, Tell, percentiles, seconds
 from memgraph.errors import InvalidInput
 from memgraph.model.context import Task
 from memgraph.model.enums import MemoryType, Scope
@@ -88,7 +88,7 @@ def _folder(keep: Path | None, size: int) -> Iterator[Path]:
 
 
 def _service(folder: Path) -> MemoryService:
-    return MemoryService(folder, environ={}, background=False)
+    return MemoryService(folder, config=NO_READER, environ={}, background=False)
 
 
 def _fill(service: MemoryService, talk: Corpus, size: int, tell: Tell) -> None:

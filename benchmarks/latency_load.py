@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import raw
 from benchmarks.synthetic import Corpus
-from benchmarks.timing import Stopwatch, Tell, seconds
+from benchmarks.timing import NO_READER, Stopwatch, Tell, seconds
 from memgraph.errors import InvalidInput
 from memgraph.service.memory_service import MemoryService
 from memgraph.store import edges
@@ -41,7 +41,7 @@ def loaded(folder: Path, size: int, corpus: Corpus, tell: Tell) -> Mapping[str, 
             raise InvalidInput(f"{folder} holds other memories; name another folder")
         return {**known, "reused": True}
     folder.mkdir(parents=True, exist_ok=True)
-    with MemoryService(folder / ROOT, environ={}, background=False) as service:
+    with MemoryService(folder / ROOT, config=NO_READER, environ={}, background=False) as service:
         found: dict[str, Any] = {"bulk_per_s": _load(service, size, corpus, tell)}
         database = database_of(service)
         text = checkpointed(service)
@@ -70,7 +70,7 @@ def facts_of(folder: Path) -> dict[str, Any] | None:
 def floor(folder: Path, size: int, tell: Tell) -> tuple[Path, float]:
     """The floor's database for a filled folder, and its bytes per memory beyond the text."""
     path = folder / FLOOR
-    with MemoryService(folder / ROOT, environ={}, background=False) as service:
+    with MemoryService(folder / ROOT, config=NO_READER, environ={}, background=False) as service:
         database = database_of(service)
         text = checkpointed(service)
     if not path.exists():

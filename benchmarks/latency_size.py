@@ -18,7 +18,7 @@ from benchmarks import (
 )
 from benchmarks.latency_load import NAME
 from benchmarks.synthetic import Corpus, corpus
-from benchmarks.timing import Tell, peak_memory_mb, percentiles, ratio, seconds
+from benchmarks.timing import NO_READER, Tell, peak_memory_mb, percentiles, ratio, seconds
 from memgraph.model.recall import RecallRequest
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.providers.local import LocalEmbedding
@@ -71,7 +71,7 @@ def measure(job: Job, tell: Tell) -> dict[str, Any]:
         if job.keep is not None:
             root = folder / latency_load.ROOT
             latency_load.copied(loaded, root)
-        with MemoryService(root, environ={}, background=False) as service:
+        with MemoryService(root, config=NO_READER, environ={}, background=False) as service:
             bench = _Bench(service, service.orchestrator(NAME), made_up, folder, job, tell)
             figures |= _ours(bench)
             figures["peak_memory_mb"] = peak_memory_mb()
@@ -110,7 +110,7 @@ def _recalls(bench: _Bench, path: Path) -> dict[str, Any]:
     plain = raw.Floor(path)
     taken: list[float] = []
     floor: list[float] = []
-    with MemoryService(bench.service.root, environ={}) as service:
+    with MemoryService(bench.service.root, config=NO_READER, environ={}) as service:
         memory = service.orchestrator(NAME)
         for at in range(WARM_UP):
             memory.recall(questions[at])
@@ -221,7 +221,8 @@ def _messages(bench: _Bench) -> dict[str, Any]:
     first = bench.job.size + WARM_UP + bench.job.rounds
     turns = list(bench.corpus.turns(first, WARM_UP + count))
     taken = []
-    with MemoryService(bench.service.root, environ={}, background=True) as service:
+    usual = MemoryService(bench.service.root, config=NO_READER, environ={}, background=True)
+    with usual as service:
         memory = service.orchestrator(NAME)
         for turn in turns:
             start = time.perf_counter()

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks import latency_load
 from benchmarks.synthetic import Corpus
-from benchmarks.timing import Tell, percentiles, seconds
+from benchmarks.timing import NO_READER, Tell, percentiles, seconds
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import EpisodeInput
 from memgraph.service.memory_service import MemoryService
@@ -95,7 +95,7 @@ def measure(
         "session of 10,000 turns": prepared.last_turn,
     }
     found: dict[str, dict[str, Any]] = {}
-    with MemoryService(service.root, environ={}) as usual:
+    with MemoryService(service.root, config=NO_READER, environ={}) as usual:
         for number, (name, text) in enumerate(asked.items()):
             tell(f"worst case: {name}", number, len(asked) + 2)
             told: set[str] = set()

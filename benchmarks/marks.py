@@ -26,7 +26,8 @@ from benchmarks.pairs import (
 from memgraph import MemoryService
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import EpisodeInput
-from memgraph.operations.write.comparisons import MARK_FROM
+from memgraph.operations.write.comparisons import CLOSE, MARK_FROM
+from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import LocalPairReader, StatementPair
 
 _BATCH: Final = 256
@@ -51,12 +52,14 @@ def run(progress: Progress, *, unlocked: bool = False, examples: int = 0) -> dic
 
 
 def _scores(pairs: Sequence[Pair], progress: Progress, total: int) -> Iterator[float]:
-    """Yield the probability of a change for each pair."""
-    reader, remaining, done = LocalPairReader(), iter(pairs), 0
+    """Yield the probability of a change for each pair; 0 where the vectors are too far apart."""
+    reader, vectors, remaining, done = LocalPairReader(), LocalEmbedding(), iter(pairs), 0
     while batch := list(islice(remaining, _BATCH)):
         progress("reading pairs", done, total)
         verdicts = reader.read([StatementPair(pair.earlier, pair.later) for pair in batch])
-        yield from (verdict.changes for verdict in verdicts)
+        earlier, later = (vectors.embed([pair[side] for pair in batch]) for side in (1, 2))
+        close = (earlier * later).sum(axis=1) >= CLOSE
+        yield from (v.changes if near else 0.0 for v, near in zip(verdicts, close, strict=True))
         done += len(batch)
 
 

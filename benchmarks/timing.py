@@ -6,9 +6,11 @@ import resource
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Item = TypeVar("Item")
+NO_READER: Final = {"memory.comparison.reader": "none"}
+"""Settings for what is timed alone: reading pairs takes a core in the background."""
 Tell = Callable[[str, int, int], None]
 """Takes a stage, how much of it is done, and how much there is."""
 

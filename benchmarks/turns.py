@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.synthetic import Corpus, corpus
-from benchmarks.timing import Tell, peak_memory_mb, percentiles
+from benchmarks.timing import NO_READER, Tell, peak_memory_mb, percentiles
 from memgraph.errors import InvalidInput
 from memgraph.model.turns import StepContext, WriteBackResult
 from memgraph.service.memory_service import MemoryService
@@ -119,7 +119,7 @@ def run(load: Load, progress: Tell = lambda _stage, _done, _total: None) -> dict
     usual = sys.getswitchinterval()
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
-        MemoryService(root, environ={}) as service,
+        MemoryService(root, config=NO_READER, environ={}) as service,
     ):
         names = [f"orc-{number}" for number in range(load.orchestrators)]
         for number, name in enumerate(names):

@@ -17,7 +17,7 @@ from benchmarks.latency_load import NAME
 from benchmarks.load import stores
 from benchmarks.load.clients import Asked, Load, Outcome, run, run_until_killed
 from benchmarks.load.server import Server
-from benchmarks.timing import percentiles
+from benchmarks.timing import NO_READER, percentiles
 from memgraph.errors import NotFound
 from memgraph.service.memory_service import MemoryService
 
@@ -79,7 +79,7 @@ def _measure(chosen: argparse.Namespace, names: list[str], root: Path) -> int:
 
 def _lost(root: Path, acknowledged: Sequence[tuple[str, str]]) -> int:
     lost = 0
-    with MemoryService(root, environ={}, background=False) as service:
+    with MemoryService(root, config=NO_READER, environ={}, background=False) as service:
         for path, memory_id in acknowledged:
             try:
                 service.orchestrator(path.split("/")[3]).get(memory_id)

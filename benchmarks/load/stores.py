@@ -15,6 +15,7 @@ import pysqlite3.dbapi2 as sqlite
 from benchmarks import latency_load
 from benchmarks.load.clients import Asked
 from benchmarks.synthetic import Corpus, corpus
+from benchmarks.timing import NO_READER
 from memgraph.clock import SystemClock
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.access.keys import KeyStore
@@ -93,7 +94,7 @@ def _turns(text: Corpus, start: int) -> Iterator[dict[str, Any]]:
 
 
 def _fill(root: Path, size: int, number: int) -> None:
-    with MemoryService(root, environ={}, background=False) as service:
+    with MemoryService(root, config=NO_READER, environ={}, background=False) as service:
         memory = service.orchestrator(latency_load.NAME, create=True)
         memory.remember_many(corpus(number).turns(0, size))
         memory.maintenance.embed_pending()

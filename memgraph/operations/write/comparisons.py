@@ -54,11 +54,13 @@ if TYPE_CHECKING:
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""
 MARK_FROM: Final = 0.8
-"""The probability from which a pair of facts is marked."""
-TURN_MARK_FROM: Final = 0.9
-"""The same where one of the two is a turn: most of what is said changes nothing."""
-TURNS_CLOSE: Final = 0.5
-"""The cosine of their vectors from which a pair with a turn is read."""
+"""The probability from which a pair of facts by one author is marked."""
+OTHERS_MARK_FROM: Final = 0.9
+"""The same for turns, and for facts by different authors: most of them change nothing."""
+CLOSE: Final = 0.2
+"""The cosine of their vectors from which a pair of facts by one author is read."""
+OTHERS_CLOSE: Final = 0.5
+"""The same for turns, and for facts by different authors."""
 MAX_QUOTED: Final = 240
 """The characters of the later statement in the reason of a mark."""
 MAX_MARKS: Final = 2
@@ -165,6 +167,11 @@ class _Question(NamedTuple):
             weight=weight,
             reason=reason,
         )
+
+    def are_facts_of_one_author(self, other: ComparedMemory) -> bool:
+        """Return True if both are facts, said or written by one author."""
+        mine, theirs = (self.authors[each.memory_id] for each in (self.memory, other))
+        return {self.memory.kind, other.kind} == {MemoryKind.FACT} and mine.is_same(theirs)
 
     def is_later(self, other: ComparedMemory) -> bool:
         """Return True unless the candidate was said after the waiting memory."""
@@ -292,10 +299,10 @@ class ComparisonWorker:
         pairs: list[StatementPair] = []
         for other in question.candidates:
             ours, theirs, closeness = self._closest(memory, other)
-            spoken = MemoryKind.EPISODE in (memory.kind, other.kind)
-            if spoken and closeness < TURNS_CLOSE:
+            plain = question.are_facts_of_one_author(other)
+            if closeness < (CLOSE if plain else OTHERS_CLOSE):
                 continue
-            others.append((other, TURN_MARK_FROM if spoken else MARK_FROM))
+            others.append((other, MARK_FROM if plain else OTHERS_MARK_FROM))
             later = question.is_later(other)
             pairs.append(StatementPair(theirs, ours) if later else StatementPair(ours, theirs))
         marks = []
