@@ -28,8 +28,8 @@ def test_a_dropped_todo_and_a_contradiction_are_shown(
     second = orc.remember("Dr. Moss has no time before April.")
     orc.relate(second, EdgeType.CONTRADICTS, first)
     text = orc.bulletin().bulletin.text
-    todo = line_with(text, "otate the API keys")
-    assert ", Todo (notes.md:3): Rotate the API keys before March. #" in todo
+    todo = line_with(text, "rotate the API keys")
+    assert ", Todo (notes.md:3, Work): rotate the API keys before March. #" in todo
     lines = [line_with(text, words) for words in ("dentist", "before April")]
     numbers = [re.findall(r"\[(\d+)\]", line) for line in lines]
     assert numbers[0] == numbers[1][::-1]

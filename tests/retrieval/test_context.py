@@ -251,9 +251,9 @@ def test_my_points_to_the_user_and_your_advice_to_the_assistant() -> None:
     assert advice.tolist() == [0.0, 1.0, 0.0, 0.0]
 
 
-def rated(name: str, score: float, **values: Any) -> RatedCandidate:
+def rated(name: str, score: float, *, contradiction: float = 1.0, **values: Any) -> RatedCandidate:
     found = candidate(int(name), **{"memory_id": name, "sequence": None} | values)
-    return RatedCandidate(found, {}, ModifiedScore(score, {}), 1.0)
+    return RatedCandidate(found, {}, ModifiedScore(score, {"contradiction": contradiction}), 1.0)
 
 
 def test_what_is_first_by_text_and_by_vectors_is_lifted_with_a_reason() -> None:
@@ -273,3 +273,9 @@ def test_a_turn_is_lifted_to_the_third_place_and_a_replaced_memory_not_at_all() 
     replaced = [*others, rated("4", 0.1, status="superseded")]
     lift_agreed(replaced, 4)
     assert [each.candidate.memory_id for each in replaced] == ["1", "2", "3", "4"]
+
+
+def test_a_side_of_an_open_contradiction_is_not_lifted() -> None:
+    ranked = [rated("1", 0.9), rated("2", 0.1, contradiction=0.98)]
+    lift_agreed(ranked, 2)
+    assert [each.candidate.memory_id for each in ranked] == ["1", "2"]
