@@ -65,15 +65,16 @@ def demo() -> int:
     run("run", "consolidation", NAME)
     say("A label is the writer's word: TODO, Decision, Goal. What was said twice is one fact.")
     run("list", NAME, "--kind", "fact", "--session-id", "desk-2026-06-08")
-    say("One of them contradicts the notes of the desk.")
+    say("One of them probably contradicts the notes of the desk: a small model has marked the two.")
+    settle()
     run("contradictions", NAME, "--limit", "1")
     say(
-        "An everyday change is noticed as it is told: the later statement replaces the earlier one."
+        "An everyday change is marked, and both statements stay: only a person, an agent, a",
+        "document or a configured language model says that one replaces the other.",
     )
     run("remember", NAME, "The spare key of the depot is with Mira.")
     run("remember", NAME, "The spare key of the depot is with Jonas now.")
-    say("Told by somebody else it is a contradiction: the newer comes first, and both are marked.")
-    run("remember", NAME, "The spare key of the depot is with Priya.", "--agent-id", "desk")
+    settle()
     run("recall", NAME, "Who has the spare key of the depot?", "--top-n", "2")
     say(
         "A year later: what a person, a file or a record said is still there. Only what a machine",
@@ -99,8 +100,14 @@ def demo() -> int:
 def contested() -> tuple[str, str]:
     """The edge of the open contradiction, and its newer side."""
     with MemoryService(ROOT, background=False) as service:
-        found = service.orchestrator(NAME).contradictions.list().items[0]
+        found = service.orchestrator(NAME).contradictions.list(text="workshop closes").items[0]
         return found.edge.edge_id, found.second.memory_id
+
+
+def settle() -> None:
+    """Finish what the background does: embed and compare."""
+    with MemoryService(ROOT, background=False) as service:
+        service.orchestrator(NAME).settle()
 
 
 def active() -> int:
