@@ -87,12 +87,15 @@ def marks(
         bool, typer.Option("--open", help="Measure on the briefs that the training has read.")
     ] = False,
     examples: Annotated[int, typer.Option(min=0, help="Wrong and missed pairs to list.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Measure so many pairs and talks only.")
+    ] = None,
 ) -> CommandResult:
     """Measure which changes are marked, on pairs and talks of briefs that no training has read."""
     from benchmarks import marks as bench
 
     with stages("measuring") as told:
-        return _measured(bench.run(told, unlocked=unlocked, examples=examples))
+        return _measured(bench.run(told, unlocked=unlocked, examples=examples, limit=limit))
 
 
 def retrieval(

@@ -34,14 +34,18 @@ _BATCH: Final = 256
 Progress = Callable[[str, int, int], None]
 
 
-def run(progress: Progress, *, unlocked: bool = False, examples: int = 0) -> dict[str, Any]:
+def run(
+    progress: Progress, *, unlocked: bool = False, examples: int = 0, limit: int | None = None
+) -> dict[str, Any]:
     """Measure pairs and talks.
 
     Args:
         unlocked: measure on the open briefs, which the training has read, instead of the locked.
         examples: list so many wrong and missed marks of each kind.
+        limit: measure so many pairs and so many talks only; None: all.
     """
     pairs, talks = (open_pairs(), open_talks()) if unlocked else (locked_pairs(), locked_talks())
+    pairs, talks = pairs[:limit], dict(islice(talks.items(), limit))
     total = len(pairs) + sum(map(len, talks.values()))
     scores = list(_scores(pairs, progress, total))
     found: dict[str, Any] = {"mark_from": MARK_FROM, "pairs": _by_kind(pairs, scores)}

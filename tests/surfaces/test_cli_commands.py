@@ -56,11 +56,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     labels.mkdir()
     entity = {"start": 0, "end": 3, "type": "person"}
     row = {"text": "Ada Okafor likes tea.", "entities": [entity]}
-    pair = {"a": "It is red.", "b": "It is blue.", "a_time": 1, "b_time": 2, "label": "contradicts"}
     (labels / "entities.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    (labels / "pairs.jsonl").write_text(json.dumps(pair) + "\n", encoding="utf-8")
-    change = {"a": "It was red.", "b": "It is blue.", "expect": "change"}
-    (labels / "everyday.jsonl").write_text(json.dumps(change) + "\n", encoding="utf-8")
     locomo = folder / "locomo.json"
     locomo.write_text(json.dumps([LOCOMO]), encoding="utf-8")
     few = folder / "few.jsonl"
@@ -146,6 +142,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "health": ["health"],
         "config show": ["config", "show", "orc-1"],
         "config check": ["config", "check"],
+        "bench marks": ["bench", "marks", "--limit", "1"],
         "bench labels": ["bench", "labels", "--data", str(labels)],
         "bench locomo": ["bench", "locomo", "--data", str(locomo)],
         "bench retrieval": ["bench", "retrieval", "--data", str(few)],
