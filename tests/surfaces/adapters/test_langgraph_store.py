@@ -601,17 +601,14 @@ def test_a_store_neither_fills_nor_empties_a_tier(service: MemoryService) -> Non
     assert value(store) == {"x": 1}
 
 
+@pytest.mark.reads_pairs
 def test_what_a_model_remembers_is_not_held_against_an_item(
     orc: Orchestrator, store: MemgraphStore
 ) -> None:
     store.put(USER, "home", {"said": "Ann lives in Turin."}, index=["said"])
     told = orc.agents.propose_fact("Ann lives in Rome.")
+    orc.settle()
     assert orc.graph.subgraph([told.memory_id]).edges == ()
-    # Of two statements one is held against the other.
-    orc.agents.propose_fact("The standup is at 9 o'clock.")
-    told = orc.agents.propose_fact("The standup is at 10 o'clock.")
-    [edge] = orc.graph.subgraph([told.memory_id]).edges
-    assert edge.edge_type is EdgeType.UPDATES
 
 
 def test_a_reflection_is_not_made_of_items(

@@ -46,7 +46,14 @@ def offered(orc: Orchestrator) -> str:
     return orc.remember("The offer holds.", source={"source_path": path})
 
 
+def marked(orc: Orchestrator, known: dict[str, Any]) -> None:
+    """A mark, where the example names a contradiction."""
+    new, old = (orc.remember(text) for text in ("Open at ten.", "Open at nine."))
+    known["edge_id"] = orc.relate(new, "Updates", old, weight=0.9)
+
+
 PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
+    "accept_change": marked,
     "restore": lambda orc, known: orc.retract(known["memory_id"], reason="it was wrong"),
     "reopen_contradiction": lambda orc, known: orc.contradictions.resolve(
         known["edge_id"], winner=known["winner"], reason="asked"
@@ -160,12 +167,13 @@ def test_the_example_of_an_operation_does_what_it_is_for(
     taken = re.findall(r"{(\w+)}", path)
     name = operation.definition.raw["operationId"]
     query = {one: names.get(one, value) for one, value in ASKED.get(name, {}).items()}
-    case = operation.Case(
-        path_parameters={name: names[name] for name in taken}, query=query, **given
-    )
     prepare = PREPARED.get(name)
     if prepare is not None:
         prepare(orc, known)
+    names |= known
+    case = operation.Case(
+        path_parameters={name: names[name] for name in taken}, query=query, **given
+    )
     answer = case.call_and_validate(base_url=served.url, session=session, checks=HELD)
     taken_as = (
         answer.status_code == TAKES_MORE[name] if name in TAKES_MORE else answer.status_code < 300
