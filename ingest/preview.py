@@ -44,7 +44,7 @@ RECOGNISED: Final[Mapping[Format, str]] = {
     "prose": "plain text",
     "chat": "conversation as JSON",
     "memories": "memgraph document",
-    "observations": "table of records",
+    "observations": "records as JSON",
 }
 UNKNOWN_JSON: Final = "unknown JSON"
 

@@ -22,9 +22,9 @@ from memgraph.model.context import (
     TierUse,
 )
 from memgraph.model.enums import Scope
+from memgraph.model.values import built
 from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
 from memgraph.rules.lines import frame_cost, in_time, named
-from memgraph.store.rows import built
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
 QUERY = "query"

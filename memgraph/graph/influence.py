@@ -23,7 +23,7 @@ from memgraph.model.influence import (
     ReceiptMention,
 )
 from memgraph.model.sources import NamedSource
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import Memory, StoredSource, built
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
@@ -33,7 +33,6 @@ from memgraph.store.engine import Database
 from memgraph.store.evidence import endings
 from memgraph.store.graph import Direction
 from memgraph.store.influence import Place
-from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 

@@ -25,7 +25,7 @@ from memgraph.model.recall import (
     RecallTrace,
 )
 from memgraph.model.sources import NamedSource
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
 from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowed, prepared
 from memgraph.retrieval.scores import (
@@ -67,7 +67,6 @@ from memgraph.store import embeddings, graph, supports
 from memgraph.store import recall as recall_rows
 from memgraph.store.engine import Database
 from memgraph.store.recall import RecallCandidate, RecallFilter, StoreState
-from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 

@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from memgraph.clock import MAX_MS, parse_time
 from memgraph.model.enums import MemoryKind
 from memgraph.model.influence import ReceiptMention, SourceTurn
+from memgraph.model.values import built
 from memgraph.store import tables
 from memgraph.store.receipts import BULLETIN, hidden_ids, is_covered
-from memgraph.store.rows import built
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,

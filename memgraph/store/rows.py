@@ -11,7 +11,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any, TypeVar
@@ -29,7 +28,7 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.tables import metadata
-from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value
+from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value, built
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 ValueT = TypeVar("ValueT", bound=Value)
@@ -146,27 +145,6 @@ _SCOPES = _by_value(Scope)
 _EDGE_TYPES = _by_value(EdgeType)
 _SOURCE_TYPES = _by_value(SourceType)
 _CAPTURERS = _by_value(CapturedBy)
-
-
-@lru_cache(maxsize=64)
-def _fields_set(kind: type[Value]) -> set[str]:
-    # All values of a class share the set: values are frozen, and copying a value copies its set.
-    return set(kind.model_fields)
-
-
-def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
-    """Build a value from complete fields, like ``model_construct`` but faster.
-
-    Args:
-        fields: valid values of all fields of the class; the dictionary is used without a copy.
-    """
-    value = kind.__new__(kind)
-    put = object.__setattr__  # the model's own raises, because values are frozen
-    put(value, "__dict__", fields)
-    put(value, "__pydantic_fields_set__", _fields_set(kind))
-    put(value, "__pydantic_extra__", None)
-    put(value, "__pydantic_private__", None)
-    return value
 
 
 def unreadable(table: str, row: Any, **details: Any) -> DatabaseCorrupt:

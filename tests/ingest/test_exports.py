@@ -85,7 +85,7 @@ def test_exports_are_recognised_by_their_tool() -> None:
     assert recognised(talk, "n.txt") == "conversation as text"
     assert recognised(json.dumps(memories), "m.json") == "memgraph document"
     rows = [{"name": "tea", "price": 1}, {"name": "milk", "price": 2}]
-    assert recognised(json.dumps(rows), "m.json") == "table of records"
+    assert recognised(json.dumps(rows), "m.json") == "records as JSON"
     messages = {"messages": [{"role": "user", "content": "Hello."}]}
     assert recognised(json.dumps(messages), "m.json") == "conversation as JSON"
     record = "# 1. Tea\n\n## Status\n\nAccepted\n\n## Decision\n\nWe choose [[Tea]].\n"

@@ -43,6 +43,7 @@ OPERATORS = {
     "bench locomo": "measures on data of its own",
     "bench retrieval": "measures on data of its own",
     "bench ablation": "measures on data of its own",
+    "bench marks": "measures on data of its own",
     "bench staleness": "measures on data of its own",
     "bench latency": "measures on data of its own",
     "bench life": "measures on data of its own",

@@ -335,11 +335,9 @@ def test_a_search_gives_neither_the_question_nor_labels_of_tool_calls(
 
 def test_of_an_entity_what_fits_is_told(agent: Orchestrator) -> None:
     for number in range(40):
-        put(
-            agent, f"The company Novatech ran pilot {number} " + 'ended "well" """" """" """" ' * 20
-        )
-    told = call_tool(agent, "get_entity_info", {"name": "Novatech"})
-    assert "\nNovatech, organization; " in told
+        put(agent, f"Novatech GmbH ran pilot {number} " + 'ended "well" """" """" """" ' * 20)
+    told = call_tool(agent, "get_entity_info", {"name": "Novatech GmbH"})
+    assert "\nNovatech GmbH, organization; " in told
     assert "mentions: 40, 2026-01-01\n" in told
     found = lines_in(told)
     assert 5 < len(found) < 40

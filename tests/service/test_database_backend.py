@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from item_workers import GRANTED
 from item_worlds import item
+from pair_readers import CHANGES, ScriptedReader, reading
 from pydantic import ValidationError
 from working import NAME
 
@@ -63,17 +64,27 @@ def stored(orc: Orchestrator, *statuses: MemoryStatus) -> Sequence[Memory]:
 
 
 def test_the_texts_of_two_items_are_compared_as_statements_are(
-    orc: Orchestrator, web: DatabaseBackend
+    tmp_path: Path, storage_url: str
 ) -> None:
-    web.add(item("i-1", payload={"text": "Access tokens expire after 15 minutes."}))
-    web.add(item("i-2", payload={"text": "Access tokens expire after 30 minutes."}))
-    web.add(item("i-3", payload={"tokens": {"minutes": 15}}))
-    web.add(item("i-4", payload={"tokens": {"minutes": 30}}))
-    orc.settle()
-    assert len(web.list_all()) == 4
-    [found] = orc.contradictions.list().items
-    assert {found.first.item_id, found.second.item_id} == {"i-1", "i-2"}
-    assert found.edge.reason == "same subject and attribute, other value: 15 minutes / 30 minutes"
+    earlier, later = (f"Access tokens expire after {minutes} minutes." for minutes in (15, 30))
+    reader = ScriptedReader({(earlier, later): CHANGES})
+    with reading(tmp_path, reader, url=storage_url) as service:
+        service.orchestrator(NAME, create=True)
+        orc = service.orchestrator(NAME, viewer=GRANTED, actor="planner")
+        web = DatabaseBackend(orc, Scope.PROJECT, "web")
+        web.add(item("i-1", payload={"text": earlier}))
+        web.add(item("i-2", payload={"text": later}))
+        web.add(item("i-3", payload={"tokens": {"minutes": 15}}))
+        web.add(item("i-4", payload={"tokens": {"minutes": 30}}))
+        orc.settle()
+        assert len(web.list_all()) == 4
+        with service.opened(NAME) as opened, opened.database.read() as connection:
+            edges = connection.execute(
+                sa.text("SELECT edge_type, weight, reason FROM memory_edges")
+            ).all()
+    assert [tuple(edge) for edge in edges] == [
+        ("Updates", CHANGES.changes, f"probably replaced by: {later}")
+    ]
 
 
 def test_an_item_is_a_memory_of_its_scope(orc: Orchestrator, web: DatabaseBackend) -> None:

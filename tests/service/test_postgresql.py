@@ -367,7 +367,8 @@ def test_connections_that_broke_are_replaced(
     memory_id = orc.remember("The gate closes at nine.")
     end = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE starts_with(application_name, 'memgraph ') AND pid <> pg_backend_pid()"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        " AND starts_with(application_name, 'memgraph ')"
     )
     for _ in range(3):
         execute(url, end)
@@ -543,12 +544,13 @@ def test_a_move_keeps_its_lock_while_it_waits_for_the_copy(tmp_path: Path, url: 
 
 
 def ending_writers() -> str:
-    """Return a statement that terminates the session with the write lock of orc-1."""
+    """Return a statement that terminates the session with the write lock of orc-1 in a database."""
     from memgraph.store.postgres import lock_key
 
     key = lock_key("memgraph_orc-1") % 2**64
     return (
         "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         f" AND classid = {key >> 32} AND objid = {key % 2**32}"
     )
 

@@ -22,6 +22,7 @@ def say(orc: Orchestrator, *sessions: str) -> None:
 def test_a_callback_hears_of_the_end_and_of_the_consolidation(orc: Orchestrator) -> None:
     heard: list[SessionEvent] = []
     orc.events.subscribe(heard.append)
+    orc.save_episode("TODO: find a flat in Leeds.", session_id="a", source_role="user")
     say(orc, "a", "b")
     orc.jobs.run("consolidation", session_id="a")
     assert heard == [

@@ -28,6 +28,7 @@ TALK = (
     "Fact: the depot is in {city}.",
     "Preference: green tea in the morning.",
     "I keep two cats and a very old parrot at home.",
+    "TODO: air room {number} of the depot.",
     "Decision: we use Postgres for the billing service.",
     "TODO: renew the certificate of the mail server by 3 May 2026.",
     "Ok, thanks!",
@@ -39,13 +40,13 @@ TALK = (
 
 
 def fill(root: Path) -> None:
-    """Return sessions that repeat, nearly repeat and contradict each other."""
+    """Store sessions that repeat each other, and differ in one line."""
     with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
         orc = service.orchestrator(NAME, create=True)
         for session in range(6):
             turns = [
                 UserTurn(
-                    content=line.format(city=CITIES[session % 2]),
+                    content=line.format(city=CITIES[session % 2], number=session),
                     session_id=f"s-{session}",
                     source_role=PEOPLE[(session // 2 + place) % len(PEOPLE)],
                     event_time=1_750_000_000_000 + session * 86_400_000 + place * 60_000,

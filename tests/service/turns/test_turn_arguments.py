@@ -107,7 +107,11 @@ def test_one_finding_is_one_memory(orc: Orchestrator, hooks: MemoryHooks, given:
 def test_a_list_of_texts_is_read_as_its_lines(orc: Orchestrator, hooks: MemoryHooks) -> None:
     lines = ["Decision: keep it", "- [ ] tell the pilot", "That is all."]
     listed = hooks.on_step_output(lines, **STEP).memory_ids
-    assert [orc.get(each).content for each in listed] == ["keep it", "tell the pilot"]
+    assert [orc.get(each).content for each in listed] == [
+        "keep it",
+        "tell the pilot",
+        "That is all.",
+    ]
     assert hooks.on_step_output("\n".join(lines), **STEP).memory_ids == listed
 
 
