@@ -266,6 +266,7 @@ def case(view: View) -> Iterator[Ask]:
 def accept(view: View) -> Iterator[Ask]:
     for edge, _, _ in view.hidden_edges:
         yield _post(f"/contradictions/{edge}/accept", WHY)
+    yield _post(f"/contradictions/{view.made['mark']}/accept", WHY)
 
 
 @walks("POST", HERE + "/contradictions/{edge_id}/dismiss")

@@ -24,6 +24,7 @@ from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.model.access import Permission
+from memgraph.model.enums import MemoryStatus
 from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
@@ -236,8 +237,15 @@ def build(root: Path) -> Built:
             for resolved in (False, True)
             for each in owner.contradictions.list(resolved=resolved, limit=500).items
         ]
+        apart = [
+            each.memory_id
+            for each in world.hidden(SEEING["no scope"].viewer)
+            if each.memory_id.startswith("fact_")
+            and owner.get(each.memory_id).status is MemoryStatus.ACTIVE
+        ]
         made = {
             "contradictions": found,
+            "mark": owner.relate(apart[-1], "Updates", apart[-2], weight=0.9),
             "files": [each.sha256 for each in files],
             "far_file": far_files[0].sha256,
             "receipt": owner.recall(QUERY, top_n=200).receipt_id,
