@@ -83,6 +83,12 @@ def locomo(
 
 def marks(
     context: typer.Context,  # noqa: ARG001 - every command has it
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, dir_okay=False, help="Labelled changes to read instead."
+        ),
+    ] = None,
     unlocked: Annotated[
         bool, typer.Option("--open", help="Measure on the briefs that the training has read.")
     ] = False,
@@ -95,7 +101,8 @@ def marks(
     from benchmarks import marks as bench
 
     with stages("measuring") as told:
-        return _measured(bench.run(told, unlocked=unlocked, examples=examples, limit=limit))
+        found = bench.run(told, data=data, unlocked=unlocked, examples=examples, limit=limit)
+    return _measured(found)
 
 
 def retrieval(

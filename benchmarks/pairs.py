@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from memgraph.providers.local import LocalEmbedding
-from memgraph.rules.passages import passages
+from memgraph.text.sentences import passages
 
 CORPUS: Final = Path(__file__).parent / "corpus" / "pairs"
 LABELS: Final = ("changes", "repeats", "none")
@@ -78,7 +78,8 @@ def read_labelled(path: Path) -> Iterator[Pair]:
             f"{who}: {given[side]}" if (who := given.get(f"{side}_speaker")) else given[side]
             for side in ("a", "b")
         )
-        yield Pair(names[given["expect"]], earlier, later, given["kind"], given["brief"])
+        kind, brief = given.get("kind", given["expect"]), given.get("brief", path.stem)
+        yield Pair(names[given["expect"]], earlier, later, kind, brief)
 
 
 def open_pairs() -> list[Pair]:

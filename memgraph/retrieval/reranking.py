@@ -124,7 +124,7 @@ def _in_order(
     weight: float,
 ) -> list[RecallItem]:
     """Return the items that matched themselves, by new score; withheld ones keep their place."""
-    before = sorted((item for item in items if item.brought_by is None), key=_place)
+    before = sorted((_alone(item) for item in items if item.brought_by is None), key=_place)
     after = iter(
         sorted(
             (
@@ -142,13 +142,20 @@ def _place(item: RecallItem) -> tuple[float, str]:
     return -item.score, item.memory.memory_id
 
 
+def _alone(item: RecallItem) -> RecallItem:
+    """Return an item with the score that it has without its pair, by which recall chose it."""
+    modifiers = dict(item.modifiers)
+    factor = modifiers.pop(PAIR, 1.0)
+    return item.model_copy(update={"score": item.score / factor, "modifiers": modifiers})
+
+
 def _with_leg(item: RecallItem, rank: int | None, rrf_k: int, weight: float) -> RecallItem:
     if rank is None:
         return item
     score, modifiers = item.score, dict(item.modifiers)
     if weight > 0.0:
         # The model has read the text, so no lift is needed.
-        score /= modifiers.pop(AGREEMENT, 1.0) * modifiers.pop(PAIR, 1.0)
+        score /= modifiers.pop(AGREEMENT, 1.0)
     score += math.prod(modifiers.values()) * weight / (rrf_k + rank)
     legs = {**item.legs, LEG: rank}
     return item.model_copy(update={"score": score, "modifiers": modifiers, "legs": legs})

@@ -18,7 +18,7 @@ from memgraph.model.enums import MemoryType
 from memgraph.rules.similarity import normalise_content, word_set
 from memgraph.text.lexicon import CALENDAR, CARDINALS, STOP_WORDS, TENS
 from memgraph.text.sentences import split_sentences
-from memgraph.text.tokens import COMPOUNDS, LETTERS
+from memgraph.text.stem import COMPOUNDS, LETTERS
 
 MAX_PROPOSALS = 200
 MAX_CONTENT_CHARS = 1_000

@@ -12,7 +12,7 @@ from typing import Final
 
 from memgraph.text.lexicon import NEGATIONS
 from memgraph.text.sentences import split_sentences
-from memgraph.text.tokens import CONTRACTIONS
+from memgraph.text.stem import CONTRACTIONS
 
 JACCARD_THRESHOLD = 0.75
 

@@ -23,7 +23,7 @@ from memgraph.text.lexicon import (
     WEEKDAY_NAMES,
     WEEKDAY_NUMBERS,
 )
-from memgraph.text.tokens import WORDS
+from memgraph.text.stem import WORDS
 
 # Not from the calendar module, whose names depend on the locale of the process.
 MONTHS = tuple(name.title() for name in MONTH_NAMES["en"])

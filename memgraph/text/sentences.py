@@ -1,10 +1,18 @@
-"""Split text into sentences in several languages, aware of abbreviations and versions."""
+"""Split text into sentences in several languages, aware of abbreviations and versions.
+
+Passages of whole sentences are what is compared with other texts.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from memgraph.text.lexicon import MONTH_NAMES
+
+MAX_WORDS: Final = 40
+"""A passage is made of whole sentences while they have at most so many words together."""
+MAX_PASSAGES: Final = 6
 
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]+[」』”]?")
 _ABBREVIATED = (
@@ -38,6 +46,25 @@ def split_sentences(text: str) -> list[str]:
     if rest:
         sentences.append(rest)
     return sentences
+
+
+def passages(text: str) -> list[str]:
+    """Return the passages of a text in order, at most ``MAX_PASSAGES``.
+
+    A sentence of more than ``MAX_WORDS`` words is one passage, however long it is.
+    """
+    found: list[str] = []
+    room = 0
+    for line in text.splitlines():
+        for sentence in split_sentences(line):
+            size = len(sentence.split())
+            if found and size <= room:
+                found[-1] = f"{found[-1]} {sentence}"
+                room -= size
+            elif size:
+                found.append(sentence)
+                room = MAX_WORDS - size
+    return found[:MAX_PASSAGES]
 
 
 def _is_end(text: str, match: re.Match[str]) -> bool:

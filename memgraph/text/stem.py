@@ -8,11 +8,20 @@ Source: M. F. Porter, "An algorithm for suffix stripping", Program 14(3), 1980.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 from itertools import pairwise
+from typing import Final
 
-from memgraph.text.tokens import WORDS
+LETTERS: Final = re.compile(r"[^\W\d_]+")
+"""Runs of letters."""
+WORDS: Final = re.compile(r"[^\W_]+")
+"""Runs of letters and digits, as the text index splits a text."""
+CONTRACTIONS: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+"""Words; a contraction is one word: "don't"."""
+COMPOUNDS: Final = re.compile(r"[^\W_]+(?:['’.+/:-][^\W_]+)*+")
+"""Words; a compound, a path or a version is one word: "well-known", "3.11", "10:30"."""
 
 _VOWELS = frozenset("aeiou")
 # Like FTS5, do not stem very short and very long words.

@@ -88,7 +88,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, executable: Path) -> Iterat
     root = tmp_path_factory.mktemp("served")
     # Every tab signs in by itself, more than ten in some minutes.
     often = "from memgraph.surfaces.web import sessions; sessions.SIGN_INS_PER_MINUTE = 10_000"
-    with server_process(root, "--no-worker", keyless=False, first=often) as started:
+    # No mark is written behind a test's back, between two drawings of one graph.
+    still = {"MEMGRAPH_MEMORY__COMPARISON__READER": "none"}
+    with server_process(root, "--no-worker", keyless=False, first=often, **still) as started:
         yield started
 
 

@@ -20,7 +20,8 @@ from memgraph.providers.pair_reader import (
 CHANGES = [
     StatementPair("The standup is at 9:30.", "The standup is at 10 now."),
     StatementPair("Backups are kept for 30 days.", "Backups are now kept for 90 days."),
-    StatementPair("Mira: I'm vegan.", "Mira: I eat fish again, since spring."),
+    StatementPair("The wifi password is bluebird7.", "The wifi password is redfox9."),
+    StatementPair("The deposit is 50 euros.", "The deposit is 80 euros."),
 ]
 BOTH_HOLD = [
     StatementPair("I smoke salmon every Christmas.", "I don't smoke."),

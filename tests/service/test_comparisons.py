@@ -127,6 +127,24 @@ def test_turns_of_one_speaker_are_marked_like_facts(
     assert StatementPair("Mira: I live in Oslo.", "Tom: I live in Bergen.") in reader.asked
 
 
+@pytest.mark.parametrize(
+    ("verdict", "said", "marks"),
+    [
+        (PairVerdict(0.89, 0.05, 0.06), "I live in Bergen.", 0),
+        (PairVerdict(0.9, 0.05, 0.05), "I live in Bergen.", 1),
+        (PairVerdict(0.99, 0.0, 0.01), "Nobody ate the soup.", 0),
+    ],
+    ids=["below", "certain", "far"],
+)
+def test_turns_are_marked_where_the_reader_is_nearly_certain_and_they_are_close(
+    orc: Orchestrator, reader: ScriptedReader, verdict: PairVerdict, said: str, marks: int
+) -> None:
+    reader.otherwise = verdict
+    for turn in ("I live in Oslo.", said):
+        orc.save_episode(turn, session_id="s", source_role="Mira")
+    assert len(orc.settle().compared.marks) == marks
+
+
 def test_a_repetition_in_other_words_is_a_relation(
     orc: Orchestrator, reader: ScriptedReader
 ) -> None:

@@ -331,7 +331,7 @@ def tangled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Orchestr
         yield orc, other.orchestrator("o")
 
 
-@pytest.mark.parametrize("top_n", [1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("top_n", [1, 2, 3, 5, 8, 13, 30])
 @pytest.mark.parametrize("token_budget", [None, 12, 40])
 @pytest.mark.parametrize("query", ["Which house is red?", "house 5", "wall number"])
 def test_a_leg_without_weight_changes_nothing(

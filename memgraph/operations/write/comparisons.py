@@ -11,7 +11,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -38,11 +38,11 @@ from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
 from memgraph.rules.lines import speaker_of
 from memgraph.rules.namespaces import is_item
-from memgraph.rules.passages import passages
 from memgraph.store import comparisons, edges, embeddings, memories, sessions
 from memgraph.store.comparisons import ComparedMemory, WaitingMemory
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.text.sentences import passages
 
 if TYPE_CHECKING:
     from memgraph.consolidation.conflict_judge import ModelJudgement
@@ -54,13 +54,11 @@ if TYPE_CHECKING:
 ACTOR: Final = "comparison"
 """The actor of journal entries for work from the outbox."""
 MARK_FROM: Final = 0.8
-"""The probability from which a pair of facts by one author is marked."""
-OTHERS_MARK_FROM: Final = 0.9
-"""The same for turns, and for facts by different authors: most of them change nothing."""
-CLOSE: Final = 0.2
-"""The cosine of their vectors from which a pair of facts by one author is read."""
-OTHERS_CLOSE: Final = 0.5
-"""The same for turns, and for facts by different authors."""
+"""The probability from which a pair of facts is marked."""
+TURN_MARK_FROM: Final = 0.9
+"""The same where one of the two is a turn: most of what is said changes nothing."""
+CLOSE: Final = 0.5
+"""The cosine of their vectors from which two memories are read; the rest is seldom related."""
 MAX_QUOTED: Final = 240
 """The characters of the later statement in the reason of a mark."""
 MAX_MARKS: Final = 2
@@ -167,11 +165,6 @@ class _Question(NamedTuple):
             weight=weight,
             reason=reason,
         )
-
-    def are_facts_of_one_author(self, other: ComparedMemory) -> bool:
-        """Return True if both are facts, said or written by one author."""
-        mine, theirs = (self.authors[each.memory_id] for each in (self.memory, other))
-        return {self.memory.kind, other.kind} == {MemoryKind.FACT} and mine.is_same(theirs)
 
     def is_later(self, other: ComparedMemory) -> bool:
         """Return True unless the candidate was said after the waiting memory."""
@@ -297,12 +290,11 @@ class ComparisonWorker:
             return []
         others: list[tuple[ComparedMemory, float]] = []
         pairs: list[StatementPair] = []
-        for other in question.candidates:
-            ours, theirs, closeness = self._closest(memory, other)
-            plain = question.are_facts_of_one_author(other)
-            if closeness < (CLOSE if plain else OTHERS_CLOSE):
+        for other, (ours, theirs, closeness) in self._closest(memory, question.candidates):
+            if closeness < CLOSE:
                 continue
-            others.append((other, MARK_FROM if plain else OTHERS_MARK_FROM))
+            spoken = MemoryKind.EPISODE in (memory.kind, other.kind)
+            others.append((other, TURN_MARK_FROM if spoken else MARK_FROM))
             later = question.is_later(other)
             pairs.append(StatementPair(theirs, ours) if later else StatementPair(ours, theirs))
         marks = []
@@ -312,23 +304,22 @@ class ComparisonWorker:
         return sorted(marks, key=lambda mark: -mark.weight)[:MAX_MARKS]
 
     def _closest(
-        self, memory: WaitingMemory | ComparedMemory, other: WaitingMemory | ComparedMemory
-    ) -> tuple[str, str, float]:
-        """Return the most similar passages of two memories, and their cosine, -1..1.
+        self, memory: WaitingMemory, others: Sequence[ComparedMemory]
+    ) -> Iterator[tuple[ComparedMemory, tuple[str, str, float]]]:
+        """Yield for each other memory the most similar passages of both, and their cosine, -1..1.
 
         Each passage has its speaker before it.
         """
-        ours, theirs = passages(memory.content), passages(other.content)
-        if not ours or not theirs:
-            return _spoken(memory, memory.content), _spoken(other, other.content), 0.0
-        vectors = self._vectors.embed([*ours, *theirs])
-        close = vectors[: len(ours)] @ vectors[len(ours) :].T
-        first, second = divmod(int(close.argmax()), len(theirs))
-        return (
-            _spoken(memory, ours[first]),
-            _spoken(other, theirs[second]),
-            float(close[first, second]),
-        )
+        contents = [memory.content, *(other.content for other in others)]
+        texts = [passages(content) or [content] for content in contents]
+        vectors = self._vectors.embed([text for each in texts for text in each])
+        ours, end = texts[0], len(texts[0])
+        for other, theirs in zip(others, texts[1:], strict=True):
+            start, end = end, end + len(theirs)
+            close = vectors[: len(ours)] @ vectors[start:end].T
+            first, second = divmod(int(close.argmax()), len(theirs))
+            said = _spoken(memory, ours[first]), _spoken(other, theirs[second])
+            yield other, (*said, float(close[first, second]))
 
     def _write(
         self, answered: Sequence[tuple[_Question, list[EdgeInput]]], done: ComparisonRun

@@ -17,7 +17,7 @@ from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.store import entities, entity_merges
 from memgraph.store.entities import TOLD, EntityName, Link, MentionContext, NameCursor
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
-from memgraph.text.tokens import LETTERS
+from memgraph.text.stem import LETTERS
 
 if TYPE_CHECKING:
     from memgraph.operations.life.models import LanguageModel

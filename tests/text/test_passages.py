@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memgraph.rules.passages import MAX_PASSAGES, MAX_WORDS, passages
+from memgraph.text.sentences import MAX_PASSAGES, MAX_WORDS, passages
 
 
 def test_passages_keep_every_word_in_order() -> None:
