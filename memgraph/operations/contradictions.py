@@ -10,6 +10,7 @@ from pydantic import Field
 
 from memgraph.clock import parse_time
 from memgraph.model.access import Permission
+from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Case, ContradictionPage
 from memgraph.model.operation import After, AsOf, EdgeId, F, Limit, ReasonBody, operation
 from memgraph.model.values import EdgeInput, Name, Reason
@@ -161,20 +162,33 @@ class Contradictions(Handle[F], group="contradictions"):
         body=ReasonBody,
     )
     def accept(self, edge_id: EdgeId, *, reason: Reason) -> None:
-        """Put a mark of a change in force: the later memory replaces the earlier one.
+        """Put a mark in force: the memory that it leads from replaces the other.
 
-        A mark is an Updates edge whose weight, a probability, is below 1. A contradiction is
-        decided by ``resolve``.
+        A mark is an edge whose weight, a probability, is below 1. An Updates edge gets the weight
+        1; a contradiction is resolved in favour of the memory that it leads from, the later one. A
+        contradiction of weight 1 is decided by ``resolve``.
 
         Raises:
             NotFound: no such mark, or one of its sides is not visible.
-            Conflict: it was dismissed, or an active memory has replaced the earlier one.
+            Conflict: it was dismissed or resolved, or an active memory has replaced the earlier
+                one.
         """
         from memgraph.operations.write import changes
 
         because = self._because(reason)
         with self._write() as (opened, transaction):
-            edge = changes.change_mark(transaction, edge_id, self._view)
+            edge = changes.open_mark(transaction, edge_id, self._view)
+            if edge.edge_type is EdgeType.CONTRADICTS:
+                transaction.record(
+                    changes.resolve(
+                        transaction,
+                        edge,
+                        winner_id=edge.from_id,
+                        reason=because,
+                        view=self._view,
+                    )
+                )
+                return
             link = EdgeInput(
                 from_id=edge.from_id, to_id=edge.to_id, edge_type=edge.edge_type, reason=because
             )

@@ -254,12 +254,26 @@ def test_an_accepted_mark_is_in_force(orc: Orchestrator) -> None:
         orc.contradictions.accept(mark.edge_id, reason="again")
 
 
-def test_a_contradiction_is_resolved_and_not_accepted(orc: Orchestrator) -> None:
-    orc.remember(OLD, source=CONVERSATION)
-    orc.remember(NEW)
+def test_an_accepted_contradiction_is_won_by_the_later_statement(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD, source=CONVERSATION), orc.remember(NEW)
     [mark] = orc.settle().compared.marks
-    with pytest.raises(NotFound, match="is resolved"):
-        orc.contradictions.accept(mark.edge_id, reason="so it is")
+    orc.contradictions.accept(mark.edge_id, reason="so it is")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert orc.get(new).status is MemoryStatus.ACTIVE
+    [case] = orc.contradictions.list(resolved=True).items
+    assert case.edge.resolution is not None
+    assert case.edge.resolution["winner_id"] == new
+    with pytest.raises(Conflict):
+        orc.contradictions.accept(mark.edge_id, reason="again")
+    orc.contradictions.reopen(mark.edge_id, reason="too early")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    assert orc.verify().ok
+
+
+def test_a_contradiction_that_somebody_stated_needs_a_winner(orc: Orchestrator) -> None:
+    edge = orc.relate(orc.remember("One."), "Contradicts", orc.remember("Two."))
+    with pytest.raises(NotFound, match="winner"):
+        orc.contradictions.accept(edge, reason="so it is")
 
 
 def test_whoever_dismissed_a_mark_may_think_again(orc: Orchestrator) -> None:

@@ -18,7 +18,7 @@ from memgraph.model.enums import EdgeType, Sensitivity
 from memgraph.model.sources import Document, FileLink, SourceRetraction
 from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.operations.write.changes import strengthen
-from memgraph.operations.write.edges import OTHER_SOURCE
+from memgraph.operations.write.edges import OTHER_SOURCE, STATED_ELSEWHERE
 from memgraph.store import memories
 from memgraph.store.snapshot import Snapshot
 
@@ -111,6 +111,25 @@ class TestWhatNobodyDecided:
         dropped(orc, path, "We bake at noon.", links=(UPDATES,))
         assert (status(orc, old) is MemoryStatus.SUPERSEDED) is replaces
         assert bool(orc.contradictions.list().items) is not replaces
+
+    @pytest.mark.parametrize("decision", ["accept", "dismiss"])
+    def test_what_a_document_says_of_another_folder_is_a_mark_to_decide(
+        self, orc: Orchestrator, decision: str
+    ) -> None:
+        [old] = dropped(orc, "/drop/adr/a.md", "We bake at night.", document_keys=("adr:1",))
+        [new] = dropped(orc, "/drop/mail/b.md", "We bake at noon.", links=(UPDATES,))
+        [edge] = orc.trace(old).open_contradictions
+        assert (edge.from_id, edge.to_id, edge.weight) == (new, old, STATED_ELSEWHERE)
+        assert edge.reason == (
+            "only an explicit decision replaces what another source said: Supersedes"
+        )
+        items = {item.memory.memory_id: item for item in orc.recall("When do we bake?").items}
+        assert items[old].mark.startswith("contradicted by ")
+        assert [mark.weight for mark in items[old].marks] == [STATED_ELSEWHERE]
+        getattr(orc.contradictions, decision)(edge.edge_id, reason="the board said so")
+        ended = MemoryStatus.SUPERSEDED if decision == "accept" else MemoryStatus.ACTIVE
+        assert (status(orc, old), status(orc, new)) == (ended, MemoryStatus.ACTIVE)
+        assert orc.trace(old).open_contradictions == ()
 
     @pytest.mark.parametrize("partial", [True, False])
     def test_nor_does_it_amend(self, orc: Orchestrator, partial: bool) -> None:

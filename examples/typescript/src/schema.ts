@@ -325,10 +325,11 @@ export interface paths {
         put?: never;
         /**
          * Accept Change
-         * @description Put a mark of a change in force: the later memory replaces the earlier one.
+         * @description Put a mark in force: the memory that it leads from replaces the other.
          *
-         *     A mark is an Updates edge whose weight, a probability, is below 1. A contradiction is
-         *     decided by ``resolve``.
+         *     A mark is an edge whose weight, a probability, is below 1. An Updates edge gets the weight
+         *     1; a contradiction is resolved in favour of the memory that it leads from, the later one. A
+         *     contradiction of weight 1 is decided by ``resolve``.
          */
         post: operations["accept_change"];
         delete?: never;

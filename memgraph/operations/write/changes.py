@@ -250,18 +250,18 @@ def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     return edge
 
 
-def change_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
-    """Return the open mark of a change with this id.
+def open_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
+    """Return the open mark with this id: a change or a contradiction of a weight below 1.
 
     Raises:
-        NotFound: it does not exist, an end is hidden, or it is no such mark.
-        Conflict: it was dismissed.
+        NotFound: it does not exist, an end is hidden, or it is no mark.
+        Conflict: it was dismissed or resolved.
     """
     edge = contradiction_or_mark(snapshot, edge_id, view)
-    if not is_change_mark(edge):
-        raise NotFound(f"{edge_id} is a contradiction, which is resolved", edge_id=edge_id)
+    if edge.weight >= 1.0:
+        raise NotFound(f"{edge_id} is no mark: resolve it with a winner", edge_id=edge_id)
     if edge.resolution is not None:
-        raise Conflict("this mark was dismissed; reopen it first", edge_id=edge_id)
+        raise Conflict("this mark is decided; reopen it first", edge_id=edge_id)
     return edge
 
 

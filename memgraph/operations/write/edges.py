@@ -20,6 +20,13 @@ OTHER_SOURCE: Final = "source.other"
 """The code of an Updates edge that became an open contradiction."""
 _REPLACED_BEFORE: Final = "another memory had replaced it before; the edge is partial"
 _OTHER_SOURCE_REASON: Final = "only an explicit decision replaces what another source said"
+STATED_ELSEWHERE: Final = 0.9
+"""The weight of the mark for a document's statement about a memory of another folder.
+
+The document states the change itself, but the number or title by which it names the other may mean
+a document that is not here. The value is not measured; it equals the threshold from which a pair of
+two authors is marked (``TURN_MARK_FROM``).
+"""
 _PUT_IN_FORCE: Final = "put in force"
 _PLAIN: Final = (EdgeType.PART_OF, EdgeType.CAUSED_BY, EdgeType.RELATED_TO)
 
@@ -126,7 +133,8 @@ class EdgeWriter:
         ``memory.conflict`` in its outcome. An Updates edge becomes an open contradiction, with the
         code ``source.other`` in its outcome, if
 
-        - a model or a document states it, and the two memories do not come from one source;
+        - a model or a document states it, and the two memories do not come from one source; a
+          document's is a mark, with the weight ``STATED_ELSEWHERE``;
         - the writer is confined, and another actor stored the target.
 
         Raises:
@@ -235,7 +243,8 @@ class EdgeWriter:
         plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
         reason = _OTHER_SOURCE_REASON
         full_reason = f"{reason}: {link.reason}" if link.reason else reason
-        changes = {"edge_type": EdgeType.CONTRADICTS, "partial": False}
+        weight = link.weight if self.folder is None else STATED_ELSEWHERE
+        changes = {"edge_type": EdgeType.CONTRADICTS, "partial": False, "weight": weight}
         contradiction = link.model_copy(
             update={**changes, "reason": full_reason[:MAX_REASON_CHARS]}
         )
