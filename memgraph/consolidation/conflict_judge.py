@@ -17,8 +17,7 @@ from memgraph.model.enums import Relation
 from memgraph.rules.similarity import normalise_content
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import ModelBudget
-    from memgraph.providers.completion import CompletionProvider
+    from memgraph.providers.completion import CompletionProvider, ModelBudget
 
 MAX_STATEMENT_CHARS: Final = 600
 MAX_CITED_CHARS: Final = 240

@@ -15,6 +15,7 @@ from memgraph.model.enums import MemoryType, Sensitivity
 if TYPE_CHECKING:
     from memgraph.consolidation.agent_tools import PageTurn
     from memgraph.model.jobs import RejectedItem
+    from memgraph.providers.completion import ModelBudget
 
 
 MIN_CITED_CHARS = 2
@@ -77,23 +78,6 @@ class KnownFacts(Protocol):
     def conflicting(self, text: str) -> Sequence[KnownFact]:
         """Return facts that may be about the subject of a statement."""
         ...
-
-
-@dataclass(slots=True)
-class ModelBudget:
-    """The budget of a run for calls of a language model; shared by all of its pages."""
-
-    calls: int
-    tokens: int
-
-    def spend(self, *, calls: int = 0, tokens: int = 0) -> None:
-        """Deduct what was used; the last call may use more than was left."""
-        self.calls = max(self.calls - calls, 0)
-        self.tokens = max(self.tokens - tokens, 0)
-
-    @property
-    def exhausted(self) -> bool:
-        return self.calls <= 0 or self.tokens <= 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,21 @@ the protection against hostile sentences.
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
-from memgraph.consolidation.agent_tools import estimated_tokens, fenced_lines, random_mark
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import RejectedItem
+from memgraph.providers.completion import ask_json, estimated_tokens, fenced_lines, random_mark
 from memgraph.rules.proposals import MIN_GROUNDED, QuotedTurn, grounded, is_advice, unsaid
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import ModelBudget
     from memgraph.model.enums import MemoryType, Sensitivity
-    from memgraph.providers.completion import CompletionProvider
+    from memgraph.providers.completion import CompletionProvider, ModelBudget
 
 MAX_SENTENCES: Final = 20
 MAX_SENTENCE_CHARS: Final = 400
@@ -142,11 +142,10 @@ def reflect_with_model(
     sent, lines = _chosen(open_ones)
     if budget.exhausted or not sent:
         return None
-    user = fenced_lines(lines, mark())
-    budget.spend(calls=1, tokens=estimated_tokens(SYSTEM) + estimated_tokens(user))
-    answer = provider.complete_json(SYSTEM, user, ANSWER_SCHEMA)
-    budget.spend(tokens=estimated_tokens(answer))
-    sentences, rejected = _judge(answer, sent)
+    user = fenced_lines((json.dumps(line, ensure_ascii=False) for line in lines), mark())
+    sentences, rejected = ask_json(
+        provider, SYSTEM, user, ANSWER_SCHEMA, lambda answer: _judge(answer, sent), budget=budget
+    )
     if not sentences:
         raise ProviderAnswerInvalid(
             "no sentence of the model's reflection is supported by its citations",

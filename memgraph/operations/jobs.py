@@ -17,8 +17,9 @@ from memgraph.model.remote import Limit as PageLimit
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.ports import Extractor, ModelBudget
+    from memgraph.consolidation.ports import Extractor
     from memgraph.model.jobs import SessionReport
+    from memgraph.providers.completion import ModelBudget
     from memgraph.service.job_runs import RunRequest
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View

@@ -1,23 +1,35 @@
-"""The completion port: an optional language model that answers with JSON."""
+"""The completion port: an optional language model that answers with JSON.
+
+Every question to a model goes through ``ask_json``: it counts the request against a budget, reads
+the answer tolerantly, and asks once more if it cannot be read.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, Unpack, runtime_checkable
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar, Unpack, runtime_checkable
 
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.providers.options import ModelOptions, litellm_model
+from memgraph.rules.budget import token_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 DEFAULTS: Final[ModelOptions] = {"timeout_s": 60.0, "retries": 2}
 DEFAULT_MAX_TOKENS: Final = 4_096
 MAX_ANSWER_CHARACTERS: Final = 1_000_000
 
-_FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+_FENCED = re.compile(r"```\w*\s*\n?(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"[\[{]")
+_TRAILING_COMMA = re.compile(r",(?=\s*[\]}])")
+_MAX_STARTS: Final = 40
+_CURLY: Final = str.maketrans({"“": '"', "”": '"', "„": '"'})
 
 
 @runtime_checkable
@@ -61,25 +73,51 @@ def completion_provider(
 
 
 def parsed_answer(text: object) -> Any:
-    """Parse the JSON value in a model's answer, which may be in a Markdown code fence.
+    """Return the JSON value in a model's answer.
+
+    It may stand in a Markdown code fence or between sentences. If nothing else can be read, curly
+    quotation marks count as straight ones, and a comma may stand before a closing bracket.
 
     Raises:
-        ProviderAnswerInvalid: no text, too long, or not strict JSON (NaN, doubled keys, too deep).
+        ProviderAnswerInvalid: no text, too long, or no strict JSON in it (NaN, doubled keys, too
+            deep).
     """
     if not isinstance(text, str) or len(text) > MAX_ANSWER_CHARACTERS:
         raise ProviderAnswerInvalid("The model returned no usable text.", reason="no_text")
-    body = text.strip()
-    fenced = _FENCE.match(body)
-    try:
-        return json.loads(
-            fenced.group(1) if fenced else body,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_unique_keys,
-        )
-    except (ValueError, RecursionError):
-        invalid = ProviderAnswerInvalid("The model's answer is not JSON.", reason="not_json")
-    # Raised outside the handler, so that the parser's error, which has the answer, is not chained.
-    raise invalid
+    for body in _bodies(text.strip()):
+        try:
+            return _DECODER.decode(body)
+        except (ValueError, RecursionError):
+            continue
+    raise ProviderAnswerInvalid("The model's answer is not JSON.", reason="not_json")
+
+
+def _bodies(text: str) -> Iterator[str]:
+    """Yield the parts of an answer that may be JSON, the most probable first."""
+    yield text
+    yield from (match[1].strip() for match in _FENCED.finditer(text))
+    if (inner := _longest_value(text)) is not None:
+        yield inner
+    mended = _TRAILING_COMMA.sub("", text.translate(_CURLY))
+    if mended != text:
+        yield from (match[1].strip() for match in _FENCED.finditer(mended))
+        if (inner := _longest_value(mended)) is not None:
+            yield inner
+
+
+def _longest_value(text: str) -> str | None:
+    """Return the longest object or array in a text, or None."""
+    longest, end = None, 0
+    for _, match in zip(range(_MAX_STARTS), _OPENING.finditer(text), strict=False):
+        if match.start() < end:
+            continue
+        try:
+            _, end = _DECODER.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        value = text[match.start() : end]
+        longest = value if longest is None or len(value) > len(longest) else longest
+    return longest
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -91,6 +129,128 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) != len(pairs):
         raise ValueError("a key twice")
     return value
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+
+Read = TypeVar("Read")
+
+
+@dataclass(slots=True)
+class ModelBudget:
+    """The budget of a run for calls of a language model."""
+
+    calls: int
+    tokens: int
+
+    def spend(self, *, calls: int = 0, tokens: int = 0) -> None:
+        """Deduct what was used; the last call may use more than was left."""
+        self.calls = max(self.calls - calls, 0)
+        self.tokens = max(self.tokens - tokens, 0)
+
+    @property
+    def exhausted(self) -> bool:
+        return self.calls <= 0 or self.tokens <= 0
+
+
+def ask_json(
+    provider: CompletionProvider,
+    system: str,
+    user: str,
+    schema: Mapping[str, Any],
+    read: Callable[[Any], Read],
+    *,
+    budget: ModelBudget | None = None,
+) -> Read:
+    """Ask a model for JSON, and return what ``read`` makes of it.
+
+    An answer that is cut off, is no JSON, or that ``read`` refuses is asked for once more.
+
+    Args:
+        read: raises ProviderAnswerInvalid for an answer that it cannot use at all.
+        budget: each request and its estimated tokens are deducted from it.
+
+    Raises:
+        ProviderUnavailable, ProviderRejected: see ``CompletionProvider.complete_json``.
+        ProviderAnswerInvalid: the second answer was unusable too, or the budget was spent.
+    """
+    try:
+        return read(_asked(provider, system, user, schema, budget))
+    except ProviderAnswerInvalid as error:
+        if budget is not None and budget.exhausted:
+            raise
+        reason = str(error.details.get("reason", "its shape"))
+    repair = _REPAIR.format(reason=reason)
+    return read(_asked(provider, system, f"{user}\n\n{repair}", schema, budget))
+
+
+_REPAIR: Final = (
+    "Your last answer could not be used ({reason}). Answer again: one complete JSON object that "
+    "fits the schema, and nothing else."
+)
+
+
+def _asked(
+    provider: CompletionProvider,
+    system: str,
+    user: str,
+    schema: Mapping[str, Any],
+    budget: ModelBudget | None,
+) -> Any:
+    if budget is not None:
+        # Before the call: a model that fails may have read the whole prompt.
+        budget.spend(calls=1, tokens=sum(map(estimated_tokens, (system, user, schema))))
+    answer = provider.complete_json(system, user, schema)
+    if budget is not None:
+        budget.spend(tokens=estimated_tokens(answer))
+    return answer
+
+
+def estimated_tokens(value: Any) -> int:
+    """Return the estimated tokens of a text, or of another value as JSON."""
+    is_text = isinstance(value, str)
+    return token_cost(value if is_text else json.dumps(value, ensure_ascii=False))
+
+
+def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties, all of them required."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+def random_mark() -> str:
+    """Return a new random word, which no text in a prompt can predict."""
+    return secrets.token_hex(8)
+
+
+def plain_line(text: str) -> str:
+    """Return a text on one line, without control characters, surrogates and invisible characters.
+
+    Joiners stay, because scripts and emoji need them.
+    """
+    return " ".join("".join(map(_plain_character, text)).split())
+
+
+def _plain_character(char: str) -> str:
+    category = unicodedata.category(char)
+    if category in ("Cc", "Cs"):
+        return " "
+    return "" if category == "Cf" and char not in _JOINERS else char
+
+
+_JOINERS: Final = frozenset("\u200c\u200d")
+
+
+def fenced_lines(lines: Iterable[str], mark: str) -> str:
+    """Return lines of data between two marks that contain a random word.
+
+    No text can end the data, or begin a line of its own: each becomes one line of plain UTF-8.
+    """
+    return "\n".join((f"<data-{mark}>", *map(plain_line, lines), f"</data-{mark}>"))
 
 
 def fenced(text: str, mark: str) -> str:

@@ -27,7 +27,6 @@ from memgraph.consolidation.ports import (
     Extractor,
     FactCandidate,
     KnownFact,
-    ModelBudget,
     PageProposal,
     ResolutionProposal,
     TurnPage,
@@ -35,6 +34,7 @@ from memgraph.consolidation.ports import (
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import MemoryType, Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT
+from memgraph.providers.completion import ModelBudget
 from memgraph.providers.fake import FakeToolCalling
 from memgraph.providers.tool_calls import ChatTurn, ToolCall
 

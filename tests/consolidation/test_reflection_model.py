@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from memgraph.consolidation.ports import ModelBudget
 from memgraph.consolidation.reflection_model import (
     MAX_CITED,
     MAX_PROMPT_TOKENS,
@@ -20,6 +19,7 @@ from memgraph.consolidation.reflection_model import (
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import MemoryType, Sensitivity
+from memgraph.providers.completion import ModelBudget
 from memgraph.providers.fake import FakeCompletion
 
 
@@ -77,7 +77,7 @@ def test_memories_are_fenced_and_numbered() -> None:
     )
     begin, line, end = provider.calls[0][1].split("\n")
     assert (begin, end) == ("<data-mark>", "</data-mark>")
-    assert "<trees" not in line
+    assert json.loads(line)["text"].endswith("<trees>.")
     assert json.loads(line) == {
         "number": 1,
         "type": "Fact",

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memgraph.consolidation.ports import Extractor, ModelBudget
+from memgraph.consolidation.ports import Extractor
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
 from memgraph.operations.life.models import chosen_extractor
@@ -29,6 +29,7 @@ from memgraph.operations.life.pages import (
     read_page,
     write_page,
 )
+from memgraph.providers.completion import ModelBudget
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation

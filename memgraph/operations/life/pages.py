@@ -15,7 +15,6 @@ from memgraph.consolidation.drafts import FactDraft, groups_of, source_of, turn_
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import (
     Extractor,
-    ModelBudget,
     PageProposal,
     TurnPage,
 )
@@ -35,6 +34,7 @@ from memgraph.model.values import EdgeInput, validated
 from memgraph.operations.write import changes
 from memgraph.operations.write.edges import OTHER_SOURCE, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
+from memgraph.providers.completion import ModelBudget
 from memgraph.rules.similarity import content_hash, statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import edges, memories, receipts

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
-from memgraph.consolidation.ports import ModelBudget
 from memgraph.consolidation.week import MemoryPair, WeekLine, WeekLines, WeekMaterial, lines_of
 from memgraph.errors import ProviderError
 from memgraph.model.enums import (
@@ -27,6 +26,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
+from memgraph.providers.completion import ModelBudget
 from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer

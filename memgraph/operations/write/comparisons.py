@@ -21,7 +21,6 @@ from memgraph.consolidation.comparison import (
     StatementAuthor,
     find_candidates,
 )
-from memgraph.consolidation.ports import ModelBudget
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import (
     ComparisonStage,
@@ -34,6 +33,7 @@ from memgraph.model.enums import (
 from memgraph.model.values import EdgeInput, MemoryInput
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
+from memgraph.providers.completion import ModelBudget
 from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
 from memgraph.rules.lines import speaker_of

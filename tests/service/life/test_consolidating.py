@@ -12,12 +12,13 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.ports import ModelBudget, PageProposal, ResolutionProposal, TurnPage
+from memgraph.consolidation.ports import PageProposal, ResolutionProposal, TurnPage
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.providers.completion import ModelBudget
 from memgraph.store import sessions as queries
 from memgraph.store import supports, tables
 
