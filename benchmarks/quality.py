@@ -1,12 +1,7 @@
-"""Measure what the memory says: ``python -m benchmarks.quality MEASURE PATH``.
+"""Measure what documents become: ``python -m benchmarks.quality documents FOLDER``.
 
-``everyday FILE`` tells pairs of statements one after the other, each pair in a store of its own,
-and counts the changes noticed and the traps taken for one. A line holds ``a``, ``b`` (said a day
-later), ``expect`` (``change`` or ``none``) and for some ``q``, a question answered by ``b``.
-
-
-``documents FOLDER`` ingests all files of a folder into one store and prints every contradiction and
-update that is stored, with its reason: those that the files state themselves, too.
+All files of a folder are ingested into one store, and every contradiction and update that is stored
+is printed with its reason: those that the files state themselves, too.
 """
 
 from __future__ import annotations
@@ -20,12 +15,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from memgraph import MemoryService
-from memgraph.clock import FixedClock
 from memgraph.model.enums import EdgeType
 
 SHOWN = 10
@@ -37,11 +31,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=tuple(MEASURES))
-    parser.add_argument("path", type=Path)
+    parser.add_argument("what", choices=("documents",))
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = MEASURES[options.what](options.path)
+    found = documents(options.folder)
     if options.json:
         print(json.dumps(found, ensure_ascii=False))
         return
@@ -52,66 +46,6 @@ def main() -> None:
                 print(f"  {each}")
         else:
             print(f"{name:24} {value}")
-
-
-def everyday(path: Path) -> dict[str, Any]:
-    """Return how many changes were noticed, how many traps were called one, and examples."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-    told = [_told(row) for row in rows]
-    changes = [each for each in told if each["expect"] == "change"]
-    traps = [each for each in told if each["expect"] == "none"]
-    asked = [each for each in changes if each["newer_first"] is not None]
-    noticed = sum(each["noticed"] for each in changes)
-    called = sum(each["noticed"] for each in traps)
-    return {
-        "changes": len(changes),
-        "changes noticed": noticed,
-        "share noticed": round(noticed / max(len(changes), 1), 3),
-        "traps": len(traps),
-        "traps called a change": called,
-        "share of traps": round(called / max(len(traps), 1), 3),
-        "asked": len(asked),
-        "newer first": sum(each["newer_first"] for each in asked),
-        "both, unmarked": sum(each["unmarked"] for each in asked),
-        "missed": [f"{e['a']} / {e['b']}" for e in changes if not e["noticed"]],
-        "wrong": [f"{e['a']} / {e['b']}: {e['reason']}" for e in traps if e["noticed"]],
-    }
-
-
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row with what became of it: noticed, the reason, and how recall orders it."""
-    clock = FixedClock()
-    with (
-        tempfile.TemporaryDirectory(prefix="memgraph-quality-") as root,
-        MemoryService(root, environ={}, background=False, clock=clock) as service,
-    ):
-        orc = service.orchestrator("quality", create=True)
-        first = orc.remember(row["a"])
-        clock.advance(days=1)
-        second = orc.remember(row["b"])
-        orc.settle()
-        edges = [
-            edge
-            for edge in orc.graph.subgraph([first, second]).edges
-            if edge.edge_type in CHANGES and {edge.from_id, edge.to_id} == {first, second}
-        ]
-        newer_first, unmarked = None, False
-        if row.get("q") and first != second:
-            items = orc.recall(row["q"], top_n=5).items
-            ids = [item.memory.memory_id for item in items]
-            newer_first = second in ids and (
-                first not in ids or ids.index(second) < ids.index(first)
-            )
-            both = first in ids and second in ids
-            unmarked = both and not any(item.contradicted_by for item in items)
-        reason = edges[0].reason if edges else ""
-        return {
-            **row,
-            "noticed": bool(edges),
-            "reason": reason,
-            "newer_first": newer_first,
-            "unmarked": unmarked,
-        }
 
 
 def documents(folder: Path) -> dict[str, Any]:
@@ -151,11 +85,6 @@ def documents(folder: Path) -> dict[str, Any]:
 def _text(memories: Mapping[str, Any], memory_id: str) -> str:
     return str(memories[memory_id]["content"])[:200] if memory_id in memories else memory_id
 
-
-MEASURES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
-    "everyday": everyday,
-    "documents": documents,
-}
 
 if __name__ == "__main__":
     main()

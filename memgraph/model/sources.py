@@ -168,7 +168,7 @@ class Document(Value):
     A large file is stored in parts: parts stored under the same ``plan`` belong to it, and parts of
     the plan that it ``replaces`` are dropped. ``main`` is the memory (``#key``) that represents the
     file under its ``document_keys``. ``relate``: compare its statements with stored ones; False for
-    formats that state their relations themselves.
+    formats that state their relations themselves, where marks are seldom right.
     """
 
     sha256: Sha256
