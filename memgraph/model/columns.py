@@ -1,7 +1,7 @@
 """Declare columns: names of constraints, enums that the database checks, references.
 
-Relationships and JSON values are for callers that read through a session
-(``MemoryService.session``); the statements of the store use only the columns.
+Relationships are for callers that read through ``MemoryService.session``; the statements of the
+store use only the columns and the JSON values.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import relationship
 from sqlmodel import Field, Relationship, SQLModel
 
+from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import MemoryType
 
 # Out of 100.
@@ -111,12 +112,18 @@ def json_column(name: str, **options: Any) -> Any:
 def json_value(field: str) -> hybrid_property[Any]:
     """Return a property with the parsed value of a ``json_column``.
 
-    In a statement it is an expression of type JSON.
+    In a statement it is an expression of type JSON. Reading the value raises DatabaseCorrupt if the
+    text is not JSON.
     """
 
     def value(row: Any) -> Any:
         text = getattr(row, field)
-        return None if text is None else json.loads(text)
+        try:
+            return None if text is None else json.loads(text)
+        except (TypeError, ValueError) as error:
+            mapper = sa.inspect(type(row))
+            table = mapper.local_table
+            raise unreadable(table.name, mapper.primary_key_from_instance(row)[0]) from error
 
     def expression(table: Any) -> sa.ColumnElement[Any]:
         return sa.type_coerce(getattr(table, field), sa.JSON)
@@ -139,3 +146,9 @@ def related_rows(to: Related, *, order_by: str, **options: Any) -> Any:
     """Return a read-only relationship to many rows; see ``related_row``."""
     # SQLAlchemy cannot tell from an annotation with a forward reference that this is a list.
     return related_row(to, order_by=order_by, collection_class=list, **options)
+
+
+def unreadable(table: str, row: Any, **details: Any) -> DatabaseCorrupt:
+    """Return the error for a row, by its key, that violates the constraints of its table."""
+    message = f"a row of {table} cannot be read; run: memgraph verify"
+    return DatabaseCorrupt(message, table=table, row=row, **details)

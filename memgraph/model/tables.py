@@ -1,8 +1,8 @@
 """The database schema of an orchestrator as SQLModel classes, from which migrations are made.
 
 Times are milliseconds since 1970, UTC. ``pk`` is an internal integer key that never leaves the
-database; ``memory_id`` is the public id. Rows are written through Core statements: these classes
-do not validate (``MemoryInput`` and the CHECK constraints do).
+database; ``memory_id`` is the public id. These classes do not validate (``MemoryInput`` and the
+CHECK constraints do).
 """
 
 from __future__ import annotations

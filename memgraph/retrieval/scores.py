@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memgraph.config.schema import MemorySettings, ModifierGroup
+from memgraph.model.columns import unreadable
 from memgraph.model.enums import MemoryStatus
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
@@ -15,7 +16,6 @@ from memgraph.rules.marks import Pairs
 from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.store import evidence, graph
 from memgraph.store.recall import GraphContents, RecallCandidate
-from memgraph.store.rows import unreadable
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 

@@ -19,7 +19,7 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, jobs
 from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Snapshot
 
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
@@ -149,17 +149,17 @@ def _run(
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
-        if not jobs.has_orphaned(snapshot, wall_ms=wall.now_ms()) and not jobs.dead(snapshot):
+        if not any(jobs.left(snapshot, wall_ms=wall.now_ms())):
             return
     with opened.database.write() as transaction:
-        _sweep(transaction, opened, wall.now_ms())
+        jobs.remove_left(transaction, at=opened.clock.now_ms(), wall_ms=wall.now_ms())
 
 
 def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> LeaseRenewal:
     holder = process_name(run_id)
     with opened.database.write() as transaction:
         now = wall.now_ms()
-        _sweep(transaction, opened, now)
+        jobs.remove_left(transaction, at=opened.clock.now_ms(), wall_ms=now)
         _require_wanted(transaction, request, opened.clock.now_ms())
         held_by = jobs.acquire(
             transaction, request.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
@@ -187,11 +187,6 @@ def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> Non
     served = jobs.latest_due_at(snapshot, request.job, now_ms)
     if next_at is None or next_at > now_ms or (served or request.due_at) > request.due_at:
         raise Conflict(f"{request.job} has already run for that time", due_at=request.due_at)
-
-
-def _sweep(transaction: Transaction, opened: OpenOrchestrator, wall_ms: int) -> None:
-    jobs.remove_ended(transaction, wall_ms=wall_ms)
-    jobs.abandon_orphaned(transaction, at=opened.clock.now_ms(), wall_ms=wall_ms)
 
 
 def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: JobReport) -> JobRun:

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
+from memgraph.model.columns import unreadable
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import ConflictSide, in_order
@@ -30,7 +31,6 @@ from memgraph.store.rows import (
     memory_from_row,
     source_from_row,
     status_from_row,
-    unreadable,
 )
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (

@@ -13,12 +13,13 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.errors import InvalidInput
+from memgraph.model.columns import unreadable
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
 from memgraph.store.recall import FilterShape, RecallFilter
-from memgraph.store.rows import json_text, unreadable
+from memgraph.store.rows import json_text
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,

@@ -1,8 +1,11 @@
-"""Convert rows of the tables to values.
+"""Read and write rows as objects of the tables' classes, and convert result rows to values.
 
-A row is a sequence in the order of the field names that its function documents. Values are built
-without validation, because the tables' constraints have already checked them: a recall maps
-hundreds of rows, and building a value this way takes about 2 µs instead of 12.
+``fetch`` and ``save`` serve the tables that no recall reads: they take 100 to 300 µs per call,
+where a prepared statement takes 10, and 30 ms at the first call of a process.
+
+The functions named ``…_from_row`` take a row as a sequence in the order of the field names that
+they document. They build values without validation, because the tables' constraints have already
+checked them: a recall maps hundreds of rows, and building a value so takes 2 µs instead of 12.
 """
 
 from __future__ import annotations
@@ -13,10 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from json.encoder import encode_basestring
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from memgraph.errors import DatabaseCorrupt
-from memgraph.model.columns import stored_type
+import sqlalchemy as sa
+from sqlmodel import Session, SQLModel
+from sqlmodel.sql.expression import SelectOfScalar
+
+from memgraph.model.columns import stored_type, unreadable
 from memgraph.model.enums import (
     STORED_STATUSES,
     CapturedBy,
@@ -30,6 +36,11 @@ from memgraph.model.enums import (
 from memgraph.model.tables import metadata
 from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value, built
 
+if TYPE_CHECKING:
+    from memgraph.errors import DatabaseCorrupt
+    from memgraph.store.snapshot import Snapshot, Transaction
+
+T = TypeVar("T")
 EnumT = TypeVar("EnumT", bound=StrEnum)
 ValueT = TypeVar("ValueT", bound=Value)
 
@@ -40,6 +51,76 @@ EDGE_FIELDS = (
     *("edge_id", "from_memory_id", "to_memory_id", "edge_type", "weight"),
     *("reason", "partial", "created_at", "resolved_at", "resolution"),
 )
+
+
+# Rows as objects. Every call has its own session, so that no object hides a later change.
+
+
+def fetch(snapshot: Snapshot, statement: SelectOfScalar[T]) -> list[T]:
+    """Return the rows that a statement selects, as objects or as values of one column.
+
+    The objects are detached: to write their changes, pass them to ``save``.
+
+    Raises:
+        DatabaseCorrupt: a stored value violates the constraints.
+    """
+    try:
+        with _session(snapshot) as session:
+            rows = list(session.exec(statement))
+    except LookupError as error:
+        # A text that is no member of an enum.
+        entity = statement.column_descriptions[0]["entity"]
+        raise _unknown_member(snapshot, sa.inspect(entity).local_table) from error
+    for row in rows:
+        if isinstance(row, SQLModel):
+            _require_sound_object(row)
+    return rows
+
+
+def first(snapshot: Snapshot, statement: SelectOfScalar[T]) -> T | None:
+    """Return the first row that a statement selects, or None; see ``fetch``."""
+    return next(iter(fetch(snapshot, statement.limit(1))), None)
+
+
+def save(transaction: Transaction, *rows: SQLModel) -> None:
+    """Insert new rows, and update the fetched ones that were changed."""
+    with _session(transaction) as session:
+        session.add_all(rows)
+        session.flush()
+
+
+def replace(transaction: Transaction, row: SQLModel) -> None:
+    """Insert a row, or update the row with the same key."""
+    with _session(transaction) as session:
+        session.merge(row)
+        session.flush()
+
+
+def _session(snapshot: Snapshot) -> Session:
+    # It joins the open transaction, which it never commits.
+    return Session(
+        snapshot.connection,
+        autoflush=False,
+        expire_on_commit=False,
+        join_transaction_mode="rollback_only",
+    )
+
+
+def _require_sound_object(row: SQLModel) -> None:
+    """Raise DatabaseCorrupt if a value of a row does not have the type of its column."""
+    mapper = sa.inspect(type(row))
+    for attribute in mapper.column_attrs:
+        cell, [column] = getattr(row, attribute.key), attribute.columns
+        if cell is not None and not isinstance(cell, stored_type(column.type) or object):
+            key = mapper.primary_key_from_instance(row)[0]
+            raise unreadable(mapper.local_table.name, key, column=column.name)
+
+
+def _unknown_member(snapshot: Snapshot, table: sa.Table) -> DatabaseCorrupt:
+    """Return the error for the first row with a text that is no member of its column's enum."""
+    enums = [(column, column.type.enums) for column in table.c if isinstance(column.type, sa.Enum)]
+    wrong = sa.or_(*(sa.type_coerce(column, sa.Text).not_in(texts) for column, texts in enums))
+    return unreadable(table.name, snapshot.scalar(sa.select(*table.primary_key).where(wrong)))
 
 
 # The types of values in rows that were found sound, by table.
@@ -145,12 +226,6 @@ _SCOPES = _by_value(Scope)
 _EDGE_TYPES = _by_value(EdgeType)
 _SOURCE_TYPES = _by_value(SourceType)
 _CAPTURERS = _by_value(CapturedBy)
-
-
-def unreadable(table: str, row: Any, **details: Any) -> DatabaseCorrupt:
-    """Return the error for a row, by its key, that violates the constraints of its table."""
-    message = f"a row of {table} cannot be read; run: memgraph verify"
-    return DatabaseCorrupt(message, table=table, row=row, **details)
 
 
 # The canonical JSON that is stored: equal values have equal bytes.

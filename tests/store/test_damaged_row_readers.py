@@ -18,6 +18,7 @@ def _receipts(orc: Orchestrator) -> object:
 CASES: dict[str, tuple[str, Callable[[Orchestrator], object]]] = {
     "job": ("UPDATE job_runs SET job = 'decoy'", lambda orc: orc.jobs.list()),
     "state": ("UPDATE job_runs SET state = 'dome'", lambda orc: orc.jobs.list()),
+    "start": ("UPDATE job_runs SET started_at = 'soon'", lambda orc: orc.jobs.list()),
     "counts": ("UPDATE job_runs SET counts = '{'", lambda orc: orc.jobs.list()),
     "time": ("UPDATE memories SET created_at = 'soon'", lambda orc: orc.memories.list()),
     "viewer": ("UPDATE recalls SET viewer = '{}'", _receipts),
@@ -37,6 +38,7 @@ def test_a_changed_value_is_damage(service: MemoryService, orc: Orchestrator, ca
     with tampering(path) as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         connection.execute(change)
-    with pytest.raises(DatabaseCorrupt):
+    with pytest.raises(DatabaseCorrupt) as raised:
         read(orc)
+    assert raised.value.details["row"]
     assert service.troubles.code("orc-1") == DatabaseCorrupt.code

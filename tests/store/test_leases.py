@@ -101,10 +101,12 @@ def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchest
     with service.opened(orc.name) as opened, opened.database.write() as connection:
         begin(connection, "run_1", 10, holder="a")
         take(connection, "a", 1_000)
-        assert not jobs.has_orphaned(connection, wall_ms=1_099)
-        assert jobs.abandon_orphaned(connection, at=20, wall_ms=1_099) == 0
-        assert jobs.has_orphaned(connection, wall_ms=1_100)
-        assert jobs.abandon_orphaned(connection, at=20, wall_ms=1_100) == 1
+        assert not any(jobs.left(connection, wall_ms=1_099))
+        leases, runs = jobs.left(connection, wall_ms=1_100)
+        assert [lease.holder for lease in leases] == ["a"]
+        assert [run.run_id for run in runs] == ["run_1"]
+        jobs.remove_left(connection, at=20, wall_ms=1_100)
+        assert not any(jobs.left(connection, wall_ms=1_100))
         run = jobs.get(connection, "run_1")
     assert (run.state, run.error_code, run.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
 
@@ -148,6 +150,6 @@ def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
         assert jobs.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=ahead)
         assert take(connection, "b", 1_040) == "a"
         assert jobs.renew(connection, "job:decay", "a", wall_ms=ahead, lease_ms=100)
-        assert jobs.has_orphaned(connection, wall_ms=1_060)
+        assert [run.run_id for run in jobs.left(connection, wall_ms=1_060)[1]] == ["run_1"]
         assert take(connection, "b", 1_060) is None
         assert not jobs.renew(connection, "job:decay", "a", wall_ms=1_060, lease_ms=100)

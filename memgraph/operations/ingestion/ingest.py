@@ -11,6 +11,7 @@ from typing import Any, Final
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.sources import Document, DocumentOutcome, FileLink
+from memgraph.model.tables import IngestFileRow
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
@@ -36,10 +37,10 @@ _LINK_COST: Final = 4
 Step = MemoryInput | EdgeInput | FileLink
 
 
-def known(opened: OpenOrchestrator, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-    """Return the status and manifest of a content that was ingested before, or None."""
+def known(opened: OpenOrchestrator, sha256: str) -> IngestFileRow | None:
+    """Return the record of a content that was ingested before, or None."""
     with opened.database.read() as snapshot:
-        return ingest_files.status_of(snapshot, sha256)
+        return ingest_files.get(snapshot, sha256)
 
 
 def store_document(
@@ -67,8 +68,8 @@ def store_document(
         StorageError: the current transaction was rolled back.
     """
     previous = known(opened, document.sha256)
-    if previous is not None and previous[0] is IngestStatus.PROCESSED:
-        return DocumentOutcome(outcome="duplicate", manifest=previous[1])
+    if previous is not None and previous.status is IngestStatus.PROCESSED:
+        return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
     storing = _DocumentWriter(opened, document, actor, view)
     with opened.database.read() as snapshot:
         storing.resume(snapshot)
@@ -83,7 +84,7 @@ def plan_under_way(opened: OpenOrchestrator, sha256: str) -> str | None:
     """Return the plan of a partly stored content, or None."""
     with opened.database.read() as snapshot:
         last = ingest_files.last_part(snapshot, sha256)
-    return None if last is None else last[0]
+    return None if last is None else last.plan
 
 
 def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
@@ -241,9 +242,9 @@ class _DocumentWriter:
         errors: list[MemgraphError],
     ) -> DocumentOutcome | None:
         sha256 = self._document.sha256
-        previous = ingest_files.status_of(transaction, sha256)
-        if previous is not None and previous[0] is IngestStatus.PROCESSED:
-            return DocumentOutcome(outcome="duplicate", manifest=previous[1])
+        previous = ingest_files.get(transaction, sha256)
+        if previous is not None and previous.status is IngestStatus.PROCESSED:
+            return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
         in_place = self._in_place(transaction)
         if in_place is None:
             # Another worker is storing the same content under another plan.
@@ -263,10 +264,14 @@ class _DocumentWriter:
             if manifest is not None and not progress.links:
                 return self._end(transaction, manifest)
         self._part += 1
-        row = ingest_files.StoredPart(
-            self._part, self._document.plan, self.done, progress.written()
+        ingest_files.add_part(
+            transaction,
+            sha256,
+            self._part,
+            plan=self._document.plan,
+            done=self.done,
+            outcomes=progress.written(),
         )
-        ingest_files.add_part(transaction, sha256, row)
         return None
 
     def _in_place(self, transaction: Transaction) -> bool | None:
@@ -276,9 +281,9 @@ class _DocumentWriter:
         document replaces are dropped.
         """
         last = ingest_files.last_part(transaction, self._document.sha256)
-        if last is None or last[0] == self._document.plan:
-            return (0 if last is None else last[1]) == self._part
-        if self._part or last[0] != self._document.replaces:
+        if last is None or last.plan == self._document.plan:
+            return (0 if last is None else last.part) == self._part
+        if self._part or last.plan != self._document.replaces:
             return None
         ingest_files.forget_parts(transaction, self._document.sha256)
         return True
@@ -339,7 +344,7 @@ class _DocumentWriter:
         visible = _visible(transaction, sorted({row.memory_id for row in rows}), self._view)
         # The other links wait for a writer who may see both sides.
         visible_rows = [row for row in rows if row.memory_id in visible]
-        ingest_files.remove_pending_links(transaction, [row.link_id for row in visible_rows])
+        ingest_files.remove_pending_links(transaction, visible_rows)
         edges = [edge for row in visible_rows for edge in _edge(row.memory_id, main, row)]
         self._join(transaction, edges, progress)
         self._last_waiting = max((row.link_id for row in rows), default=self._last_waiting)
@@ -441,8 +446,8 @@ def record_rejection(
     """Record the rejection of a content, or that it is on hold for an operator, with the reason."""
     action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
     with opened.transaction(actor) as transaction:
-        previous = ingest_files.status_of(transaction, sha256)
-        if previous is not None and previous[0] is IngestStatus.PROCESSED:
+        previous = ingest_files.get(transaction, sha256)
+        if previous is not None and previous.status is IngestStatus.PROCESSED:
             return
         ingest_files.record(
             transaction,

@@ -21,7 +21,7 @@ from memgraph.store import ingest_files, memories
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    from memgraph.store.ingest_files import FileRow
+    from memgraph.model.tables import IngestFileRow
     from memgraph.store.snapshot import Snapshot
 
 BLOCK: Final = 16
@@ -69,7 +69,7 @@ class FileReader:
 def seen_file(opened: OpenOrchestrator, sha256: str, reader: FileReader) -> IngestedFile | None:
     """Return the record of an ingested file; None if it does not exist or is hidden."""
     with opened.database.read() as snapshot:
-        row = ingest_files.row_of(snapshot, sha256)
+        row = ingest_files.get(snapshot, sha256)
         return None if row is None else _seen(snapshot, row, reader)
 
 
@@ -96,12 +96,12 @@ def seen_files(
             page = ingest_files.before(snapshot, place, max(limit + 1 - len(files), BLOCK))
             if not page:
                 break
-            place = page[-1].place
+            place = page[-1].recorded_at, page[-1].sha256
             for row in page:
                 file = _seen(snapshot, row, reader)
                 if file is not None:
                     files.append(file)
-                    places.append(row.place)
+                    places.append((row.recorded_at, row.sha256))
     following = _cursor(places[limit - 1]) if len(files) > limit else None
     return IngestPage(items=tuple(files[:limit]), next_cursor=following)
 
@@ -123,7 +123,7 @@ def no_file(sha256: str) -> NotFound:
     return NotFound("no dropped file of this content", sha256=sha256[:64])
 
 
-def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile | None:
+def _seen(snapshot: Snapshot, row: IngestFileRow, reader: FileReader) -> IngestedFile | None:
     memory_ids = _memory_ids(row.manifest)
     visible_ids = memories.existing_ids(snapshot, sorted(memory_ids), reader.view)
     is_visible = memory_ids == visible_ids and bool(memory_ids)
@@ -140,7 +140,7 @@ def _seen(snapshot: Snapshot, row: FileRow, reader: FileReader) -> IngestedFile 
     )
 
 
-def _status(row: FileRow) -> Literal["processed", "held", "rejected"]:
+def _status(row: IngestFileRow) -> Literal["processed", "held", "rejected"]:
     if row.status is IngestStatus.PROCESSED:
         return "processed"
     return "held" if row.manifest.get("reason") == HELD else "rejected"

@@ -119,7 +119,8 @@ class LocalIngestion(Ingestion[F]):
         from memgraph.operations.ingestion.ingest import known
 
         with self._service.opened(self.name) as opened:
-            return known(opened, sha256)
+            row = known(opened, sha256)
+        return None if row is None else (row.status, row.manifest)
 
     @local
     def manifest(self, sha256: str) -> dict[str, Any]:

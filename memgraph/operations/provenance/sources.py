@@ -245,9 +245,9 @@ class _Reading:
         )
 
     def _file(self, path: str, sha256: str) -> _File:
-        record = ingest_files.status_of(self._snapshot, sha256)
-        is_processed = record is not None and record[0] is IngestStatus.PROCESSED
-        manifest: Mapping[str, Any] = record[1] if record is not None and is_processed else {}
+        record = ingest_files.get(self._snapshot, sha256)
+        is_processed = record is not None and record.status is IngestStatus.PROCESSED
+        manifest: Mapping[str, Any] = record.manifest if record and is_processed else {}
         made = _made(manifest)
         if not made:
             return _File(made, (), _Kept("unverified"))
