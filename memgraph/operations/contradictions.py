@@ -122,9 +122,11 @@ class Contradictions(Handle[F], group="contradictions"):
     def resolve(self, edge_id: EdgeId, *, winner: Name, reason: Reason) -> None:
         """Resolve an open contradiction: the loser is superseded, and its confidence becomes 0.3.
 
+        Resolving it again with the same winner changes nothing.
+
         Raises:
             NotFound: no such contradiction, or one of its sides is not visible.
-            Conflict: it is already resolved, the winner is not one of its sides, or an active
+            Conflict: it was resolved otherwise, the winner is not one of its sides, or an active
                 memory has replaced a side; see ``details["replaced_by"]``.
         """
         from memgraph.operations.write import changes

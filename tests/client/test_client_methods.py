@@ -158,8 +158,9 @@ def test_edges_contradictions_and_their_resolution(way: Any) -> None:
     way.contradictions.resolve(edge, winner=one, reason="looked at it")
     assert way.get(other).status == "superseded"
     assert [each.resolved for each in way.contradictions.list(resolved=True).items] == [True]
+    way.contradictions.resolve(edge, winner=one, reason="again")
     with pytest.raises(Conflict):
-        way.contradictions.resolve(edge, winner=one, reason="again")
+        way.contradictions.resolve(edge, winner=other, reason="no")
     way.contradictions.reopen(edge, reason="not sure")
     assert len(way.contradictions.list(as_of="2026-01-01T00:00:00Z").items) == 1
     found = way.graph.subgraph([one], hops=1, edge_types=["Contradicts"], as_of=1_767_225_600_000)

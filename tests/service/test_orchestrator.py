@@ -376,6 +376,12 @@ def test_a_contradiction_is_resolved_and_taken_back(orc: Orchestrator, clock: Fi
     assert winner.attributes["supersedes"] == [one]
     with pytest.raises(Conflict):
         orc.contradictions.resolve(edge, winner=one, reason="again")
+    before = len(orc.trace(two).journal)
+    orc.contradictions.resolve(edge, winner=two, reason="a retry")
+    assert len(orc.trace(two).journal) == before
+    [found] = orc.contradictions.list(resolved=True).items
+    assert found.edge.resolution is not None
+    assert found.edge.resolution["reason"] == "looked at the config"
     orc.contradictions.reopen(edge, reason="the config was old")
     loser, winner = orc.get(one), orc.get(two)
     assert (loser.status, loser.confidence) == (MemoryStatus.ACTIVE, 0.9)

@@ -77,7 +77,13 @@ MERGES: dict[str, Callable[[Orchestrator, Ids], Any]] = {
     )
     for into, other in (("b", "a"), ("c", "a"), ("a", "b"))
 }
-CALLS = ENDINGS | OTHERS | RETURNS | MERGES
+# The same pair, either way round.
+OPENINGS: dict[str, Callable[[Orchestrator, Ids], Any]] = {
+    "contradict": lambda orc, ids: orc.relate(ids["new"], "Contradicts", ids["other"]),
+    "contradict back": lambda orc, ids: orc.relate(ids["other"], "Contradicts", ids["new"]),
+}
+CALLS = ENDINGS | OTHERS | RETURNS | MERGES | OPENINGS
+DECISIONS = {"lose", "win", "dismiss"}
 # Either order of these ends in the same.
 BOTH = ({"retract", "lose"}, {"forget", "lose"}, {"forget", "retract"})
 
@@ -190,7 +196,20 @@ def test_of_two_changes_of_a_memory_one_wins(two: Two) -> None:
             assert "done" in [code for code, _ in results], (names, results)
             if set(names) <= ENDINGS.keys():
                 _require_agreement(names, ids, results)
+            if set(names) < DECISIONS and len(set(names)) == 2:
+                codes = sorted(code for code, _ in results)
+                assert codes == ["done", "memory.conflict"], (names, results)
     assert two.orc.verify().totals == {}
+
+
+def test_a_contradiction_is_stored_once_whichever_way_round(two: Two) -> None:
+    for number in range(2 * ROUNDS):
+        ids = _subject(two.orc, number)
+        results = two.each(("contradict", "contradict back"), ids)
+        [edge] = {edge for _, edge in results}
+        assert [code for code, _ in results] == ["done", "done"]
+        found = two.orc.contradictions.list(memory_id=ids["new"]).items
+        assert [each.edge.edge_id for each in found] == [edge]
 
 
 def test_of_two_returns_one_wins(two: Two) -> None:

@@ -392,6 +392,8 @@ export interface paths {
         /**
          * Resolve Contradiction
          * @description Resolve an open contradiction: the loser is superseded, and its confidence becomes 0.3.
+         *
+         *     Resolving it again with the same winner changes nothing.
          */
         post: operations["resolve_contradiction"];
         delete?: never;

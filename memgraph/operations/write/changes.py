@@ -282,8 +282,12 @@ def resolve(
 ) -> list[NewEntry]:
     """Decide an open contradiction: the loser is superseded, nothing is deleted.
 
+    If it was resolved in favour of the same winner, nothing changes: the first reason stays. The
+    resolution is a column of the edge, and a pair has one Contradicts edge, so that the transaction
+    in which both are read is enough for one resolution.
+
     Raises:
-        Conflict: it is already resolved, the winner is not one of its two memories, or an active
+        Conflict: it was resolved otherwise, the winner is not one of its two memories, or an active
             memory has replaced one of them; see ``replaced_by``.
     """
     if winner_id not in (edge.from_id, edge.to_id):
@@ -293,15 +297,17 @@ def resolve(
             winner=winner_id,
             sides=[edge.from_id, edge.to_id],
         )
-    loser_id = edge.to_id if winner_id == edge.from_id else edge.from_id
-    winner, loser = state_of(transaction, winner_id), state_of(transaction, loser_id)
     if edge.resolution is not None:
         by = edge.resolution.get("winner_id")
+        if by == winner_id:
+            return []
         raise Conflict(
             "this contradiction is already decided; reopen it first",
             edge_id=edge.edge_id,
             replaced_by=[by] if by else [],
         )
+    loser_id = edge.to_id if winner_id == edge.from_id else edge.from_id
+    winner, loser = state_of(transaction, winner_id), state_of(transaction, loser_id)
     if winner.status is MemoryStatus.SUPERSEDED:
         require_unreplaced(transaction, winner_id, view=view)
     # A memory may lose several contradictions, but a corrected one has nothing to lose.
