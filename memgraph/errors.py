@@ -28,7 +28,8 @@
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
     ├── ProviderError                provider.error
     │   ├── ProviderUnavailable      provider.unavailable
-    │   │   └── ExtraMissing         extra.missing
+    │   │   ├── ExtraMissing         extra.missing
+    │   │   └── MonthlyLimitReached  provider.monthly_limit
     │   ├── ProviderRejected         provider.rejected
     │   └── ProviderAnswerInvalid    provider.answer_invalid
     ├── IngestRejected               ingest.rejected
@@ -228,6 +229,12 @@ class ExtraMissing(ProviderUnavailable):
     def of(cls, message: str, *, extra: str, **details: Any) -> ExtraMissing:
         """Return the error whose message ends in the command that installs the extra."""
         return cls(f"{message}: pip install '{DISTRIBUTION}[{extra}]'", extra=extra, **details)
+
+
+class MonthlyLimitReached(ProviderUnavailable):
+    """The tokens of ``memory.llm.monthly_tokens`` are used up; the model is not called."""
+
+    code = "provider.monthly_limit"
 
 
 class ProviderRejected(ProviderError):

@@ -104,6 +104,13 @@ class LanguageModelSettings(ModelGroup):
         default="Internal",
         description="More sensitive memories are not sent; rules and the local model process them.",
     )
+    monthly_tokens: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000_000_000,
+        description="Tokens that an orchestrator's models may read and write in a calendar month"
+        " (UTC); above that they are not called. 0: no limit.",
+    )
 
 
 class EntitySettings(SettingsGroup):

@@ -178,6 +178,19 @@ class JobState(StrEnum):
     ABANDONED = "abandoned"
 
 
+class ModelUse(StrEnum):
+    """What a language model is called for; its usage is counted under it."""
+
+    CONSOLIDATION = "consolidation"
+    COMPARISON = "comparison"
+    ASK = "ask"
+    PROFILES = "profiles"
+    REFLECTION = "reflection"
+    ENRICHMENT = "enrichment"
+    INGEST = "ingest"
+    OTHER = "other"
+
+
 class SourceName(StrEnum):
     """The kind of a source's name: a path, a conversation, a run, or a digest of the content."""
 

@@ -285,6 +285,10 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
     status = _status(chain, httpx)
     if status is not None:
         return _by_status(kind, status, _retry_after(chain, httpx))
+    if any(isinstance(e, (httpx.TimeoutException, openai.APITimeoutError)) for e in chain):
+        return ProviderUnavailable(
+            "The provider did not answer in time.", reason="timeout", error=kind
+        )
     unsendable = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
     if any(isinstance(e, unsendable) for e in chain):
         return ProviderRejected("The provider's address or key is invalid.", error=kind)

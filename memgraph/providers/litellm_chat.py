@@ -14,6 +14,7 @@ from memgraph.providers.completion import (
 )
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 from memgraph.providers.tool_calls import MAX_TOOL_CALLS, ChatTurn, ToolCall
+from memgraph.providers.usage import report_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,12 +63,14 @@ class _LitellmChat:
             max_tokens=self._max_tokens,
             **request,
         )
+        usage = getattr(response, "usage", None)
+        report_tokens(_tokens(usage, "prompt"), _tokens(usage, "completion"))
         choices = getattr(response, "choices", None)
         if not choices:
             raise ProviderAnswerInvalid("The model returned no answer.", reason="no_text")
         if choices[0].finish_reason == "length":
             raise ProviderAnswerInvalid("The model's answer was cut off.", reason="cut_off")
-        return choices[0].message, getattr(response, "usage", None)
+        return choices[0].message, usage
 
 
 class LitellmCompletion(_LitellmChat):

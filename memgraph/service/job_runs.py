@@ -14,6 +14,7 @@ from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
+from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, jobs
@@ -117,7 +118,7 @@ def _run(
         heard = heard or callbacks.stop() or lease.lost
         return heard
 
-    with lease:
+    with lease, usage_tally() as usage:
         try:
             with opened.timed("job", request.job.value):
                 report = _work(opened, request, callbacks.progress, stop)
@@ -139,6 +140,9 @@ def _run(
                 opened.log.failure("job.crashed", error, job=request.job.value)
                 return ended
             raise
+        if usage.calls:
+            counts = {**report.counts, **usage.as_counts()}
+            report = report.model_copy(update={"counts": counts})
         if lease.lost:
             report = _cut_short(report, LEASE_LOST, "the lease was lost")
         elif heard and report.state is not JobState.FAILED:

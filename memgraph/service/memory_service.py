@@ -284,7 +284,8 @@ class MemoryService:
         A database that is missing, damaged or foreign disables the memory of its orchestrator and
         of no other; ``code`` and ``message`` describe the problem. A ready one has ``degraded``:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
-        model), ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
+        model), ``model.failing`` (the last call of a language model), ``provider.monthly_limit``,
+        ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
         ``comparison.failing``, ``ingest.held``, ``jobs.failing``,
         ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no anchor, or a damaged
         one), ``verify.failed`` (the last audit by a worker found something), ``storage.full`` (the

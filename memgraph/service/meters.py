@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Literal, Protocol, runtime_checkable
 
-from memgraph.model.enums import JobName, JobState
+from memgraph.model.enums import JobName, JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness
 
 Work = Literal["recall", "write", "job"]
@@ -41,6 +41,12 @@ class Meters(Protocol):
         """Count a finished run of a job."""
         ...
 
+    def model_called(
+        self, use: ModelUse, tokens_in: int, tokens_out: int, error_code: str | None
+    ) -> None:
+        """Count a call of a language model; ``error_code``: why it failed, or None."""
+        ...
+
 
 @runtime_checkable
 class ReadableMeters(Protocol):
@@ -66,6 +72,9 @@ class NullMeters:
         return None
 
     def job_ended(self, _job: JobName, _state: JobState) -> None:
+        return None
+
+    def model_called(self, _use: ModelUse, _in: int, _out: int, _error_code: str | None) -> None:
         return None
 
 

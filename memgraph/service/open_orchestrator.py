@@ -44,7 +44,7 @@ from memgraph.store.erasure import UNFINISHED_KEY, erased_through
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 
 if TYPE_CHECKING:
-    from memgraph.operations.life.models import LanguageModel
+    from memgraph.operations.life.models import LanguageModel, ModelMeter
     from memgraph.operations.write.comparisons import ComparisonWorker
     from memgraph.operations.write.writer import Writer
     from memgraph.providers.pair_reader import PairReader
@@ -200,7 +200,16 @@ class OpenOrchestrator:
     @cached_property
     def llm(self) -> LanguageModel | None:
         """The language model of ``memory.llm``; without one, rules and the local model are used."""
-        return self._find_llm()
+        model = self._find_llm()
+        return None if model is None else model.metered(self.model_meter)
+
+    @cached_property
+    def model_meter(self) -> ModelMeter:
+        """The counts of what language models use."""
+        # Imported late: a process that only reads does not need it.
+        from memgraph.operations.life.models import ModelMeter
+
+        return ModelMeter(self)
 
     @cached_property
     def writer(self) -> Writer:
@@ -329,6 +338,8 @@ class OpenOrchestrator:
                 codes.append("embedding.failing")
             if comparisons.is_failing(snapshot):
                 codes.append("comparison.failing")
+            if self.asks_model:
+                codes += self.model_meter.shortcomings(snapshot)
             if metadata.get(snapshot, UNFINISHED_KEY) is not None:
                 codes.append("erasure.unfinished")
             if ingest_files.is_any_refused_for(snapshot, HELD):
@@ -344,6 +355,11 @@ class OpenOrchestrator:
         if self.receipts.dropped:
             codes.append("receipts.dropped")
         return codes + shortcomings(self, self.clock.now_ms())
+
+    @property
+    def asks_model(self) -> bool:
+        """True if a language model is configured."""
+        return self.llm is not None or self.settings.memory.extractor.provider != "none"
 
     def _lacks_litellm(self) -> bool:
         """Return True when a configured model needs litellm, which is not installed."""

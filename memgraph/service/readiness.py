@@ -43,6 +43,10 @@ REMEDIES: Final[Mapping[str, str]] = {
     " then run memgraph embeddings retry.",
     "comparison.failing": "The model that compares facts fails: check memory.llm."
     " New facts wait until it works.",
+    "model.failing": "The last call of the language model failed: run memgraph config check."
+    " Pages and new facts wait until it works.",
+    "provider.monthly_limit": "The month's tokens are used up: raise memory.llm.monthly_tokens."
+    " Pages and new facts wait until the next month.",
     "extra.missing": "A configured model requires litellm, which is not installed:"
     " install the extra, or choose another provider.",
     "reranker.failing": "The reranker fails, and recalls work without it: check its model.",

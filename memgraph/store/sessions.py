@@ -329,6 +329,17 @@ def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) ->
 
 
 @prepared
+def _consolidated_since() -> sa.Select[Any]:
+    s = tables.sessions
+    return sa.select(sa.func.count()).where(s.c.consolidated_at >= value("since")).select_from(s)
+
+
+def consolidated_since(snapshot: Snapshot, since: int) -> int:
+    """Count the sessions that were consolidated to their end since a time."""
+    return int(_consolidated_since().scalar(snapshot, since=since))
+
+
+@prepared
 def _completed() -> sa.Select[Any]:
     s = tables.sessions
     ended = (s.c.consolidated_at.is_(None), s.c.completed_at.is_not(None))

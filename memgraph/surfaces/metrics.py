@@ -12,7 +12,7 @@ from typing import Final, get_args
 from starlette.routing import Match
 
 from memgraph.errors import ExtraMissing, JournalBroken
-from memgraph.model.enums import JobName, JobState
+from memgraph.model.enums import JobName, JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
 from memgraph.service.meters import Work
 from memgraph.surfaces.asgi import ASGIApp, Message, Receive, Scope, Send
@@ -59,6 +59,12 @@ class PrometheusMeters:
         self._degraded = self._counter("degraded_recalls", "Incomplete recalls.", "code")
         self._denied = self._counter("denials", "Refusals.", "field")
         self._jobs = self._counter("jobs", "Job runs that ended.", "job", "state")
+        self._model_calls = self._counter(
+            "model_calls", "Calls of a language model, by use and outcome.", "use", "outcome"
+        )
+        self._model_tokens = self._counter(
+            "model_tokens", "Tokens that a language model read and wrote.", "use", "direction"
+        )
         self._standing = self._gauge("orchestrators", "Orchestrators by status.", "status")
         self._unsound = self._gauge(
             "unsound_orchestrators",
@@ -84,6 +90,13 @@ class PrometheusMeters:
 
     def job_ended(self, job: JobName, state: JobState) -> None:
         self._jobs.labels(job.value, state.value).inc()
+
+    def model_called(
+        self, use: ModelUse, tokens_in: int, tokens_out: int, error_code: str | None
+    ) -> None:
+        self._model_calls.labels(use.value, error_code or "ok").inc()
+        self._model_tokens.labels(use.value, "in").inc(tokens_in)
+        self._model_tokens.labels(use.value, "out").inc(tokens_out)
 
     @contextmanager
     def request(self, method: str) -> Iterator[RequestOutcome]:

@@ -236,7 +236,7 @@ def test_a_model_that_is_down_is_asked_again_later(
         old, _ = quotes(ann, VEGAN, STEAK)
         done = compared(ann)
         assert (done.error_code, done.put_off) == ("provider.unavailable", 1)
-        assert service.health("ann")["degraded"] == ["comparison.failing"]
+        assert service.health("ann")["degraded"] == ["comparison.failing", "model.failing"]
         assert compared(ann).error_code is None
         assert len(model.requests) == 1
         model.behave(verdicts(model, UPDATE))

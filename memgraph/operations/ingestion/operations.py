@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.enums import IngestStatus
+from memgraph.model.enums import IngestStatus, ModelUse
 from memgraph.model.operation import F, WireFormat, local, operation
 from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.model.remote import Limit as PageLimit
@@ -207,12 +207,15 @@ class LocalIngestion(Ingestion[F]):
         Returns None if no extractor is configured. ``error_code`` is set if the model failed.
         """
         from memgraph.operations.ingestion.extraction import configured_extractor, propose
+        from memgraph.providers.usage import MeteredCompletion
 
         settings = self._service.settings(self.name)
         provider = self._service.completion or configured_extractor(settings, self._service.environ)
         if provider is None:
             return None
-        return propose(provider, text, max_chars=settings.memory.extractor.max_chars)
+        with self._service.opened(self.name) as opened:
+            metered = MeteredCompletion(provider, opened.model_meter, ModelUse.INGEST)
+            return propose(metered, text, max_chars=settings.memory.extractor.max_chars)
 
     def log_event(self, event: str, **fields: Any) -> None:
         """Log an event to the orchestrator's ``memory.log``."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from memgraph.clock import iso
 from memgraph.config import Settings
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import Extractor
-from memgraph.model.enums import Sensitivity
+from memgraph.errors import MonthlyLimitReached, StorageError
+from memgraph.model.enums import ModelUse, Sensitivity
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
 from memgraph.providers.tool_calls import ToolCallingProvider, tool_calling_provider
+from memgraph.providers.usage import MeteredCompletion, ModelUsage, UsageMeter
 from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.store import metadata
+from memgraph.store.rows import compact_json
+from memgraph.store.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,15 @@ class LanguageModel:
     @property
     def name(self) -> str:
         return self.tools.name
+
+    def metered(self, meter: UsageMeter) -> LanguageModel:
+        """Return the same model, whose calls a meter admits and records."""
+        return replace(self, completion=MeteredCompletion(self.completion, meter))
+
+    def completion_for(self, use: ModelUse) -> CompletionProvider:
+        """Return the JSON interface, whose calls are counted under a use."""
+        model = self.completion
+        return model.used_for(use) if isinstance(model, MeteredCompletion) else model
 
     def may_read(self, sensitivity: Sensitivity) -> bool:
         """Return True if a text of this sensitivity may be sent to the model."""
@@ -54,6 +73,93 @@ def configured_llm(
         completion_provider(chosen.provider, **options),
         Sensitivity(chosen.max_sensitivity),
     )
+
+
+USAGE_KEY: Final = "model.usage."
+"""The prefix of the key of a month's usage, followed by the month, such as ``2026-11``."""
+FAILURE_KEY: Final = "model.failure"
+"""The key of the error code of the last call, if it failed."""
+
+
+class ModelMeter:
+    """Counts what the language models of one orchestrator use in a calendar month (UTC).
+
+    The counts are in the database, so that all processes share them. What cannot be written stays
+    in memory until the next call.
+    """
+
+    def __init__(self, opened: OpenOrchestrator) -> None:
+        self._opened = opened
+        self._limit = opened.settings.memory.llm.monthly_tokens
+        self._unwritten: dict[tuple[str, ModelUse], ModelUsage] = defaultdict(ModelUsage)
+        self._lock = threading.Lock()
+
+    def admit(self, use: ModelUse) -> None:  # noqa: ARG002  # the limit is one for all
+        """See `UsageMeter.admit`."""
+        if not self._limit:
+            return
+        month = self._month()
+        with self._opened.database.read() as snapshot:
+            stored = sum(usage.tokens for usage in model_usage(snapshot, month).values())
+        with self._lock:
+            unwritten = sum(usage.tokens for usage in self._unwritten.values())
+        if stored + unwritten >= self._limit:
+            raise MonthlyLimitReached(
+                f"the {self._limit} tokens of {month} are used up: raise"
+                " memory.llm.monthly_tokens, or wait for the next month",
+                key="memory.llm.monthly_tokens",
+                limit=self._limit,
+                month=month,
+            )
+
+    def record(self, use: ModelUse, usage: ModelUsage, error_code: str | None) -> None:
+        """See `UsageMeter.record`."""
+        self._opened.meters.model_called(use, usage.tokens_in, usage.tokens_out, error_code)
+        with self._lock:
+            self._unwritten[self._month(), use].add(usage)
+            try:
+                self._write(error_code)
+            except StorageError as error:
+                self._opened.log.failure("model.usage", error)
+            else:
+                self._unwritten.clear()
+
+    def _write(self, error_code: str | None) -> None:
+        with self._opened.database.write(durable=False) as transaction:
+            for (month, use), usage in self._unwritten.items():
+                usages = model_usage(transaction, month)
+                usages.setdefault(use, ModelUsage()).add(usage)
+                counts = {str(each): usages[each].as_counts() for each in usages}
+                metadata.put(transaction, USAGE_KEY + month, compact_json(counts))
+            if error_code is not None:
+                metadata.put(transaction, FAILURE_KEY, error_code)
+            elif metadata.get(transaction, FAILURE_KEY) is not None:
+                metadata.drop(transaction, FAILURE_KEY)
+
+    def _month(self) -> str:
+        return month_of(self._opened.clock.now_ms())
+
+    def shortcomings(self, snapshot: Snapshot) -> list[str]:
+        """Return the codes of what keeps the models from working."""
+        codes = []
+        if metadata.get(snapshot, FAILURE_KEY) is not None:
+            codes.append("model.failing")
+        usages = model_usage(snapshot, self._month())
+        if self._limit and sum(usage.tokens for usage in usages.values()) >= self._limit:
+            codes.append(MonthlyLimitReached.code)
+        return codes
+
+
+def month_of(at_ms: int) -> str:
+    """Return the calendar month of a time in UTC, such as ``2026-11``."""
+    return iso(at_ms)[: len("2026-11")]
+
+
+def model_usage(snapshot: Snapshot, month: str) -> dict[ModelUse, ModelUsage]:
+    """Return what the models used in a month, by what for."""
+    text = metadata.get(snapshot, USAGE_KEY + month)
+    counts: dict[str, Any] = {} if text is None else json.loads(text)
+    return {ModelUse(use): ModelUsage(**numbers) for use, numbers in counts.items()}
 
 
 def chosen_extractor(opened: OpenOrchestrator) -> Extractor:

@@ -20,6 +20,7 @@ from memgraph.model.enums import (
     EdgeType,
     MemoryKind,
     MemoryType,
+    ModelUse,
     Scope,
     Sensitivity,
     SourceType,
@@ -176,7 +177,8 @@ def _begun(
     settings = opened.settings.memory
     clearance = Sensitivity(settings.llm.max_sensitivity)
     if provider is None and opened.llm is not None:
-        provider, clearance = opened.llm.completion, opened.llm.max_sensitivity
+        provider = opened.llm.completion_for(ModelUse.REFLECTION)
+        clearance = opened.llm.max_sensitivity
     limits = settings.consolidation
     return _Run(
         opened=opened,

@@ -6,12 +6,22 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ModelUse
 from memgraph.model.values import Memory
+from memgraph.providers.usage import ModelUsage
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, embeddings, ingest_files, journal, memories, metadata
+from memgraph.store import (
+    edges,
+    embeddings,
+    ingest_files,
+    journal,
+    memories,
+    metadata,
+    sessions,
+)
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
@@ -114,8 +124,30 @@ def stats(opened: OpenOrchestrator) -> dict[str, Any]:
             "entities": row_count(snapshot, "entities"),
             "embeddings": embeddings.state_counts(snapshot),
             "ingest": ingest_files.counts(snapshot),
+            "model": _model_counts(opened, snapshot),
             "journal_entries": seq,
             "schema": metadata.revision(snapshot),
         }
     sizes = opened.database.sizes()
     return {**counts, "bytes": sizes, "embedding_model_changed": opened.other_model is not None}
+
+
+def _model_counts(opened: OpenOrchestrator, snapshot: Snapshot) -> dict[str, Any]:
+    """Return what language models used in this month, by use, and per consolidated session."""
+    from memgraph.operations.life.models import model_usage, month_of
+
+    month = month_of(opened.clock.now_ms())
+    usages = model_usage(snapshot, month)
+    total = ModelUsage()
+    for usage in usages.values():
+        total.add(usage)
+    read = sessions.consolidated_since(snapshot, parse_time(f"{month}-01"))
+    spent = usages.get(ModelUse.CONSOLIDATION, ModelUsage()).tokens
+    return {
+        "month": month,
+        **total.as_counts(),
+        "monthly_tokens": opened.settings.memory.llm.monthly_tokens,
+        "sessions": read,
+        "tokens_per_session": round(spent / read) if read else 0,
+        "by_use": {str(use): usages[use].as_counts() for use in sorted(usages)},
+    }

@@ -27,6 +27,7 @@ from memgraph.model.enums import (
     EdgeType,
     MemoryKind,
     MemoryStatus,
+    ModelUse,
     Relation,
     Sensitivity,
 )
@@ -448,7 +449,11 @@ class ComparisonWorker:
         ]
         try:
             judgement = judge_candidates(
-                model.completion, fact.content, offered, model=model.name, budget=budget
+                model.completion_for(ModelUse.COMPARISON),
+                fact.content,
+                offered,
+                model=model.name,
+                budget=budget,
             )
         except ProviderError as error:
             unreadable = isinstance(error, ProviderAnswerInvalid)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from memgraph.config import Settings
 from memgraph.ids import IdSource
 from memgraph.model.conversation import SpeakerRole, voice_of
-from memgraph.model.enums import EntityType
+from memgraph.model.enums import EntityType, ModelUse
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.store import entities, entity_merges
 from memgraph.store.entities import TOLD, EntityName, Link, MentionContext, NameCursor
@@ -177,7 +177,7 @@ class NameFinders:
                 return None
             from memgraph.providers.entity_names import LlmNames
 
-            return LlmNames(model.completion)
+            return LlmNames(model.completion_for(ModelUse.ENRICHMENT))
         if name == "spacy":
             if not self._settings.spacy_model:
                 return None
