@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor
     from memgraph.model.jobs import SessionReport
     from memgraph.providers.completion import ModelBudget
-    from memgraph.service.job_runs import RunRequest
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View
 
@@ -106,14 +105,17 @@ class LocalJobs(Jobs[F]):
         """
         from memgraph.service import job_runs as jobs
 
-        kind = _job(job)
-        if session_id is None:
-            request = jobs.of_job(kind, actor=self.actor)
-        elif kind is JobName.CONSOLIDATION:
-            request = jobs.of_session(session_id, actor=self.actor)
-        else:
+        if job not in set(JobName):
+            raise InvalidInput(f"job must be one of {', '.join(JobName)}", field="job")
+        if session_id is not None and job != JobName.CONSOLIDATION:
             raise InvalidInput("only the consolidation job takes a session", field="session_id")
-        return self._run(request, now, progress, stop)
+        request = jobs.RunRequest(JobName(job), session_id=session_id, actor=self.actor)
+        with self._then(now) as opened:
+            if session_id is not None:
+                _require_session(opened, self._view, session_id)
+            job_run = jobs.run(opened, request, jobs.RunCallbacks(progress=progress, stop=stop))
+            self._embed_soon(opened)
+        return job_run
 
     @local
     def maintain(
@@ -216,16 +218,6 @@ class LocalJobs(Jobs[F]):
             opened.upkeep.removes = False
             yield opened
 
-    def _run(self, request: RunRequest, now: Time | None, progress: Progress, stop: Stop) -> JobRun:
-        from memgraph.service import job_runs as jobs
-
-        with self._then(now) as opened:
-            if request.session_id is not None:
-                _require_session(opened, self._view, request.session_id)
-            job_run = jobs.run(opened, request, jobs.RunCallbacks(progress=progress, stop=stop))
-            self._embed_soon(opened)
-        return job_run
-
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
         """Return the report without facts from invisible turns and without their edges."""
         from memgraph.store import memories
@@ -247,10 +239,3 @@ def _require_session(opened: OpenOrchestrator, view: View, session_id: str) -> N
     with opened.database.read() as snapshot:
         if sessions.visible(snapshot, view, session_id) is None:
             raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
-
-
-def _job(name: JobName | str) -> JobName:
-    try:
-        return JobName(name)
-    except ValueError:
-        raise InvalidInput(f"job must be one of {', '.join(JobName)}", field="job") from None

@@ -17,29 +17,22 @@ class InFlightCalls:
 
     def __init__(self) -> None:
         self._count = 0
-        self._lock = threading.Lock()
-        self._none = threading.Event()
-        self._none.set()
+        self._changed = threading.Condition()
 
     def __enter__(self) -> None:
-        with self._lock:
+        with self._changed:
             self._count += 1
-            self._none.clear()
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
+        with self._changed:
             self._count -= 1
             if not self._count:
-                self._none.set()
+                self._changed.notify_all()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until no call is in flight, up to a timeout; return True if there is none."""
-        until = time.monotonic() + timeout_s
-        while self._none.wait(max(until - time.monotonic(), 0.0)):
-            # The next call may have begun before this thread runs.
-            if not self._count:
-                return True
-        return False
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._count, timeout_s)
 
 
 class BackgroundWork:
@@ -62,50 +55,53 @@ class BackgroundWork:
     def __init__(self, chores: Sequence[Chore], failed: Callable[[MemgraphError], None]) -> None:
         self._chores = tuple(chores)
         self._failed = failed
-        self._wake = threading.Event()
-        self._asked = False
-        self._later: float | None = None
-        self._idle = threading.Event()
-        self._idle.set()
-        self._stop = threading.Event()
+        # Guards all of the following.
+        self._changed = threading.Condition()
+        # When the chores start next, and at the latest; by the monotonic clock.
+        self._due: float | None = None
+        self._latest: float | None = None
+        # Whether it was woken since the chores began, and whether a wake's work is not done yet.
+        self._woken = self._busy = False
+        self._stopping = False
         self._thread: threading.Thread | None = None
-        self._start_lock = threading.Lock()
 
     @property
     def busy(self) -> bool:
         """True while there is work for which it was woken."""
-        return not self._idle.is_set()
+        return self._busy
 
     def wake(self) -> None:
         """Start the chores soon; returns at once."""
-        with self._start_lock:
-            if self._stop.is_set():
-                return
-            self._idle.clear()
-            self._asked = True
-            self._begin()
+        with self._changed:
+            now = time.monotonic()
+            if self._latest is None:
+                self._latest = now + self.LONGEST_SETTLE_S
+            if self._begin(min(now + self.SETTLE_S, self._latest)):
+                self._woken = self._busy = True
 
     def wake_later(self) -> None:
         """Start the chores within ``LATER_S``; further calls until then have no effect."""
-        if self._later is not None:
-            return
-        with self._start_lock:
-            if self._stop.is_set():
-                return
-            self._later = time.monotonic() + self.LATER_S
-            self._begin()
+        with self._changed:
+            if self._due is None:
+                self._begin(time.monotonic() + self.LATER_S)
 
-    def _begin(self) -> None:
-        self._wake.set()
+    def _begin(self, due: float) -> bool:
+        """Let the chores start at a time, in a thread; return False if it is stopping."""
+        if self._stopping:
+            return False
+        self._due = due
+        self._changed.notify_all()
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="memgraph-background", daemon=True
             )
             self._thread.start()
+        return True
 
     def wait_idle(self, timeout_s: float) -> bool:
         """Wait until all work is done for which it was woken; return False on a timeout."""
-        return self._idle.wait(timeout_s)
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._busy, timeout_s)
 
     def stop(self, patience_s: float | None = None) -> bool:
         """End the thread after the current batch; return True if it has ended.
@@ -113,9 +109,9 @@ class BackgroundWork:
         Args:
             patience_s: the maximum time to wait, in seconds; None: no limit.
         """
-        self._stop.set()
-        self._wake.set()
-        with self._start_lock:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
             thread = self._thread
         # A chore may close its own orchestrator: a thread cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
@@ -125,51 +121,38 @@ class BackgroundWork:
 
     def _run(self) -> None:
         try:
-            while not self._stop.is_set():
+            while not self._stopping:
                 self._wait()
-                self._settle()
                 self._do_all()
-                with self._start_lock:
-                    if not self._asked:
-                        self._idle.set()
+                self._rest(busy=self._woken)
         finally:
             # A bug of a provider may have ended the thread: release all waiters, and let ``wake``
             # start a new one.
-            with self._start_lock:
-                self._thread = None
-                self._asked, self._later = False, None
-                self._idle.set()
+            with self._changed:
+                self._thread = self._due = self._latest = None
+                self._woken = False
+            self._rest(busy=False)
+
+    def _rest(self, *, busy: bool) -> None:
+        with self._changed:
+            self._busy = busy
+            self._changed.notify_all()
 
     def _wait(self) -> None:
-        """Wait until it is woken, a postponed wake is due, or the interval has passed."""
-        until = time.monotonic() + self.IDLE_S
-        while True:
-            with self._start_lock:
-                if self._asked or self._stop.is_set():
-                    return
-                self._wake.clear()
-                if self._later is not None:
-                    until = min(until, self._later)
-            remaining_s = until - time.monotonic()
-            if remaining_s <= 0:
-                return
-            self._wake.wait(remaining_s)
-
-    def _settle(self) -> None:
-        deadline = time.monotonic() + self.LONGEST_SETTLE_S
-        settled = False
-        while not settled:
-            self._wake.clear()
-            stopped = self._stop.wait(self.SETTLE_S)
-            settled = stopped or not self._wake.is_set() or time.monotonic() >= deadline
-        with self._start_lock:
-            self._wake.clear()
+        """Wait until the chores are due, or the interval has passed."""
+        with self._changed:
+            until = time.monotonic() + self.IDLE_S
+            while not self._stopping:
+                remaining_s = (until if self._due is None else self._due) - time.monotonic()
+                if remaining_s <= 0:
+                    break
+                self._changed.wait(remaining_s)
             # The chores may miss work that arrives from now on.
-            self._asked, self._later = False, None
+            self._woken, self._due, self._latest = False, None, None
 
     def _do_all(self) -> None:
         for chore in self._chores:
             try:
-                chore(self._stop.is_set)
+                chore(lambda: self._stopping)
             except MemgraphError as error:
                 self._failed(error)

@@ -17,7 +17,7 @@ from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport
 from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import health, jobs
+from memgraph.store import health, jobs, metadata
 from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
 from memgraph.store.snapshot import Snapshot
@@ -33,7 +33,6 @@ class RunRequest:
     """The request for a run.
 
     Attributes:
-        lease: the name of the lease that it requires.
         due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
         session_id: the only session to consolidate; None: all.
         actor: the name in the journal; None: the job itself.
@@ -41,12 +40,16 @@ class RunRequest:
     """
 
     job: JobName
-    lease: str
     trigger: Trigger = "manual"
     due_at: int | None = None
     session_id: str | None = None
     actor: str | None = None
     take: TakeSession = lambda _session: nullcontext(True)
+
+    @property
+    def lease(self) -> str:
+        """The name of the lease that it requires."""
+        return f"job:{self.job}" if self.session_id is None else _session_lease(self.session_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +67,6 @@ class RunCallbacks:
 
 
 NO_CALLBACKS = RunCallbacks()
-
-
-def of_job(job: JobName, *, actor: str | None = None) -> RunRequest:
-    """Return the request for a job on demand."""
-    return RunRequest(job, f"job:{job}", actor=actor)
-
-
-def of_moment(job: JobName, due_at: int) -> RunRequest:
-    """Return the request for a scheduled job."""
-    return RunRequest(job, f"job:{job}", "schedule", due_at)
-
-
-def of_session(
-    session_id: str, trigger: Trigger = "manual", *, actor: str | None = None
-) -> RunRequest:
-    """Return the request to consolidate one session."""
-    return RunRequest(
-        JobName.CONSOLIDATION, f"session:{session_id}", trigger, session_id=session_id, actor=actor
-    )
 
 
 def run(
@@ -230,12 +214,16 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     )
 
 
+def _session_lease(session_id: str) -> str:
+    return f"session:{session_id}"
+
+
 def _sessions(opened: OpenOrchestrator, run_id: str, callbacks: RunCallbacks) -> TakeSession:
     """Return a context manager that takes the lease of a session and yields True if it is free."""
 
     @contextmanager
     def take(session_id: str) -> Iterator[bool]:
-        name, holder = of_session(session_id).lease, process_name(run_id)
+        name, holder = _session_lease(session_id), process_name(run_id)
         with opened.database.write(durable=False) as transaction:
             now = callbacks.wall.now_ms()
             length = lease_ms(opened)
@@ -334,27 +322,19 @@ OVERDUE_MS = MS_PER_DAY
 
 def owed(opened: OpenOrchestrator, job: JobName, now_ms: int) -> int | None:
     """Return the scheduled moment for which a job must run now, or None."""
-    settings = opened.settings.memory.schedule
     with opened.database.read() as snapshot:
-        served = jobs.latest_due_at(snapshot, job, now_ms)
-        expression = getattr(settings, job.value)
-        return _owed(snapshot, expression, settings.timezone, job, served, now_ms)
+        return _owed(opened, snapshot, job, jobs.latest_due_at(snapshot, job, now_ms), now_ms)
 
 
 def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     """Return when a job is next due, and since when it is overdue."""
-    settings = opened.settings.memory.schedule
-    expression = getattr(settings, job.value)
-    with opened.database.read() as snapshot:
-        served = jobs.latest_due_at(snapshot, job, now_ms)
-        overdue = _owed(snapshot, expression, settings.timezone, job, served, now_ms)
-    following = schedule.next_due(expression, settings.timezone, now_ms) if expression else None
+    expression, timezone = _schedule(opened, job)
     return JobPlan(
         job=job,
         schedule=expression,
-        timezone=settings.timezone,
-        next_due_at=following,
-        overdue_since=overdue,
+        timezone=timezone,
+        next_due_at=schedule.next_due(expression, timezone, now_ms) if expression else None,
+        overdue_since=owed(opened, job, now_ms),
     )
 
 
@@ -364,58 +344,51 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
     was due more than a day ago. A job that no worker ever ran is not reported.
     """
-    codes = []
-    settings = opened.settings.memory.schedule
+    codes, before = set(), now_ms - OVERDUE_MS
     with opened.database.read() as snapshot:
-        last = [jobs.last_ended(snapshot, job, now_ms) for job in JobName]
-        if any(run is not None and run.state is JobState.FAILED for run in last):
-            codes.append("jobs.failing")
         for job in JobName:
-            expression = getattr(settings, job.value)
+            last = jobs.last_ended(snapshot, job, now_ms)
+            if last is not None and last.state is JobState.FAILED:
+                codes.add("jobs.failing")
             served = jobs.latest_due_at(snapshot, job, now_ms)
-            if served is None:
-                continue
-            before = now_ms - OVERDUE_MS
-            due_at = _owed(snapshot, expression, settings.timezone, job, served, before)
-            if due_at is not None:
-                codes.append("jobs.overdue")
-                break
-    return codes
+            if served is not None and _owed(opened, snapshot, job, served, before) is not None:
+                codes.add("jobs.overdue")
+    return sorted(codes)
 
 
 def upcoming(opened: OpenOrchestrator, now_ms: int) -> list[int]:
     """Return the next times at which something runs: scheduled moments, and retries of failed
     runs.
     """
-    settings = opened.settings.memory.schedule
     moments: list[int | None] = []
     with opened.database.read() as snapshot:
         for job in JobName:
-            expression = getattr(settings, job.value)
-            if not expression:
-                continue
-            moments.append(schedule.next_due(expression, settings.timezone, now_ms))
-            served = jobs.latest_due_at(snapshot, job, now_ms)
-            if served is not None:
-                tried = jobs.of_moment(snapshot, job, served)
-                moments.append(schedule.next_attempt(tried))
+            expression, timezone = _schedule(opened, job)
+            if expression:
+                moments.append(schedule.next_due(expression, timezone, now_ms))
+                served = jobs.latest_due_at(snapshot, job, now_ms)
+                if served is not None:
+                    moments.append(schedule.next_attempt(jobs.of_moment(snapshot, job, served)))
     return [moment for moment in moments if moment is not None]
 
 
+def _schedule(opened: OpenOrchestrator, job: JobName) -> tuple[str, str]:
+    """Return the cron expression of a job, empty if it is off, and the time zone."""
+    settings = opened.settings.memory.schedule
+    return getattr(settings, job.value), settings.timezone
+
+
 def _owed(
-    snapshot: Snapshot,
-    expression: str,
-    timezone: str,
-    job: JobName,
-    served: int | None,
-    now_ms: int,
+    opened: OpenOrchestrator, snapshot: Snapshot, job: JobName, served: int | None, now_ms: int
 ) -> int | None:
+    """Return the moment for which a job must run, after the one that was ``served`` last."""
+    expression, timezone = _schedule(opened, job)
     if served is not None and expression:
         next_at = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
         if next_at is not None and next_at <= now_ms:
             # A newer moment, if there is one, replaces this one.
             return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
-    since = jobs.made_at(snapshot) if served is None else served
+    since = int(metadata.get(snapshot, "created_at") or 0) if served is None else served
     if served is None and since > now_ms:
         # Created under a clock that was ahead: the time is unknown, so one run makes up for all.
         since = 0
@@ -468,22 +441,16 @@ class LeaseRenewal:
     def _renew(self) -> None:
         while not self._ended.wait(self._lease_ms / 1000 / RENEWALS) and not self.lost:
             try:
-                self._renew_once()
+                # Not durable: by the end of a power failure the lease has expired anyway.
+                with self._opened.database.write(durable=False) as transaction:
+                    now = self._wall.now_ms()
+                    self._gone = not jobs.renew(
+                        transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
+                    )
+                self._expires_ms = now + self._lease_ms
             except MemgraphError as error:
                 # The lease is still valid for a while, and the next renewal may succeed.
                 self._opened.log.failure("lease.renew", error)
-
-    def _renew_once(self) -> None:
-        # Not durable: by the end of a power failure the lease has expired anyway.
-        with self._opened.database.write(durable=False) as transaction:
-            now = self._wall.now_ms()
-            is_renewed = jobs.renew(
-                transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
-            )
-        if is_renewed:
-            self._expires_ms = now + self._lease_ms
-        else:
-            self._gone = True
 
 
 def lease_ms(opened: OpenOrchestrator) -> int:

@@ -39,7 +39,7 @@ from memgraph.providers.options import options_of
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlightCalls
 from memgraph.service.meters import SILENT, Meters
-from memgraph.service.pool import OpenFailures, OrchestratorPool, StoreWatch
+from memgraph.service.pool import OpenFailures, OrchestratorPool, WatchedServers
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -180,7 +180,7 @@ class MemoryService:
         self._callbacks: dict[str, SessionCallbacks] = {}
         self._callbacks_lock = threading.Lock()
         self.counters = TokenCounters()
-        self.stores = StoreWatch()
+        self.stores = WatchedServers()
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
         # More concurrent recalls than processors are not faster, and each needs a snapshot's cache.

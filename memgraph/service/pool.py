@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from memgraph.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseMissing,
     DatabaseReplaced,
-    MemgraphError,
     MemoryDisabled,
     StorageError,
 )
@@ -34,7 +31,7 @@ class OrchestratorPool:
 
     Args:
         open_one: opens an orchestrator by name.
-        troubles: records damaged files and files that cannot be opened.
+        failures: records damaged files and files that cannot be opened.
         is_elsewhere: returns True if the settings have since named another store.
     """
 
@@ -46,7 +43,7 @@ class OrchestratorPool:
     ) -> None:
         self._open_one = open_one
         self._is_elsewhere = is_elsewhere
-        self._troubles = failures
+        self._failures = failures
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
         self._lock = threading.Lock()
         # One thread at a time opens an orchestrator; others wait and then find it open.
@@ -75,7 +72,7 @@ class OrchestratorPool:
             raise
         except DatabaseCorrupt as error:
             opened.damage = error
-            self._troubles.met(name, error)
+            self._failures.met(name, error)
             raise
         finally:
             self._release(opened)
@@ -97,8 +94,7 @@ class OrchestratorPool:
         """Remove an orchestrator: it is closed once unused, and opened again on demand."""
         with self._lock:
             idle = self._retire([name] if name in self._opened else [])
-        for opened in idle:
-            opened.close()
+        _close(idle)
 
     def write_down(self) -> None:
         """Flush the buffers of all open orchestrators to disk."""
@@ -116,8 +112,7 @@ class OrchestratorPool:
         with self._lock:
             self._closed = True
             idle = self._retire(list(self._opened))
-        for opened in idle:
-            opened.close()
+        _close(idle)
 
     def _acquire(self, name: str) -> OpenOrchestrator:
         if os.getpid() != self._pid:
@@ -138,8 +133,7 @@ class OrchestratorPool:
                 self._opened[name] = opened
                 allowed = opened.settings.memory.storage.max_open_orchestrators
                 idle = self._retire(list(self._opened) if self._closed else self._excess(allowed))
-        for retired in idle:
-            retired.close()
+        _close(idle)
         return opened
 
     def _opened_anew(self, name: str) -> OpenOrchestrator:
@@ -149,15 +143,22 @@ class OrchestratorPool:
             # Another process has it locked; the file itself may be fine.
             raise
         except StorageError as error:
-            self._troubles.met(name, error)
+            self._failures.met(name, error)
             raise
-        self._troubles.over(name)
+        self._failures.over(name)
         return opened
 
     def _in_service(self, name: str) -> OpenOrchestrator | None:
         """Return the open orchestrator with one more user; None if it must be (re)opened."""
-        opened = self._held(name)
-        if opened is None or not self._was_replaced(opened):
+        with self._lock:
+            if self._closed:
+                raise MemoryDisabled("the service was closed")
+            opened = self._opened.get(name)
+            if opened is None:
+                return None
+            opened.users += 1
+            self._opened.move_to_end(name)
+        if not self._was_replaced(opened):
             return opened
         # Another process restored the file, so this one is stale even if it was damaged.
         self._replace(name, opened)
@@ -165,20 +166,10 @@ class OrchestratorPool:
         return None
 
     def _replace(self, name: str, opened: OpenOrchestrator) -> None:
-        """Retire an orchestrator so that the next use opens the current file."""
+        """Retire an orchestrator in use, so that the next use opens the current file."""
         with self._lock:
             if self._opened.get(name) is opened:
                 self._retire([name])
-
-    def _held(self, name: str) -> OpenOrchestrator | None:
-        with self._lock:
-            if self._closed:
-                raise MemoryDisabled("the service was closed")
-            opened = self._opened.get(name)
-            if opened is not None:
-                opened.users += 1
-                self._opened.move_to_end(name)
-            return opened
 
     def _release(self, opened: OpenOrchestrator) -> None:
         with self._lock:
@@ -199,19 +190,9 @@ class OrchestratorPool:
 
         Orchestrators that are still embedding come last.
         """
-        excess = len(self._opened) - allowed
-        if excess <= 0:
-            return []
         idle = [name for name, opened in self._opened.items() if not opened.users]
-        chosen = list(
-            islice((idle_name for idle_name in idle if not self._opened[idle_name].busy), excess)
-        )
-        if len(chosen) < excess:
-            # A worker may have finished meanwhile, so a name could appear twice.
-            chosen += [idle_name for idle_name in idle if idle_name not in chosen][
-                : excess - len(chosen)
-            ]
-        return chosen
+        idle.sort(key=lambda name: self._opened[name].busy)
+        return idle[: max(len(self._opened) - allowed, 0)]
 
     def _was_replaced(self, opened: OpenOrchestrator) -> bool:
         try:
@@ -224,6 +205,11 @@ class OrchestratorPool:
         return False
 
 
+def _close(idle: Iterable[OpenOrchestrator]) -> None:
+    for opened in idle:
+        opened.close()
+
+
 class OpenFailures:
     """The current error of each orchestrator, kept until its file is opened without one.
 
@@ -233,7 +219,7 @@ class OpenFailures:
 
     def __init__(self, log_of: Callable[[str], EventLog]) -> None:
         self._log_of = log_of
-        self._codes: dict[str, str] = {}
+        self._codes: dict[str, str | None] = {}
         self._lock = threading.Lock()
         self.changes = 0
         """The number of changes so far."""
@@ -253,34 +239,19 @@ class OpenFailures:
 
     def _note(self, name: str, code: str | None) -> bool:
         with self._lock:
-            if self._codes.get(name) == code:
-                return False
-            if code is None:
-                del self._codes[name]
-            else:
-                self._codes[name] = code
-            self.changes += 1
-            return True
+            is_new = self._codes.get(name) != code
+            self._codes[name] = code
+            self.changes += is_new
+            return is_new
 
 
-POLL_S: Final = 0.25
-"""The maximum delay, in seconds, before a write by another process is noticed."""
-
-Listener = Callable[[Collection[str]], None]
-
-
-_log = logging.getLogger(__name__)
-
-
-class StoreWatch:
-    """Polls database servers for changes, in its own thread. Thread-safe."""
+class WatchedServers:
+    """The database servers on which a process looks for changes. Thread-safe."""
 
     def __init__(self) -> None:
         self._servers: dict[str, Server] = {}
-        self._listeners: list[Listener] = []
         self._lock = threading.Lock()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._changed = False
 
     def add(self, url: str) -> None:
         """Start watching a server; an empty URL is ignored.
@@ -290,71 +261,52 @@ class StoreWatch:
         """
         if not url or url in self._servers:
             return
-        from memgraph.store.engine import server_of
-
-        server = server_of(url)
-        try:
-            server.look()
-        except BaseException:
-            server.close()
-            raise
+        server = _looked_at(url)
         with self._lock:
-            if url in self._servers or self._closing.is_set():
+            if self._servers.setdefault(url, server) is not server:
                 server.close()
-                return
-            self._servers[url] = server
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="memgraph-watch", daemon=True
-                )
-                self._thread.start()
 
-    def listen(self, listener: Listener) -> None:
-        """Register a function that is called with the names of changed orchestrators."""
-        self._listeners.append(listener)
+    def look(self) -> bool:
+        """Return True if an orchestrator on a watched server was changed since the last call."""
+        for url in list(self._servers):
+            self._look_at(url)
+        changed, self._changed = self._changed, False
+        return changed
 
-    def ignore(self, listener: Listener) -> None:
-        """Remove a registered function."""
-        self._listeners.remove(listener)
+    def _look_at(self, url: str) -> None:
+        # Without an answer, its users get the error; changes are noticed once it is back.
+        with suppress(StorageError):
+            if self._servers[url].look():
+                self._changed = True
 
     def names(self, url: str) -> list[str]:
         """Return the orchestrators of a server that the database user may read.
 
         Raises:
-            StorageError: the server cannot be queried.
+            StorageError: the server cannot be queried, and is not watched.
         """
-        from memgraph.store.engine import server_of
-
         if watched := self._servers.get(url):
+            self._look_at(url)
             return list(watched.stamps)
-        server = server_of(url)
+        server = _looked_at(url)
         try:
-            server.look()
             return list(server.stamps)
         finally:
             server.close()
 
     def close(self) -> None:
-        """Stop the thread and close the connections."""
-        with self._lock:
-            self._closing.set()
-            thread = self._thread
-        if thread is not None:
-            thread.join()
+        """Close the connections."""
         for server in self._servers.values():
             server.close()
 
-    def _run(self) -> None:
-        while not self._closing.wait(POLL_S):
-            for server in list(self._servers.values()):
-                try:
-                    changed = server.look()
-                except StorageError:
-                    # Its users get the error; changes are noticed once it is back.
-                    continue
-                for listener in list(self._listeners) if changed else ():
-                    try:
-                        listener(changed)
-                    except (MemgraphError, OSError):
-                        # The next change is reported all the same.
-                        _log.exception("a change by another process was not handled")
+
+def _looked_at(url: str) -> Server:
+    from memgraph.store.engine import server_of
+
+    server = server_of(url)
+    try:
+        server.look()
+    except BaseException:
+        server.close()
+        raise
+    return server

@@ -73,17 +73,17 @@ REST_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """The cached state of an orchestrator.
+class _Known:
+    """The last known state of an orchestrator.
 
-    ``oldest``: since when its oldest pending memory waits, in milliseconds; ``trouble``: the code
+    ``oldest``: since when its oldest pending memory waits, in milliseconds; ``failure``: the code
     of the error that calls had met by then.
     """
 
-    stamp: Stamp | None
-    standing: OrchestratorState
-    oldest: int | None
-    trouble: str | None = None
+    state: OrchestratorState
+    stamp: Stamp | None = None
+    oldest: int | None = None
+    failure: str | None = None
 
 
 class Readiness:
@@ -91,13 +91,13 @@ class Readiness:
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
-        self._found: dict[str, _Found] = {}
-        # Cached, because building a thousand paths takes longer than checking the files.
-        self._stores: dict[str, Store] = {}
-        self._files: dict[str, tuple[Path, ...]] = {}
+        self._known: dict[str, _Known] = {}
+        # The store and the settings files of each. Building a thousand paths takes longer than
+        # checking the files.
+        self._stores: dict[str, tuple[Store, tuple[Path, ...]]] = {}
         self._lock = threading.Lock()
         self._looked_at: float | None = None
-        self._troubles = -1
+        self._failures = -1
 
     def usable(self) -> bool:
         """Return True when the root exists and its folders can be read and written."""
@@ -115,59 +115,53 @@ class Readiness:
     def _looked(self) -> ServiceReadiness:
         with self._lock:
             rested = self._looked_at is None or time.monotonic() - self._looked_at >= REST_S
-            troubles = self._service.troubles.changes
+            failures = self._service.troubles.changes
             # Errors in calls are reported at once.
-            if rested or troubles != self._troubles:
+            if rested or failures != self._failures:
                 self._bring_up_to_date()
-                self._looked_at, self._troubles = time.monotonic(), troubles
-            names = sorted(self._found)
-            standings = tuple(self._state_of(name) for name in names)
+                self._looked_at, self._failures = time.monotonic(), failures
+            states = tuple(self._state_of(self._known[name]) for name in sorted(self._known))
         free = shutil.disk_usage(self._service.root).free
-        return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=standings)
+        return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=states)
 
     def _bring_up_to_date(self) -> None:
         try:
             names = self._service.orchestrators()
         except StorageError:
             # The server cannot be reached: each known orchestrator is checked below and reports it.
-            names = sorted({*self._found, *orchestrator_names(self._service.root)})
-        for removed in set(self._found) - set(names):
-            del self._found[removed]
-            for cache in (self._stores, self._files):
-                cache.pop(removed, None)
-        changed, stale = [], []
-        now = self._service.clock.now_ms()
+            names = sorted({*self._known, *orchestrator_names(self._service.root)})
+        for removed in set(self._known) - set(names):
+            del self._known[removed]
+            self._stores.pop(removed, None)
+        now, due = self._service.clock.now_ms(), []
         for name in names:
-            known_state = self._found.setdefault(
-                name, _Found(None, OrchestratorState(orchestrator=name, status="unknown"), None)
-            )
-            if known_state.stamp != self._stamp(name) or self._damaged(name, known_state):
-                changed.append(known_state)
-            # With a clock that was set back the state counts as stale, too.
-            elif not 0 <= now - (known_state.standing.looked_at or 0) < FRESH_MS:
-                stale.append(known_state)
+            unknown = _Known(OrchestratorState(orchestrator=name, status="unknown"))
+            known = self._known.setdefault(name, unknown)
+            looked_at = known.state.looked_at or 0
+            is_changed = known.stamp != self._stamp(name) or self._is_damaged(name, known)
+            # With a clock that was set back the state counts as old, too.
+            if is_changed or not 0 <= now - looked_at < FRESH_MS:
+                due.append((not is_changed, looked_at, name))
         until = time.monotonic() + LOOK_S
-        for group in (changed, stale):
-            for known_state in sorted(group, key=lambda entry: entry.standing.looked_at or 0):
-                if time.monotonic() >= until:
-                    return
-                name = known_state.standing.orchestrator
-                self._found[name] = self._probed(name)
+        for _, _, name in sorted(due):
+            if time.monotonic() >= until:
+                return
+            self._known[name] = self._probed(name)
 
-    def _damaged(self, name: str, entry: _Found) -> bool:
+    def _is_damaged(self, name: str, known: _Known) -> bool:
         """Return True if calls have found new damage, which does not show in the files."""
-        if self._service.troubles.code(name) != entry.trouble:
+        if self._service.troubles.code(name) != known.failure:
             return True
         with self._service.if_open(name) as opened:
             damaged = opened is not None and opened.damage is not None
-        return damaged and entry.standing.status != "disabled"
+        return damaged and known.state.status != "disabled"
 
-    def _probed(self, name: str) -> _Found:
+    def _probed(self, name: str) -> _Known:
         now = self._service.clock.now_ms()
         # The orchestrator may have moved to another store.
         self._stores.pop(name, None)
         # Taken before the check, so that a change during the check leads to another one.
-        stamp, trouble = self._stamp(name), self._service.troubles.code(name)
+        stamp, failure = self._stamp(name), self._service.troubles.code(name)
         oldest = None
         try:
             with self._service.if_open(name) as opened:
@@ -188,8 +182,7 @@ class Readiness:
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
             corrupt = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
             state = self._disabled(name, corrupt)
-        checked_state = state.model_copy(update={"looked_at": now})
-        return _Found(stamp, checked_state, oldest, trouble)
+        return _Known(state.model_copy(update={"looked_at": now}), stamp, oldest, failure)
 
     def _of_closed(self, name: str) -> tuple[OrchestratorState, int | None]:
         """Return the state of a closed orchestrator, opened outside the pool to evict no other."""
@@ -207,12 +200,11 @@ class Readiness:
         finally:
             database.close()
 
-    def _state_of(self, name: str) -> OrchestratorState:
-        entry = self._found[name]
-        if entry.oldest is None:
-            return entry.standing
-        waited_s = max(self._service.clock.now_ms() - entry.oldest, 0) / 1_000
-        return entry.standing.model_copy(update={"oldest_pending_s": waited_s})
+    def _state_of(self, known: _Known) -> OrchestratorState:
+        if known.oldest is None:
+            return known.state
+        waited_s = max(self._service.clock.now_ms() - known.oldest, 0) / 1_000
+        return known.state.model_copy(update={"oldest_pending_s": waited_s})
 
     def _disabled(self, name: str, error: MemgraphError) -> OrchestratorState:
         advice = sanitized_error(error, self._service.root).message
@@ -226,10 +218,11 @@ class Readiness:
             if name not in self._stores:
                 paths = self._service.paths(name)
                 url = self._service.settings(name).memory.storage.url
-                self._stores[name] = store_of(paths, url)
-                self._files[name] = (global_config_file(self._service.root), paths.config_file)
-            stamp = self._stores[name].stamp()
-            return None if stamp is None else stamp + stamp_of(*self._files[name])
+                files = (global_config_file(self._service.root), paths.config_file)
+                self._stores[name] = store_of(paths, url), files
+            store, settings_files = self._stores[name]
+            stamp = store.stamp()
+            return None if stamp is None else stamp + stamp_of(*settings_files)
         except (OSError, MemgraphError):
             return None
 

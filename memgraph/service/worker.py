@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from memgraph.store.engine import Store
 
 POLL_S = 2.0
-"""Seconds after which a change by another process is noticed."""
+"""Seconds after which a change of a file by another process is noticed."""
+TICK_S = 0.25
+"""Seconds after which a change on a watched server is noticed."""
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
 """Milliseconds after which a postponed embedding is tried again."""
@@ -110,19 +113,14 @@ class Worker:
         self._listing_ms = 0
         self._stopping = False
         # A SimpleQueue, because its ``put`` is safe in a signal handler; Event.set is not.
-        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def run(self) -> None:
         """Work until ``stop`` is called, and return after the current batch."""
-        self._service.stores.listen(self._stores_changed)
-        try:
-            while not self._stopping:
-                self.once()
-                if not self._stopping:
-                    self._sleep()
-        finally:
-            self._service.stores.ignore(self._stores_changed)
+        while not self._stopping:
+            self.once()
+            self._sleep()
 
     def once(self) -> None:
         """Visit every orchestrator once, and do the work that is due."""
@@ -153,7 +151,7 @@ class Worker:
     def stop(self) -> None:
         """Stop after the current batch; may be called in a signal handler."""
         self._stopping = True
-        self._wake.put(None)
+        self._stops.put(None)
 
     def __enter__(self) -> Worker:
         self._thread = threading.Thread(target=self.run, name="memgraph-worker", daemon=True)
@@ -171,17 +169,17 @@ class Worker:
             self._thread.join()
 
     def _sleep(self) -> None:
+        """Wait until the next visit or round is due, a server has a change, or it is stopped."""
         next_ms = min((state.again_ms for state in self._seen.values()), default=None)
         pause_s = self._poll_s
         if next_ms is not None:
             pause_s = min(pause_s, max((next_ms - self._service.clock.now_ms()) / 1000, 0.01))
-        with suppress(queue.Empty):
-            self._wake.get(timeout=pause_s)
-            while True:
-                self._wake.get_nowait()
-
-    def _stores_changed(self, _names: Collection[str]) -> None:
-        self._wake.put(None)
+        until = time.monotonic() + pause_s
+        while not self._stopping and (remaining_s := until - time.monotonic()) > 0:
+            with suppress(queue.Empty):
+                self._stops.get(timeout=min(remaining_s, TICK_S))
+            if self._service.stores.look():
+                return
 
     def _look_at(self, name: str) -> None:
         state = self._seen.setdefault(name, _VisitState())
@@ -232,18 +230,19 @@ class Worker:
             reported = StorageError(f"{name} cannot be worked on: {error.strerror}")
         else:
             reported = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
+            self._service.log_of(name).failure("worker", error)
         state.again_ms = self._service.clock.now_ms() + REVISIT_MS
         if state.error != reported.code:
             state.error = reported.code
             self._failed(name, reported)
 
     def _visit(self, name: str, state: _VisitState) -> None:
-        with self._service.opened(name) as opened, _logged(opened):
+        with self._service.opened(name) as opened:
             jobs.close_left(opened, self._wall)
             for job in JobName:
                 due_at = jobs.owed(opened, job, opened.clock.now_ms())
                 if due_at is not None and not self._stopping:
-                    self._run(name, opened, jobs.of_moment(job, due_at))
+                    self._run(name, opened, RunRequest(job, "schedule", due_at))
             more = self._consolidate(name, opened, state)
             more = self._embed(opened) or more
             more = self._compare(opened) or more
@@ -272,7 +271,8 @@ class Worker:
         for session_id in waiting[:SESSIONS_AT_ONCE]:
             if self._stopping:
                 break
-            ended = self._run(name, opened, jobs.of_session(session_id, "event"))
+            request = RunRequest(JobName.CONSOLIDATION, "event", session_id=session_id)
+            ended = self._run(name, opened, request)
             if ended is None:
                 # Another worker is processing it, and may be stopped or die.
                 state.held = True
@@ -333,15 +333,3 @@ class Worker:
         """Return when the settings of an orchestrator were last changed."""
         config_file = self._service.paths(name).config_file
         return stamp_of(global_config_file(self._service.root), config_file)
-
-
-@contextmanager
-def _logged(opened: OpenOrchestrator) -> Iterator[None]:
-    """Log an unexpected error in the log of its orchestrator."""
-    try:
-        yield
-    except (MemgraphError, OSError):
-        raise
-    except Exception as error:
-        opened.log.failure("worker", error)
-        raise

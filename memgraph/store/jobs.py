@@ -14,7 +14,7 @@ from memgraph.model.enums import JobName, JobState, Scope
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
 from memgraph.model.tables import JobRunRow, LeaseRow
 from memgraph.rules.similarity import MEMORY_ID
-from memgraph.store import files, memories, metadata, sessions
+from memgraph.store import files, memories, sessions
 from memgraph.store.rows import fetch, first, json_text, replace, save
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
@@ -210,11 +210,6 @@ def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> No
         is_last = run.due_at is not None and run.due_at == last.get(run.job)
         if run.state is not JobState.RUNNING and run.run_id != but and not is_last:
             transaction.execute(sa.delete(JobRunRow).where(col(JobRunRow.run_id) == run.run_id))
-
-
-def made_at(snapshot: Snapshot) -> int:
-    """Return when the orchestrator was created, in milliseconds."""
-    return int(metadata.get(snapshot, "created_at") or 0)
 
 
 def _run(row: JobRunRow) -> JobRun:

@@ -287,7 +287,7 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
         return JobReport.done({})
 
     with working_as(sleeps), service.opened(orc.name) as opened:
-        run = jobs.run(opened, jobs.of_job(JobName.DECAY), jobs.RunCallbacks(wall=wall))
+        run = jobs.run(opened, jobs.RunRequest(JobName.DECAY), jobs.RunCallbacks(wall=wall))
     assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
 
 
@@ -503,7 +503,9 @@ def test_a_session_that_another_is_at_is_left_out(tmp_path: Path) -> None:
         for session in ("one", "two", "three"):
             orc.save_episode("We use SQLite.", session_id=session, source_role="user")
         with service.opened("orc-1") as opened:
-            lease = jobs._claim(opened, "run_x", jobs.of_session("one"), jobs.WALL)
+            lease = jobs._claim(
+                opened, "run_x", jobs.RunRequest(JobName.CONSOLIDATION, session_id="one"), jobs.WALL
+            )
             counts = orc.jobs.run("consolidation").counts
             assert (counts["sessions"], counts["at_work_elsewhere"]) == (1, 1)
             jobs._end(opened, "run_x", lease, JobReport.done({}))

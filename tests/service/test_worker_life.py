@@ -188,7 +188,12 @@ def test_one_at_which_another_is_stays_told(
     talk(orc, "s-2", "Good evening.")
     worker = Worker(service)
     with service.opened(orc.name) as opened:
-        jobs._claim(opened, "run_x", jobs.of_session("s-1", "event"), jobs.WALL)
+        jobs._claim(
+            opened,
+            "run_x",
+            jobs.RunRequest(JobName.CONSOLIDATION, "event", session_id="s-1"),
+            jobs.WALL,
+        )
         worker.once()
         with opened.database.write() as connection:
             # The other one is gone without a word.
