@@ -1,19 +1,22 @@
 """``memgraph bench answers``: how much of the evidence reaches the prompt, and the answers from it.
 
 Each talk is stored in an orchestrator of its own through the public interface, its sessions are
-ended and consolidated, and every question is asked of each of `SOURCES`. What a source gives is
-printed as a reader would get it; its tokens are those of the printed text. With a language model
-the questions are answered and judged: see `benchmarks.reader`.
+ended and consolidated, by a language model if one is named, and every question is asked of each of
+`SOURCES`. What a source gives is printed as a reader would get it; its tokens are those of the
+printed text. With a language model the questions are answered and judged: see `benchmarks.reader`.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,8 +27,10 @@ from benchmarks.answer_sets import Question, Talk
 from benchmarks.plain import FUSED, PlainSearch
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import JobName, MemoryKind
-from memgraph.model.values import MemoryInput
+from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.model.jobs import SessionReport
+from memgraph.model.remote import MAX_BATCH
+from memgraph.model.values import Memory, MemoryInput
 from memgraph.providers.litellm_tokens import tokenizer_of
 from memgraph.rules.budget import token_cost
 
@@ -94,6 +99,52 @@ class Measured:
     change: Mapping[str, bool] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The language model that consolidates.
+
+    Attributes:
+        model: ``litellm/<model>``.
+        api_base: its address; None: litellm's default.
+        facts: the file to which the facts are written, a line of JSON each; None: none.
+    """
+
+    model: str
+    api_base: str | None = None
+    timeout_s: float = 600.0
+    facts: Path | None = None
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The settings, as variables of the environment."""
+        given = {"PROVIDER": self.model, "TIMEOUT_S": str(self.timeout_s), "RETRIES": "0"}
+        if self.api_base is not None:
+            given["API_BASE"] = self.api_base
+        return {f"MEMGRAPH_MEMORY__LLM__{name}": value for name, value in given.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact that consolidation wrote, the turns that it was derived from, and those of the facts
+    that it replaced."""
+
+    content: str
+    type: str
+    status: MemoryStatus
+    turns: frozenset[str]
+    replaces: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What consolidation wrote of one talk."""
+
+    reports: Sequence[SessionReport]
+    facts: Sequence[Fact]
+    changes: int
+    in_force: int
+
+
 @dataclass(slots=True)
 class Found:
     """The measures of one set, by source."""
@@ -101,6 +152,7 @@ class Found:
     talks: int = 0
     turns: int = 0
     by_source: dict[str, list[Measured]] = field(default_factory=dict)
+    written: list[Written] = field(default_factory=list)
 
 
 def run(
@@ -110,6 +162,7 @@ def run(
     budget: int | None = None,
     limit: int | None = None,
     readers: reader.Readers | None = None,
+    writer: Writer | None = None,
     progress: Progress = lambda *_: None,
 ) -> dict[str, Any]:
     """Ask every question of every source, measure what it gives, and have it answered.
@@ -118,11 +171,13 @@ def run(
         budget: the tokens of the block; None: the default of the product.
         limit: the first so many questions of each talk alone.
         readers: the language models and the file of their answers; None: only measure.
+        writer: the language model that consolidates; None: none does.
         progress: called with a talk or step, how much was done before it, and of how much.
 
     Returns:
         ``tokenizer`` (`ENCODING` or `ESTIMATE`), ``budget``, ``sets``: by the file's name without
-        its ending ``talks``, ``turns``, ``questions``, and by source the figures of `_figures`;
+        its ending ``talks``, ``turns``, ``questions``, and by source the figures of `_figures`,
+        with ``writer`` also ``consolidation``, see `_consolidation`;
         with ``readers`` also ``answers``, see `reader.figures`.
 
     Raises:
@@ -153,11 +208,16 @@ def run(
         found = Found(by_source={source: [] for source in sources})
         for talk in talks:
             progress(f"{name}, {talk.name}: {len(talk.turns)} turns", done, total)
-            for number, question, source, printed in _ask(talk, f"bench-{done}", sources, budget):
-                found.by_source[source].append(_measured(question, printed, count))
-                if readers is not None and question.answer:
-                    key = reader.Key(name, talk.name, number, source)
-                    asked.append(reader.Asked(key, question, printed.text))
+            with _stored(talk, f"bench-{done}", budget, writer) as store:
+                if writer is not None:
+                    found.written.append(store.written())
+                    _keep(writer, talk, found.written[-1])
+                for number, question, source in _questions(talk, sources):
+                    printed = store.ask(source, question.text)
+                    found.by_source[source].append(_measured(question, printed, count))
+                    if readers is not None and question.answer:
+                        key = reader.Key(name, talk.name, number, source)
+                        asked.append(reader.Asked(key, question, printed.text))
             found.talks += 1
             found.turns += len(talk.turns)
             done += 1
@@ -166,6 +226,7 @@ def run(
             "turns": found.turns,
             "questions": len(found.by_source[sources[0]]),
             **{source: _figures(each) for source, each in found.by_source.items()},
+            **({} if writer is None else {"consolidation": _consolidation(found.written)}),
         }
     answers = {} if readers is None else {"answers": reader.run(readers, asked, count, progress)}
     return {"tokenizer": tokenizer, "budget": budget, "sets": results, **answers}
@@ -177,19 +238,39 @@ def _tokenizer() -> tuple[str, Count]:
     return (ESTIMATE, token_cost) if counter is None else (ENCODING, counter.count)
 
 
-def _ask(
-    talk: Talk, name: str, sources: Sequence[str], budget: int | None
-) -> Iterator[tuple[int, Question, str, Printed]]:
-    """Yield the number of every question, the question, and what each source gives for it."""
+def _questions(talk: Talk, sources: Sequence[str]) -> Iterator[tuple[int, Question, str]]:
+    for number, question in enumerate(talk.questions, start=1):
+        for source in sources:
+            yield number, question, source
+
+
+@contextmanager
+def _stored(talk: Talk, name: str, budget: int | None, writer: Writer | None) -> Iterator[Store]:
+    """Yield a talk that is stored in an orchestrator of its own."""
+    environ = {} if writer is None else {**os.environ, **writer.environ}
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
-        MemoryService(root, environ={}, background=False) as service,
+        MemoryService(root, environ=environ, background=False) as service,
         PlainSearch([_said(turn) for turn in talk.turns]) as plain,
     ):
-        store = Store(service.orchestrator(name, create=True), talk, plain, budget)
-        for number, question in enumerate(talk.questions, start=1):
-            for source in sources:
-                yield number, question, source, store.ask(source, question.text)
+        yield Store(service.orchestrator(name, create=True), talk, plain, budget)
+
+
+def _keep(writer: Writer, talk: Talk, written: Written) -> None:
+    """Append the facts of a talk to the writer's file."""
+    if writer.facts is None:
+        return
+    with writer.facts.open("a", encoding="utf-8") as file:
+        for fact in written.facts:
+            line = {
+                "talk": talk.name,
+                "fact": fact.content,
+                "type": fact.type,
+                "status": fact.status.value,
+                "turns": sorted(fact.turns),
+                "replaces": sorted(fact.replaces),
+            }
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 class Store:
@@ -206,12 +287,39 @@ class Store:
         for memory_id, turn in zip(retrieval.store(orc, talk.turns), talk.names, strict=True):
             # A text that is repeated is stored once, and stands for each turn that said it.
             self._turns[memory_id] = self._turns.get(memory_id, frozenset()) | {turn}
+        self._reports: list[SessionReport] = []
         for session in talk.sessions:
             orc.sessions.end(session)
-        orc.jobs.run(JobName.CONSOLIDATION)
+            self._reports += orc.jobs.consolidate(session)
         orc.settle()
         lines = tuple(Line(frozenset({turn})) for turn in talk.names)
         self._whole = Printed("".join(_input_line(each) for each in talk.turns), lines)
+
+    def written(self) -> Written:
+        """Return what consolidation wrote, and how many changes of the talk are in force by it."""
+        facts = [self._fact(one) for one in self._facts()]
+        changes = [question for question in self._talk.questions if question.old]
+        return Written(
+            self._reports, facts, len(changes), sum(in_force(one, facts) for one in changes)
+        )
+
+    def _facts(self) -> Iterator[Memory]:
+        before = None
+        while page := self._orc.memories.list(
+            kinds=[MemoryKind.FACT], statuses=[], before=before, limit=MAX_BATCH
+        ):
+            yield from page
+            before = page[-1].memory_id
+
+    def _fact(self, memory: Memory) -> Fact:
+        replaced = self._orc.trace(memory.memory_id).replaced
+        return Fact(
+            memory.content,
+            memory.type.value,
+            memory.status,
+            self._turns_of(memory.memory_id),
+            frozenset[str]().union(*(self._turns_of(one.memory_id) for one in replaced)),
+        )
 
     def ask(self, source: str, question: str) -> Printed:
         """Return what a source gives for a question."""
@@ -320,6 +428,43 @@ def change(question: Question, lines: Sequence[Line]) -> dict[str, bool]:
             for at in old
         ),
         "later": both and current[-1] > old[-1],
+    }
+
+
+def in_force(question: Question, facts: Sequence[Fact]) -> bool:
+    """Return True if an active fact from a current turn replaced one from an outdated turn."""
+    return any(
+        fact.status is MemoryStatus.ACTIVE
+        and fact.turns & question.evidence
+        and fact.replaces & question.old
+        for fact in facts
+    )
+
+
+def _consolidation(written: Sequence[Written]) -> dict[str, Any]:
+    """Return what the language model did to all talks of a set.
+
+    Returns:
+        ``turns``, ``calls``, ``tokens``, both also for twenty turns; ``facts``, ``active`` ones,
+        ``rejected`` proposals, ``pending`` sessions; ``changes``, and those ``in_force``.
+    """
+    reports = [report for each in written for report in each.reports]
+    facts = [fact for each in written for fact in each.facts]
+    turns, calls, tokens = (
+        sum(getattr(report, name) for report in reports) for name in ("turns", "calls", "tokens")
+    )
+    return {
+        "turns": turns,
+        "calls": calls,
+        "calls_per_20": 20 * calls / max(1, turns),
+        "tokens": tokens,
+        "tokens_per_20": 20 * tokens / max(1, turns),
+        "facts": len(facts),
+        "active": sum(fact.status is MemoryStatus.ACTIVE for fact in facts),
+        "rejected": sum(len(report.rejected) for report in reports),
+        "pending": sum(report.state == "pending" for report in reports),
+        "changes": sum(each.changes for each in written),
+        "in_force": sum(each.in_force for each in written),
     }
 
 

@@ -214,6 +214,23 @@ def answers(
             show_default=False,
         ),
     ] = "",
+    writer: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL",
+            help="The language model that consolidates; without it none does.",
+            show_default=False,
+        ),
+    ] = "",
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            dir_okay=False,
+            help="Where the facts are written that --writer stored.",
+            show_default=False,
+        ),
+    ] = None,
     api_base: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Address of the models.", show_default=False),
@@ -244,6 +261,7 @@ def answers(
             budget=budget,
             limit=limit,
             readers=readers,
+            writer=bench.Writer(writer, api_base, timeout_s, facts) if writer else None,
             progress=told,
         )
     return CommandResult(found, lambda screen: _show_answers(found, screen))
@@ -268,6 +286,9 @@ def _show_answers(result: Mapping[str, Any], screen: Screen) -> None:
         if changes := {one: each["changes"] for one, each in sources.items() if "changes" in each}:
             columns = tuple(next(iter(changes.values())))
             screen.table((f"{name}, what has changed", *columns), _rows(changes, columns))
+            screen.line()
+        if "consolidation" in found:
+            screen.fields([(one, _cell(value)) for one, value in found["consolidation"].items()])
             screen.line()
     for name, found in result.get("answers", {}).items():
         for source, figures in found.items():
