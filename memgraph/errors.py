@@ -30,6 +30,7 @@
     │   ├── ProviderUnavailable      provider.unavailable
     │   │   ├── ExtraMissing         extra.missing
     │   │   └── MonthlyLimitReached  provider.monthly_limit
+    │   ├── ProviderMissing          provider.missing
     │   ├── ProviderRejected         provider.rejected
     │   └── ProviderAnswerInvalid    provider.answer_invalid
     ├── IngestRejected               ingest.rejected
@@ -235,6 +236,13 @@ class MonthlyLimitReached(ProviderUnavailable):
     """The tokens of ``memory.llm.monthly_tokens`` are used up; the model is not called."""
 
     code = "provider.monthly_limit"
+
+
+class ProviderMissing(ProviderError):
+    """No model is configured; ``details["key"]`` is the setting that names one."""
+
+    code = "provider.missing"
+    status = 503
 
 
 class ProviderRejected(ProviderError):

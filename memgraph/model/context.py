@@ -368,6 +368,44 @@ class ContextBlock(Value):
         return tuple(memory.memory_id for memory in self.memories.values())
 
 
+class Citation(Value):
+    """A memory that an answer cites.
+
+    Attributes:
+        number: the number of its line, which the answer has in brackets.
+        line: the line as the model read it.
+    """
+
+    number: int
+    memory_id: str
+    line: str
+
+
+class Answer(Value):
+    """The result of ``orc.ask()``: an answer whose every sentence cites lines of a block.
+
+    Attributes:
+        text: the sentences, each followed by the numbers of its lines in brackets; ``not in
+            memory`` without an answer.
+        answered: False if the memories do not answer the question, or nothing is related to it.
+        citations: the cited memories, by number.
+        model: the model that answered.
+        receipt_id: the receipt, which has the block, the answer and its citations.
+    """
+
+    text: str
+    answered: bool
+    citations: tuple[Citation, ...]
+    model: str
+    receipt_id: str
+    degraded: tuple[Degraded, ...] = ()
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The ids of the cited memories."""
+        return tuple(dict.fromkeys(citation.memory_id for citation in self.citations))
+
+
 class BulletinLine(Value):
     """A line of a bulletin as printed: a memory, or a reference to lines of other sections."""
 

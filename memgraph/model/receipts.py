@@ -66,8 +66,8 @@ class Receipt:
         items: in the order of delivery.
         counts: whether it counts as an access. Requests about the past do not; nor do bulletins,
             which count as a use for decay.
-        purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
-            another.
+        purpose: ``recall``, ``bulletin``, ``get_context``, ``ask``, ``build_context``, ``on_step``
+            or another.
         actor: the caller.
         conversation_id, workflow_run_id, step_id: the recipient.
         query_sha256: the digest of the query, 64 hexadecimal digits.
@@ -78,9 +78,12 @@ class Receipt:
             ``clearance`` (hidden from the caller, among the newest matches), ``status``
             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
             memories; None if not counted, or if the caller saw more than the reader.
-        sha256: the digest of the delivered bytes: a text as UTF-8, or ``bundle_bytes``.
+        sha256: the digest of the delivered bytes: a text as UTF-8, or ``bundle_bytes``; for an
+            answer, that of its block.
         same_as: the receipt with the items, if the same bytes were delivered before.
         bulletin_id: the delivered bulletin.
+        answer: of a question to a model: ``text``, ``answered``, ``model``, ``block`` with the
+            ``text`` that it read, and ``citations``, ids of memories by the numbers of the lines.
     """
 
     receipt_id: str
@@ -101,6 +104,7 @@ class Receipt:
     sha256: str | None = None
     same_as: str | None = None
     bulletin_id: str | None = None
+    answer: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__  # receipts are frozen

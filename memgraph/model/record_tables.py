@@ -86,6 +86,7 @@ class RecallRow(SQLModel, table=True):
     ``query`` is the query, if the settings allow storing it; its digest is always stored.
     ``change_seq`` is the journal's head at the time, ``sha256`` the digest of the delivered bytes.
     If the same bytes were delivered before, ``same_as`` is the receipt that has the items.
+    ``answer`` is a model's answer to the query, with the block that it read.
     """
 
     __tablename__ = "recalls"
@@ -137,6 +138,8 @@ class RecallRow(SQLModel, table=True):
     sha256: str | None = column(sa.Text)
     same_as: str | None = column(sa.Text)
     bulletin_id: str | None = column(sa.Text)
+    answer_json: str | None = json_column("answer")
+    answer: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("answer_json")
 
 
 class RecallItemRow(SQLModel, table=True):

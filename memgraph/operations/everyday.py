@@ -12,8 +12,14 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
-from memgraph.model.context import BlockFormat, BuiltBulletin, ContextBlock, ContextRequest
-from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.context import (
+    Answer,
+    BlockFormat,
+    BuiltBulletin,
+    ContextBlock,
+    ContextRequest,
+)
+from memgraph.model.enums import EdgeType, MemoryKind, Sensitivity
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
     AsOf,
@@ -49,6 +55,7 @@ from memgraph.rules.similarity import normalise_content
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
+    from memgraph.operations.context.block import BuiltBlock
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
@@ -455,6 +462,64 @@ class Everyday(WritingHandle[F]):
             include_insight=include_insight,
         )
 
+    @operation(Permission.READ, "POST", "/ask", tag="recall", body="Question")
+    def ask(
+        self,
+        question: Annotated[Query, Field(min_length=1)],
+        *,
+        budget_tokens: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None,
+        exclude_session_id: Name | None = None,
+        include_insight: bool = True,
+        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (),
+        agent_id: Name | None = None,
+    ) -> Answer:
+        """Answer a question from memory, with one call of the model of ``memory.llm``.
+
+        The model reads the block that ``context`` returns, without what is more sensitive than
+        ``memory.llm.max_sensitivity``. A sentence that cites no line of the block is left out; an
+        answer without any other is ``not in memory``. If nothing is related to the question, no
+        call is made. The receipt has the block, the answer and its citations.
+
+        Args:
+            question: a question in any language, which is that of the answer.
+            budget_tokens, exclude_session_id, include_insight, kinds, agent_id: as in ``context``.
+
+        Raises:
+            InvalidInput: an argument is out of range.
+            AccessDenied: the handle sees only another agent's memories. The denial is logged.
+            ProviderMissing: no model is configured in ``memory.llm``.
+            ProviderUnavailable, ProviderRejected, ProviderAnswerInvalid: the model failed; the
+                receipt of the block is kept.
+        """
+        from memgraph.operations.context.answer import answered_by, required_model
+
+        request = validated(
+            RecallRequest,
+            {
+                "query": question,
+                "kinds": tuple(kinds),
+                "exclude_session_id": exclude_session_id,
+                "agent_id": agent_id,
+            },
+        )
+        with self._service.opened(self.name) as opened:
+            model = required_model(opened)
+            read = self._built(
+                request,
+                format=BlockFormat.FENCED,
+                budget_tokens=budget_tokens,
+                include_insight=include_insight,
+                clearance=min(
+                    self.viewer.clearance, model.max_sensitivity, key=lambda one: one.level
+                ),
+            )
+            receipt = read.receipt
+            try:
+                answer, receipt = answered_by(opened, model, self.viewer, read)
+            finally:
+                self._keep_receipt(opened, receipt, read.receipt_context, viewer=read.viewer)
+            return answer
+
     def _block(
         self,
         request: RecallRequest,
@@ -466,11 +531,38 @@ class Everyday(WritingHandle[F]):
         include_insight: bool = False,
         handles: bool = False,
     ) -> ContextBlock:
-        """Return the block for a request, and keep its receipt.
+        """Return the block for a request, and keep its receipt; see ``_built``."""
+        built = self._built(
+            request,
+            format=format,
+            budget_tokens=budget_tokens,
+            max_lines=max_lines,
+            model=model,
+            include_insight=include_insight,
+            handles=handles,
+        )
+        with self._service.opened(self.name) as opened:
+            self._keep_receipt(opened, built.receipt, built.receipt_context, viewer=built.viewer)
+        return built.block
+
+    def _built(
+        self,
+        request: RecallRequest,
+        *,
+        format: BlockFormat | str | None = None,  # noqa: A002  as in ``context``
+        budget_tokens: int | None = None,
+        max_lines: int | None = None,
+        model: str | None = None,
+        include_insight: bool = False,
+        handles: bool = False,
+        clearance: Sensitivity | None = None,
+    ) -> BuiltBlock:
+        """Build the block for a request, with its receipt.
 
         Args:
             max_lines: the maximum number of lines; None: as many as the budget allows.
             handles: end each line in the memory's short id.
+            clearance: leave out what is more sensitive; None: what this handle may not see.
         """
         from memgraph.operations.context.block import block_for, plan_for
         from memgraph.operations.read.lookup import members
@@ -482,7 +574,7 @@ class Everyday(WritingHandle[F]):
             [form] = members(BlockFormat, [chosen.format if format is None else format])
             budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
             try:
-                viewer = narrow(self.viewer, agent_id=request.agent_id)
+                viewer = narrow(self.viewer, agent_id=request.agent_id, clearance=clearance)
             except AccessDenied as error:
                 raise self._denied(error, field="agent_id", asked=request.agent_id) from None
             counter, notes = self._service.counters.at_hand(model)
@@ -494,7 +586,7 @@ class Everyday(WritingHandle[F]):
                 counter=counter,
             )
             plan = replace(plan, max_lines=max_lines)
-            (block, receipt, receipt_context), damaged = despite_damage(
+            built, damaged = despite_damage(
                 lambda: block_for(
                     opened,
                     viewer,
@@ -506,9 +598,7 @@ class Everyday(WritingHandle[F]):
                     notes=notes,
                 )
             )
-            block = with_damage(opened, block, damaged)
-            self._keep_receipt(opened, receipt, receipt_context, viewer=viewer)
-            return block
+            return replace(built, block=with_damage(opened, built.block, damaged))
 
     @operation(
         Permission.READ,

@@ -226,7 +226,7 @@ def render(
     insights = [line for line in lines if line.kind is MemoryKind.REFLECTION]
     others = [line for line in lines if line.kind is not MemoryKind.REFLECTION]
     items = "".join(
-        f"- {_date(line.at, zone)}, {one_line(line.who)}: {_listed(line, lines, zone)}\n"
+        f"- {date_of(line.at, zone)}, {one_line(line.who)}: {_listed(line, lines, zone)}\n"
         for line in others
     )
     sentences = "".join(
@@ -253,7 +253,7 @@ def records(lines: Sequence[BlockLine], zone: tzinfo = UTC, first: int = 1) -> s
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=first)}
     timed = _disagreeing_days(lines, zone)
     return "".join(
-        record(line, numbers, zone, with_time=bool(line.others) and _date(line.at, zone) in timed)
+        record(line, numbers, zone, with_time=bool(line.others) and date_of(line.at, zone) in timed)
         for line in lines
     )
 
@@ -267,7 +267,7 @@ def record(
         numbers: the numbers of the lines, which its marks name.
         with_time: show the time of day, too.
     """
-    when = f"{_date(line.at, zone)} {_clock(line.at, zone)}" if with_time else _date(line.at, zone)
+    when = f"{date_of(line.at, zone)} {_clock(line.at, zone)}" if with_time else date_of(line.at, zone)
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
@@ -275,7 +275,7 @@ def record(
 
 
 def _quote(line: BlockLine, zone: tzinfo) -> str:
-    return f"{_date(line.at, zone)}: {record_text(line.text)}{_handle(line)}"
+    return f"{date_of(line.at, zone)}: {record_text(line.text)}{_handle(line)}"
 
 
 def _handle(line: BlockLine) -> str:
@@ -292,7 +292,7 @@ def profile_line(entity: EntityProfile, zone: tzinfo) -> str:
     ):
         if shown := [name for one in names[:MAX_NAMES] if (name := label(one))]:
             parts.append(f"{title} {', '.join(shown)}")
-    dates = (_date(at, zone)[len("Mon ") :] for at in (entity.first_seen, entity.last_seen))
+    dates = (date_of(at, zone)[len("Mon ") :] for at in (entity.first_seen, entity.last_seen))
     parts.append(f"mentions: {entity.mention_count}, {' to '.join(dict.fromkeys(dates))}")
     return "; ".join(parts) + "\n"
 
@@ -335,7 +335,7 @@ def _disagreeing_days(lines: Sequence[BlockLine], zone: tzinfo) -> set[str]:
     days: dict[str, list[BlockLine]] = {}
     for line in lines:
         if line.others and line.at is not None:
-            days.setdefault(_date(line.at, zone), []).append(line)
+            days.setdefault(date_of(line.at, zone), []).append(line)
     return {
         day
         for day, of_day in days.items()
@@ -354,7 +354,7 @@ def _marks(line: BlockLine, name: Callable[[str], str], zone: tzinfo) -> list[st
     newer = _named(line.replaced_by, name)
     part = "in part " if line.in_part else ""
     if line.until is not None:
-        marks.append(f"{part}until {_date(line.until, zone)[len('Mon ') :]}")
+        marks.append(f"{part}until {date_of(line.until, zone)[len('Mon ') :]}")
         marks += [f"see {newer}"] if newer else []
     elif line.replaced_by:
         marks.append(f"{part}replaced" + (f" by {newer}" if newer else ""))
@@ -392,7 +392,7 @@ def _beginning(text: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _date(at: int | None, zone: tzinfo) -> str:
+def date_of(at: int | None, zone: tzinfo) -> str:
     """Return weekday and date, or that they are unknown."""
     if at is None:
         return UNDATED

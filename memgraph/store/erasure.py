@@ -436,7 +436,7 @@ def _fields_about(
 def rows_about(snapshot: Snapshot, gone: Gone, notes: Collection[str]) -> Iterator[Change]:
     """Yield the changes of rows that were made of erased memories, whatever their text.
 
-    These are lines of bulletins, queries, and the reasons of decisions about them.
+    These are lines of bulletins, queries, answers, and the reasons of decisions about them.
     """
     b, r, i = tables.bulletins, tables.recalls, tables.recall_items
     h, e, ids = tables.statuses, tables.edges, sorted(gone.memories)
@@ -449,9 +449,13 @@ def rows_about(snapshot: Snapshot, gone: Gone, notes: Collection[str]) -> Iterat
         yield Change(b.name, (bulletin_id,), {"body": "\n".join(lines)})
     citing = sa.select(i.c.recall_id).where(among(i.c.memory_id, "ids"))
     receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
-    queries = sa.select(r.c.recall_id).where(r.c.query != "", receipt.in_(citing))
-    for recall_id in _column(snapshot, queries, ids=ids):
-        yield Change(r.name, (recall_id,), {"query": ""})
+    asked = sa.select(r.c.recall_id, r.c.query, r.c.answer).where(
+        (r.c.query != "") | r.c.answer.is_not(None), receipt.in_(citing)
+    )
+    for recall_id, query, answer in _cursor(snapshot, asked, ids=ids).fetchall():
+        redacted_answer = None if answer is None else redacted_words(answer)
+        if query or redacted_answer != answer:
+            yield Change(r.name, (recall_id,), {"query": "", "answer": redacted_answer})
     neighbours = sa.union(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),

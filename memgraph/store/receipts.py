@@ -43,7 +43,7 @@ _PLAIN = (
     *("purpose", "actor", "conversation_id", "workflow_run_id", "step_id", "query_sha256"),
     *("change_seq", "sha256", "same_as", "bulletin_id"),
 )
-_NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", *_PLAIN)
+_NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", "answer", *_PLAIN)
 
 
 class ShownBulletin(NamedTuple):
@@ -176,8 +176,10 @@ def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
 
 
 def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) -> StoredReceipt:
-    left_out = None if head["left_out"] is None else json.loads(head["left_out"])
-    viewer = None if head["viewer"] is None else json.loads(head["viewer"])
+    left_out, viewer, answer = (
+        None if head[name] is None else json.loads(head[name])
+        for name in ("left_out", "viewer", "answer")
+    )
     if viewer is not None:
         # Raise if it is invalid: it is compared with the reader's view later.
         viewer_of(viewer)
@@ -189,6 +191,7 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
         tuple(_item(memory_id, score, json.loads(why)) for memory_id, score, why in items),
         viewer=viewer,
         left_out=None if left_out is None else _counts_by_reason(left_out),
+        answer=answer,
         **{name: head[name] for name in _PLAIN},
     )
     return StoredReceipt(receipt, {} if left_out is None else _ids_by_reason(left_out))
@@ -317,6 +320,7 @@ def _write_head(
         "request": json_text(receipt.asked),
         "viewer": None if receipt.viewer is None else json_text(receipt.viewer),
         "left_out": None if receipt.left_out is None else json_text(left_out),
+        "answer": None if receipt.answer is None else json_text(receipt.answer),
         **{name: getattr(receipt, name) for name in _PLAIN},
         "query_sha256": digest,
     }

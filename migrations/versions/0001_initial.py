@@ -241,6 +241,7 @@ def upgrade() -> None:
         sa.Column("sha256", sa.Text()),
         sa.Column("same_as", sa.Text()),
         sa.Column("bulletin_id", sa.Text()),
+        sa.Column("answer", sa.Text()),
         sa.PrimaryKeyConstraint("recall_id", name=op.f("pk_recalls")),
     )
     op.create_index(

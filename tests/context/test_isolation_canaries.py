@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from canaries import EVERYTHING, PROJECTS, QUERY, TASKS, World, built, leaks, texts, words_in
+from citing_model import citing
 from working import members_of, working
 
 from memgraph import (
@@ -218,6 +219,14 @@ def contexts(orc: Orchestrator, world: World) -> Iterator[Any]:
     yield orc.context("", budget_tokens=50_000)
 
 
+def answers(orc: Orchestrator, world: World) -> Iterator[Any]:
+    with citing():
+        answer = orc.ask(QUERY, budget_tokens=50_000)
+    assert answer.answered == bool(orc.context(QUERY, budget_tokens=50_000).memories)
+    yield answer
+    yield replace(orc.receipts.get(answer.receipt_id), query="", asked={})
+
+
 def receipts(orc: Orchestrator, world: World) -> Iterator[Any]:
     owner = orc._service.orchestrator(orc.name, viewer=EVERYTHING)
     everything = owner.recall(QUERY, top_n=200).receipt_id
@@ -350,6 +359,7 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 
 READS: dict[str, Walk] = {
+    "ask": answers,
     "audit.measure": lambda orc, world: iter([orc.audit.measure(examples=100)]),
     "contexts.build": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),

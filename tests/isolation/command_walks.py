@@ -115,6 +115,10 @@ def _context(view: View) -> Iterator[Line]:
         yield ["context", ONE, QUERY, "--task", task, "--budget", "20000"]
 
 
+def _ask(view: View) -> Iterator[Line]:
+    yield ["ask", ONE, QUERY, "--budget-tokens", "20000"]
+
+
 def _subgraph(view: View) -> Iterator[Line]:
     for form in ("json", "graphml", "dot", "mermaid"):
         yield ["subgraph", ONE, *view.own[:5], "--hops", "4", "--format", form]
@@ -210,6 +214,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "sessions": _sessions,
     "recall": _recall,
     "context": _context,
+    "ask": _ask,
     "subgraph": _subgraph,
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from citing_model import citing
 from served_worlds import Built, Served, build, served
+
+
+@pytest.fixture(autouse=True)
+def model() -> Iterator[None]:
+    """A question is answered with all that its block has."""
+    with citing():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -141,6 +141,12 @@ def block(view: View) -> Iterator[Ask]:
         yield _post("/context/block", {"prompt": QUERY, "budget_tokens": 20_000, **more})
 
 
+@walks("POST", HERE + "/ask")
+def ask(view: View) -> Iterator[Ask]:
+    for more in ({}, {"kinds": ["fact"]}, {"agent_id": "Kxagena"}, {"agent_id": "Kxagenb"}):
+        yield _post("/ask", {"question": QUERY, "budget_tokens": 20_000, **more})
+
+
 @walks("GET", HERE + "/tiers/{tier}")
 def tier(view: View) -> Iterator[Ask]:
     yield _get("/tiers/global", limit=1000)

@@ -32,7 +32,7 @@ TOLD = {("POST", HERE + "/episodes"), ("POST", HERE + "/episodes/batch")}
 """Who would write into a conversation that is hidden from them is refused: see docs/security.md."""
 BY_NAME = ("GET", HERE + "/sources")
 """Its cursor is a place among names, which need not be there: it is asked for the place beside."""
-BY_MEANING = {"query", "prompt", "message"}
+BY_MEANING = {"query", "prompt", "question", "message"}
 """Texts that are compared with those of memories: another text is another question."""
 
 

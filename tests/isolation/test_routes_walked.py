@@ -34,7 +34,7 @@ ELSEWHERE = {
 """What has no routes here, and where it is walked."""
 MAKING = "/v1/orchestrators"
 READ_BY_POST = (
-    *("/recall", "/relevant", "/subgraph", "/context", "/context/block"),
+    *("/recall", "/relevant", "/subgraph", "/context", "/context/block", "/ask"),
     *("/entities/info", "/verify", "/audit", "/sources/info"),
 )
 DENIED = {"memory.not_found", "access.denied"}

@@ -48,6 +48,7 @@ POSTED: dict[str, dict[str, Any]] = {
     "/relevant": {"prompt": QUERY},
     "/context": {"request": {"query": QUERY, "budget_tokens": 5_000}},
     "/context/block": {"prompt": QUERY},
+    "/ask": {"question": QUERY},
     "/entities/info": {"name": "Mira Holm", "limit": 50},
     "/subgraph": {"ids": ["{memory_id}"], "hops": 3},
     "/sources/info": {"kind": "conversation", "name": "talk"},

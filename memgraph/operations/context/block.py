@@ -70,6 +70,16 @@ def plan_for(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltBlock:
+    """A block, its receipt with the data to complete it, and the viewer that it was built for."""
+
+    block: ContextBlock
+    receipt: Receipt
+    receipt_context: ReceiptContext
+    viewer: Viewer
+
+
 @dataclass(slots=True)
 class _Found:
     """The memories that a block may show, by id, in rank order."""
@@ -107,8 +117,8 @@ def block_for(
     include_insight: bool,
     handles: bool = False,
     notes: Sequence[Degraded] = (),
-) -> tuple[ContextBlock, Receipt, ReceiptContext]:
-    """Build the block of memories for a request; return it with its receipt and their data.
+) -> BuiltBlock:
+    """Build the block of memories for a request, with its receipt.
 
     Turns and facts go in as recall ranks them until the budget is spent, and are written in order
     of time. A fact and the turn that it was derived from are one line. A question goes in with its
@@ -153,7 +163,7 @@ def block_for(
     )
     receipt = _receipt(context, request, plan, answered, found, block, at, include_insight)
     data = ReceiptContext(match=answered.account.match, narrowing=answered.narrowing)
-    return context, receipt, data
+    return BuiltBlock(context, receipt, data, viewer)
 
 
 def _found(answered: RecallInSnapshot, request: RecallRequest) -> tuple[_Found, Marks]:

@@ -7,6 +7,7 @@ reader may not see.
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memgraph.model.receipts import Receipt, ReceiptItem, bundle_bytes
-from memgraph.rules.erasure import MARK
+from memgraph.rules.erasure import MARK, redacted_words
 from memgraph.service.background import InFlightCalls
 from memgraph.store import decay, erasure, receipts
 from memgraph.store.engine import Database
@@ -246,8 +247,11 @@ def _of_bulletin(receipt: Receipt, bulletin: Bulletin) -> NewReceipt:
 
 
 def _without_text(receipt: NewReceipt, erased_through: int) -> NewReceipt:
-    """Return the receipt, without the body of its bulletin if that is older than the erasure."""
-    bulletin = receipt.bulletin
+    """Return the receipt, without texts that are older than the erasure."""
+    bulletin, given = receipt.bulletin, receipt.receipt
+    if given.answer is not None and (given.change_seq or 0) < erased_through:
+        answer = json.loads(redacted_words(json_text(given.answer)))
+        receipt = replace(receipt, receipt=replace(given, answer=answer))
     if bulletin is None or bulletin.change_seq >= erased_through:
         return receipt
     return replace(receipt, bulletin=bulletin._replace(body=MARK))

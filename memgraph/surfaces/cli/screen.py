@@ -329,6 +329,7 @@ _GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
         "remember": ("changes", "Store one memory."),
         "recall": ("memories", "Recall memories that match a question, with their sources."),
         "context": ("conversations", "Print the context of a task, for a prompt."),
+        "ask": ("memories", "Answer a question from memory, with the cited lines."),
         "bulletin": ("memories", "Print what to know before the next message."),
         "say": ("conversations", "Store turns of a conversation."),
         "sessions": ("conversations", "List conversations and their unprocessed turns."),

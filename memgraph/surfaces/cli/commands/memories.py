@@ -1,14 +1,16 @@
-"""Commands that read memories: list, show, stats, recall, bulletin."""
+"""Commands that read memories: list, show, stats, recall, ask, bulletin."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memgraph.errors import AccessDenied
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, SourceType
+from memgraph.operations.everyday import Everyday
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.formats import (
     MEMORY_COLUMNS,
@@ -21,9 +23,11 @@ from memgraph.surfaces.cli.formats import (
     show_memory,
 )
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
+from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
+    from memgraph.model.context import Answer
     from memgraph.model.recall import Bundle, RecallItem
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.surfaces.cli.invocation import Invocation
@@ -338,7 +342,29 @@ def _show_explanation(screen: Screen, bundle: Bundle) -> None:
     screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
 
 
+def _show_answer(screen: Screen, answer: Answer, _arguments: Mapping[str, Any]) -> None:
+    screen.block(answer.text)
+    if answer.citations:
+        screen.line()
+    for line in dict.fromkeys(citation.line for citation in answer.citations):
+        screen.block(line)
+    for degradation in answer.degraded:
+        note(f"degraded[{degradation.code}]: {degradation.text}")
+
+
 COMMANDS: dict[str, Any] = {
+    "ask": make_command(
+        command_of(
+            Everyday.ask,
+            _show_answer,
+            options={
+                "question": typer.Argument(metavar="QUESTION", help="A question."),
+            },
+            text="Answer a question from memory, with the lines that it cites.\n\nThe language"
+            " model of memory.llm reads the context of the question.",
+        ),
+        "ask",
+    ),
     "list": make_command(list_memories, "list"),
     "show": make_command(show_memories, "show"),
     "stats": make_command(stats, "stats"),

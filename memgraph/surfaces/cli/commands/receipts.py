@@ -195,6 +195,7 @@ def _as_json(receipt: Receipt) -> dict[str, Any]:
         "query": receipt.query,
         "asked": dict(receipt.asked),
         **{name: getattr(receipt, name) for name in TOLD},
+        "answer": receipt.answer,
         "items": items,
     }
 
@@ -254,6 +255,14 @@ def _show(
         screen.table(*_items_table(data["items"], begins))
     else:
         screen.line("no memory of a context or a recall")
+    if receipt.answer is not None:
+        for name, text in (
+            ("answer", receipt.answer["text"]),
+            ("block", receipt.answer["block"]["text"]),
+        ):
+            screen.line()
+            screen.heading(name)
+            screen.block(text)
     for name, records in lists.items():
         screen.line()
         screen.heading(f"{name.replace('_', ' ')}: {len(records)}")
