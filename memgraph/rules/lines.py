@@ -267,7 +267,9 @@ def record(
         numbers: the numbers of the lines, which its marks name.
         with_time: show the time of day, too.
     """
-    when = f"{date_of(line.at, zone)} {_clock(line.at, zone)}" if with_time else date_of(line.at, zone)
+    when = (
+        f"{date_of(line.at, zone)} {_clock(line.at, zone)}" if with_time else date_of(line.at, zone)
+    )
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"

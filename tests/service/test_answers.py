@@ -93,9 +93,7 @@ def test_the_model_reads_the_block_today_and_the_question(
     )
 
 
-@pytest.mark.parametrize(
-    "lines", [[], [9], [0], ["none"], None, "not a number"], ids=repr
-)
+@pytest.mark.parametrize("lines", [[], [9], [0], ["none"], None, "not a number"], ids=repr)
 def test_a_sentence_without_a_line_of_the_block_is_left_out(
     orc: Orchestrator, server: ModelServer, lines: Any
 ) -> None:
@@ -119,9 +117,7 @@ def test_a_sentence_without_a_line_of_the_block_is_left_out(
     ],
     ids=["in the text", "as text", "one object", "a list"],
 )
-def test_citations_are_read_in_any_form(
-    orc: Orchestrator, server: ModelServer, reply: Any
-) -> None:
+def test_citations_are_read_in_any_form(orc: Orchestrator, server: ModelServer, reply: Any) -> None:
     orc.remember(NEW)
     server.behave(server.writes(f"```json\n{json.dumps(reply)}\n```"))
     assert orc.ask(ASKED).text == "In Hamburg. [1]"

@@ -111,6 +111,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask
+         * @description Answer a question from memory, with one call of the model of ``memory.llm``.
+         *
+         *     The model reads the block that ``context`` returns, without what is more sensitive than
+         *     ``memory.llm.max_sensitivity``. A sentence that cites no line of the block is left out; an
+         *     answer without any other is ``not in memory``. If nothing is related to the question, no
+         *     call is made. The receipt has the block, the answer and its citations.
+         */
+        post: operations["ask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/audit": {
         parameters: {
             query?: never;
@@ -1454,6 +1479,26 @@ export interface components {
             entity: string;
             reason: string;
         };
+        /**
+         * @description The result of ``orc.ask()``: an answer whose every sentence cites lines of a block.
+         *
+         *     Attributes:
+         *         text: the sentences, each followed by the numbers of its lines in brackets; ``not in
+         *             memory`` without an answer.
+         *         answered: False if the memories do not answer the question, or nothing is related to it.
+         *         citations: the cited memories, by number.
+         *         model: the model that answered.
+         *         receipt_id: the receipt, which has the block, the answer and its citations.
+         */
+        Answer: {
+            answered: boolean;
+            citations: components["schemas"]["Citation"][];
+            /** @default [] */
+            degraded?: components["schemas"]["Degraded"][];
+            model: string;
+            receipt_id: string;
+            text: string;
+        };
         /** @description A problem found by the verification. */
         AuditFinding: {
             code: string;
@@ -1686,6 +1731,18 @@ export interface components {
             said_at: string;
             source: components["schemas"]["StoredSource"];
             supports: components["schemas"]["MemorySupport"][];
+        };
+        /**
+         * @description A memory that an answer cites.
+         *
+         *     Attributes:
+         *         number: the number of its line, which the answer has in brackets.
+         *         line: the line as the model read it.
+         */
+        Citation: {
+            line: string;
+            memory_id: string;
+            number: number;
         };
         /**
          * @description The result of ``orc.context()``: text for a prompt, and the memories in it.
@@ -3090,6 +3147,16 @@ export interface components {
             protected?: boolean;
             reason: string;
         };
+        Question: {
+            agent_id?: string | null;
+            budget_tokens?: number | null;
+            exclude_session_id?: string | null;
+            /** @default true */
+            include_insight?: boolean;
+            /** @default [] */
+            kinds?: components["schemas"]["MemoryKind"][];
+            question: string;
+        };
         /**
          * @description A run or a conversation that received one of the memories.
          *
@@ -3222,8 +3289,8 @@ export interface components {
          *         items: in the order of delivery.
          *         counts: whether it counts as an access. Requests about the past do not; nor do bulletins,
          *             which count as a use for decay.
-         *         purpose: ``recall``, ``bulletin``, ``get_context``, ``build_context``, ``on_step`` or
-         *             another.
+         *         purpose: ``recall``, ``bulletin``, ``get_context``, ``ask``, ``build_context``, ``on_step``
+         *             or another.
          *         actor: the caller.
          *         conversation_id, workflow_run_id, step_id: the recipient.
          *         query_sha256: the digest of the query, 64 hexadecimal digits.
@@ -3234,12 +3301,18 @@ export interface components {
          *             ``clearance`` (hidden from the caller, among the newest matches), ``status``
          *             (superseded), ``budget`` (tokens) and ``top_n``. Readers get only numbers of visible
          *             memories; None if not counted, or if the caller saw more than the reader.
-         *         sha256: the digest of the delivered bytes: a text as UTF-8, or ``bundle_bytes``.
+         *         sha256: the digest of the delivered bytes: a text as UTF-8, or ``bundle_bytes``; for an
+         *             answer, that of its block.
          *         same_as: the receipt with the items, if the same bytes were delivered before.
          *         bulletin_id: the delivered bulletin.
+         *         answer: of a question to a model: ``text``, ``answered``, ``model``, ``block`` with the
+         *             ``text`` that it read, and ``citations``, ids of memories by the numbers of the lines.
          */
         Receipt: {
             actor?: string | null;
+            answer?: {
+                [key: string]: unknown;
+            } | null;
             asked: {
                 [key: string]: unknown;
             };
@@ -4118,6 +4191,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Question"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answer"];
                 };
             };
             /** @description Error */

@@ -13,6 +13,7 @@ from memgraph.model.recall import Degraded
 from memgraph.model.receipts import Receipt, degraded_field
 from memgraph.operations.context.block import BuiltBlock
 from memgraph.operations.life.models import LanguageModel
+from memgraph.providers.completion import ask_json, object_schema
 from memgraph.rules.blocks import cleaned
 from memgraph.rules.citations import SENTENCES, CitedSentence, cited_sentences, written
 from memgraph.rules.lines import date_of
@@ -46,12 +47,7 @@ line that changed it. State dates as dates, not as "yesterday".
 guess.
 
 Answer with JSON alone."""
-SCHEMA: Final[dict[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["answered", "sentences"],
-    "properties": {"answered": {"type": "boolean"}, "sentences": SENTENCES},
-}
+SCHEMA: Final = object_schema(answered={"type": "boolean"}, sentences=SENTENCES)
 
 
 def required_model(opened: OpenOrchestrator) -> LanguageModel:
@@ -79,8 +75,13 @@ def answered_by(
     sentences: list[CitedSentence] = []
     notes = list(_withheld(opened, reader, built))
     if lines:
-        reply = model.completion.complete_json(SYSTEM, _prompt(opened, built), SCHEMA)
-        sentences, uncited = _sentences(reply, lines)
+        sentences, uncited = ask_json(
+            model.completion,
+            SYSTEM,
+            _prompt(opened, built),
+            SCHEMA,
+            lambda reply: _sentences(reply, lines),
+        )
         if uncited:
             number = "1 sentence was" if uncited == 1 else f"{uncited} sentences were"
             notes.append(Degraded(code=UNCITED, text=f"{number} left out: no line cited"))

@@ -87,6 +87,7 @@ CONTEXT: Final = _example(
 BLOCK: Final = _example(
     "A message", {"prompt": "Can I come by on Friday at six?", "budget_tokens": 800}
 )
+QUESTION: Final = _example("A question", {"question": "When does the office close on Fridays?"})
 FORGETTING: Final = _example(
     "One memory", {"memory_ids": [MEMORY_ID], "reason": "asked to by the customer"}
 )
@@ -115,6 +116,7 @@ _BODIES: Final = {
     "relevant": RELEVANT,
     "subgraph": SUBGRAPH,
     "get_context": BLOCK,
+    "ask": QUESTION,
     "erase": ERASURE,
     "source_info": SOURCE,
     "retract_source": SOURCE_TAKEN,
