@@ -20,9 +20,7 @@ class CitingCompletion:
 
     name: ClassVar[str] = "fake"
 
-    def complete_json(
-        self, system: str, user: str, schema: Mapping[str, Any]
-    ) -> Any:  # the port's signature
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
         lines = [(int(number), text) for number, text in _LINE.findall(user)]
         return {"answered": True, "sentences": [{"text": t, "lines": [n]} for n, t in lines]}
 

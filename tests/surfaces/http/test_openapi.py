@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import requests
 import schemathesis
+from citing_model import citing
 from hypothesis import HealthCheck, Phase, assume, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -92,7 +93,7 @@ document = schemathesis.openapi.from_dict(openapi())
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("openapi") / "root"
-    with serving(root) as made:
+    with citing(), serving(root) as made:
         made.service.counters = Estimating()
         yield made
 
