@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class _LitellmChat:
     """A language model reached through litellm, called with temperature 0.
 
+    ``timeout_s`` limits a whole request, not counting the time to load litellm once per process.
+
     Args:
         model: the name in litellm, without the ``litellm/`` of the configuration.
         max_tokens: the maximum length of an answer, >= 1; an answer cut off there is invalid.
@@ -32,9 +34,6 @@ class _LitellmChat:
     Raises:
         InvalidConfig: a value is out of range; ``details['key']`` names it.
     """
-
-    # True if the timeout limits a whole request, False if it limits the time between two bytes.
-    _cut_off_late = False
 
     def __init__(
         self,
@@ -50,11 +49,12 @@ class _LitellmChat:
         self._max_tokens = max_tokens
         merged: ModelOptions = {**DEFAULTS, **options}
         self._connection = _litellm.ModelConnection(
-            model, give_up_after_s=give_up_after_s, cut_off_late=self._cut_off_late, **merged
+            model, give_up_after_s=give_up_after_s, cut_off_late=True, **merged
         )
 
     def _ask(self, messages: Sequence[Mapping[str, Any]], **request: Any) -> tuple[Any, Any]:
         """Return the model's message, and the usage of the request."""
+        _litellm.load(chat=True)
         response = _litellm.call(
             self._connection,
             "completion",
@@ -89,12 +89,7 @@ class LitellmCompletion(_LitellmChat):
 
 
 class LitellmToolCalling(_LitellmChat):
-    """A language model reached through litellm that may call tools.
-
-    ``timeout_s`` limits a whole request, not counting the time to load litellm once per process.
-    """
-
-    _cut_off_late = True
+    """A language model reached through litellm that may call tools."""
 
     def chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
@@ -103,7 +98,6 @@ class LitellmToolCalling(_LitellmChat):
         tool_options = (
             {"tools": [dict(tool) for tool in tools], "tool_choice": "auto"} if tools else {}
         )
-        _litellm.load(chat=True)
         # The flag keeps litellm from importing its MCP gateway, whose packages may be missing.
         message, usage = self._ask(messages, _skip_mcp_handler=True, **tool_options)
         text = message.content

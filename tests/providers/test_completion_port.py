@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +120,65 @@ def test_a_hanging_model_is_unavailable(
 def test_overload_passes(model_server: Any, make: Any) -> None:
     model_server.behave(model_server.fails(429), model_server.writes('{"n": 1}'))
     assert make().complete_json("s", "u", SCHEMA) == {"n": 1}
+
+
+def test_a_model_that_never_ends_its_answer_is_unavailable(model_server: Any, make: Any) -> None:
+    model_server.behave(model_server.writes("{}"))
+    make().complete_json("s", "u", SCHEMA)
+    model_server.behave(model_server.dribbles)
+    began = time.monotonic()
+    error = failure(make(timeout_s=0.3))
+    assert isinstance(error, ProviderUnavailable)
+    assert error.details["reason"] == "timeout"
+    assert time.monotonic() - began < 20
+
+
+def test_nobody_listens(make: Any) -> None:
+    error = failure(make(api_base="http://127.0.0.1:9/v1"))
+    assert isinstance(error, ProviderUnavailable)
+    assert "reason" not in error.details
+
+
+def test_the_wait_that_a_server_asks_for_is_kept(model_server: Any, make: Any) -> None:
+    model_server.behave(model_server.fails(429, retry_after="1"), model_server.writes('{"n": 1}'))
+    began = time.monotonic()
+    assert make().complete_json("s", "u", SCHEMA) == {"n": 1}
+    assert time.monotonic() - began >= 1
+
+
+def test_a_server_that_asks_for_a_long_wait_is_not_asked_again(
+    model_server: Any, make: Any
+) -> None:
+    model_server.behave(model_server.fails(429, retry_after="3600"))
+    error = failure(make())
+    assert isinstance(error, ProviderUnavailable)
+    assert error.details["retry_after_s"] == 3600
+    assert len(model_server.requests) == 1
+
+
+def test_an_answer_cut_in_the_middle_is_unavailable_or_invalid(
+    model_server: Any, make: Any
+) -> None:
+    length = {"content-length": "1000"}
+    model_server.behave(lambda request: (200, iter([b'{"choices": [{"ind']), length))
+    assert isinstance(failure(make()), ProviderAnswerInvalid | ProviderUnavailable)
+    assert len(model_server.requests) <= 2
+
+
+@pytest.mark.parametrize("status", [200, 502])
+@pytest.mark.parametrize("body", [b"\xff\xfe{\x80}", b"<html>Bad gateway</html>" * 1_000])
+def test_bytes_that_are_no_text_or_a_page_are_an_error(
+    model_server: Any, make: Any, body: bytes, status: int
+) -> None:
+    model_server.behave(model_server.says(status, body))
+    assert isinstance(failure(make()), ProviderAnswerInvalid | ProviderUnavailable)
+
+
+def test_an_answer_of_ten_million_characters_is_invalid(model_server: Any, make: Any) -> None:
+    model_server.behave(model_server.writes(f'{{"n": "{"x" * 10_000_000}"}}'))
+    error = failure(make())
+    assert isinstance(error, ProviderAnswerInvalid)
+    assert len(model_server.requests) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
