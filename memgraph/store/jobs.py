@@ -15,7 +15,7 @@ from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
 from memgraph.model.tables import JobRunRow, LeaseRow
 from memgraph.rules.similarity import MEMORY_ID
 from memgraph.store import files, memories, sessions
-from memgraph.store.rows import fetch, first, json_text, replace, save
+from memgraph.store.rows import fetch, first, json_text, remove, replace, save
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
 
@@ -145,8 +145,7 @@ def remove_left(transaction: Transaction, *, at: int, wall_ms: int) -> None:
         at: the time to record as the end of the runs, in milliseconds of the orchestrator's clock.
     """
     leases, runs = left(transaction, wall_ms=wall_ms)
-    for lease in leases:
-        release(transaction, lease.name, lease.holder)
+    remove(transaction, *leases)
     for run in runs:
         run.ended_at = max(run.started_at, at)
         run.state, run.error_code = JobState.ABANDONED, LEASE_LOST
@@ -209,7 +208,7 @@ def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> No
     for run in fetch(transaction, runs):
         is_last = run.due_at is not None and run.due_at == last.get(run.job)
         if run.state is not JobState.RUNNING and run.run_id != but and not is_last:
-            transaction.execute(sa.delete(JobRunRow).where(col(JobRunRow.run_id) == run.run_id))
+            remove(transaction, run)
 
 
 def _run(row: JobRunRow) -> JobRun:

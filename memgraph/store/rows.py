@@ -96,6 +96,14 @@ def replace(transaction: Transaction, row: SQLModel) -> None:
         session.flush()
 
 
+def remove(transaction: Transaction, *rows: SQLModel) -> None:
+    """Delete fetched rows."""
+    with _session(transaction) as session:
+        for row in rows:
+            session.delete(row)
+        session.flush()
+
+
 def _session(snapshot: Snapshot) -> Session:
     # It joins the open transaction, which it never commits.
     return Session(

@@ -50,9 +50,7 @@ def merge_found(
     target, merged = into.row, other.row
     if target.pk == merged.pk:
         raise Conflict("both names already mean the same entity", entity_id=target.entity_id)
-    moved = entity_merges.merge(
-        transaction, (target.pk, target.entity_id), (merged.pk, merged.entity_id)
-    )
+    moved = entity_merges.merge(transaction, target.pk, merged.pk)
     details = {
         "other": _summary(merged),
         "into": _summary(target),
