@@ -113,7 +113,7 @@ class LocalJobs(Jobs[F]):
         with self._then(now) as opened:
             if session_id is not None:
                 _require_session(opened, self._view, session_id)
-            job_run = jobs.run(opened, request, jobs.RunCallbacks(progress=progress, stop=stop))
+            job_run = jobs.run(opened, request, progress=progress, stop=stop)
             self._embed_soon(opened)
         return job_run
 

@@ -14,7 +14,6 @@ from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
-from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, jobs, metadata
@@ -52,29 +51,23 @@ class RunRequest:
         return f"job:{self.job}" if self.session_id is None else _session_lease(self.session_id)
 
 
-@dataclass(frozen=True, slots=True)
-class RunCallbacks:
-    """The callbacks of a run: progress and stop.
-
-    ``outlives``: an error other than a MemgraphError is recorded and logged, but not raised, so
-    that a worker for many orchestrators continues with the others.
-    """
-
-    progress: Told = lambda _part, _done, _total: None
-    stop: Stop = lambda: False
-    wall: Clock = WALL
-    outlives: bool = False
-
-
-NO_CALLBACKS = RunCallbacks()
-
-
 def run(
-    opened: OpenOrchestrator, request: RunRequest, callbacks: RunCallbacks = NO_CALLBACKS
+    opened: OpenOrchestrator,
+    request: RunRequest,
+    *,
+    progress: Told = lambda _part, _done, _total: None,
+    stop: Stop = lambda: False,
+    wall: Clock = WALL,
+    outlives: bool = False,
 ) -> JobRun:
     """Run a job under its lease and record it.
 
     A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
+
+    Args:
+        wall: the clock for the lease, which other processes share.
+        outlives: record and log an error other than a MemgraphError, but do not raise it, so that a
+            worker for many orchestrators continues with the others.
 
     Raises:
         Conflict: another process runs it, or its scheduled moment does not need a run any more.
@@ -83,55 +76,57 @@ def run(
     run_id = opened.ids.new("run_")
     try:
         with patiently():
-            return _run(opened, request, run_id, callbacks)
+            lease = _claim(opened, run_id, request, wall)
+            request = replace(request, take=_sessions(opened, run_id, wall))
+            with lease:
+                report, crash = _reported(opened, request, progress, stop, lease)
+            ended = _end(opened, run_id, lease, report)
     except KeyboardInterrupt:
         # It may come between any two steps, even right after the lease is taken or at the end.
         _give_back(opened, run_id, request)
         raise
+    if crash is not None:
+        if not (outlives and isinstance(crash, Exception)):
+            raise crash
+        opened.log.failure("job.crashed", crash, job=request.job.value)
+    return ended
 
 
-def _run(
-    opened: OpenOrchestrator, request: RunRequest, run_id: str, callbacks: RunCallbacks
-) -> JobRun:
-    lease = _claim(opened, run_id, request, callbacks.wall)
-    request = replace(request, take=_sessions(opened, run_id, callbacks))
+def _reported(
+    opened: OpenOrchestrator,
+    request: RunRequest,
+    progress: Told,
+    stop: Stop,
+    lease: LeaseRenewal,
+) -> tuple[JobReport, BaseException | None]:
+    """Do the work of a job; return its report, and an error that is not expected of any job."""
     heard = False
 
-    def stop() -> bool:
+    def must_stop() -> bool:
         nonlocal heard
-        heard = heard or callbacks.stop() or lease.lost
+        heard = heard or stop() or lease.lost
         return heard
 
-    with lease, usage_tally() as usage:
-        try:
-            with opened.timed("job", request.job.value):
-                report = _work(opened, request, callbacks.progress, stop)
-        except MemgraphError as error:
-            report = JobReport.failed(error)
-        except OSError as error:
-            name = errno.errorcode.get(error.errno or 0, "unknown")
-            report = JobReport(
-                state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
-            )
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            crash_report = JobReport(
-                state=JobState.FAILED, error_code=CRASHED, reason=type(error).__name__
-            )
-            ended = _end(opened, run_id, lease, crash_report)
-            if callbacks.outlives and isinstance(error, Exception):
-                opened.log.failure("job.crashed", error, job=request.job.value)
-                return ended
-            raise
-        if usage.calls:
-            counts = {**report.counts, **usage.as_counts()}
-            report = report.model_copy(update={"counts": counts})
-        if lease.lost:
-            report = _cut_short(report, LEASE_LOST, "the lease was lost")
-        elif heard and report.state is not JobState.FAILED:
-            report = _cut_short(report, STOPPED, "it was asked to stop")
-    return _end(opened, run_id, lease, report)
+    try:
+        with opened.timed("job", request.job.value):
+            report = _work(opened, request, progress, must_stop)
+    except MemgraphError as error:
+        report = JobReport.failed(error)
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "unknown")
+        report = JobReport(
+            state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
+        )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the caller raises it after recording the run
+        reason = type(error).__name__
+        return JobReport(state=JobState.FAILED, error_code=CRASHED, reason=reason), error
+    if lease.lost:
+        report = _cut_short(report, LEASE_LOST, "the lease was lost")
+    elif heard and report.state is not JobState.FAILED:
+        report = _cut_short(report, STOPPED, "it was asked to stop")
+    return report, None
 
 
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
@@ -205,34 +200,29 @@ def _give_back(opened: OpenOrchestrator, run_id: str, request: RunRequest) -> No
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
-    return JobReport(
-        state=JobState.ABANDONED,
-        counts=report.counts,
-        rejected=report.rejected,
-        error_code=code,
-        reason=reason,
-    )
+    ending = {"state": JobState.ABANDONED, "error_code": code, "reason": reason}
+    return report.model_copy(update=ending)
 
 
 def _session_lease(session_id: str) -> str:
     return f"session:{session_id}"
 
 
-def _sessions(opened: OpenOrchestrator, run_id: str, callbacks: RunCallbacks) -> TakeSession:
+def _sessions(opened: OpenOrchestrator, run_id: str, wall: Clock) -> TakeSession:
     """Return a context manager that takes the lease of a session and yields True if it is free."""
 
     @contextmanager
     def take(session_id: str) -> Iterator[bool]:
         name, holder = _session_lease(session_id), process_name(run_id)
         with opened.database.write(durable=False) as transaction:
-            now = callbacks.wall.now_ms()
+            now = wall.now_ms()
             length = lease_ms(opened)
             held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=length)
         if held_by is not None:
             yield False
             return
         try:
-            with LeaseRenewal(opened, name, holder, wall=callbacks.wall, acquired_ms=now):
+            with LeaseRenewal(opened, name, holder, wall=wall, acquired_ms=now):
                 yield True
         finally:
             with opened.database.write(durable=False) as transaction:

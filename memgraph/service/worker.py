@@ -27,7 +27,7 @@ from memgraph.model.enums import JobName
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
 from memgraph.service import job_runs as jobs
-from memgraph.service.job_runs import WALL, RunCallbacks, RunRequest, lease_ms
+from memgraph.service.job_runs import WALL, RunRequest, lease_ms
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, embeddings, sessions
 from memgraph.store import jobs as jobs_rows
@@ -298,8 +298,9 @@ class Worker:
     def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
         """Run a job and return its run; None if another worker is running it or has done so."""
         try:
-            callbacks = RunCallbacks(stop=self._is_stopping, wall=self._wall, outlives=True)
-            ended = jobs.run(opened, request, callbacks)
+            ended = jobs.run(
+                opened, request, stop=self._is_stopping, wall=self._wall, outlives=True
+            )
         except Conflict:
             return None
         self._ran(name, ended)

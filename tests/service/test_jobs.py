@@ -287,7 +287,7 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
         return JobReport.done({})
 
     with working_as(sleeps), service.opened(orc.name) as opened:
-        run = jobs.run(opened, jobs.RunRequest(JobName.DECAY), jobs.RunCallbacks(wall=wall))
+        run = jobs.run(opened, jobs.RunRequest(JobName.DECAY), wall=wall)
     assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
 
 
