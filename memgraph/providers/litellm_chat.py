@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.errors import ExtraMissing, InvalidConfig, ProviderAnswerInvalid, ProviderError
 from memgraph.providers import _litellm
 from memgraph.providers.completion import (
     DEFAULT_MAX_TOKENS,
     DEFAULTS,
     MAX_ANSWER_CHARACTERS,
+    object_schema,
     parsed_answer,
 )
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
@@ -18,6 +21,34 @@ from memgraph.providers.usage import report_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from memgraph.providers.completion import CompletionProvider
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCheck:
+    """The result of one call of a model.
+
+    Attributes:
+        answers: False if it could not be reached or wrote nothing.
+        schema: True if the answer was JSON of the requested schema.
+        tools, context_tokens: by litellm's list of models; None: unknown.
+        error: why the answer is of no use; None if it is.
+    """
+
+    model: str
+    answers: bool
+    schema: bool
+    tools: bool | None
+    context_tokens: int | None
+    seconds: float
+    error: ProviderError | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as a JSON-serialisable dict."""
+        error = None if self.error is None else self.error.as_dict()
+        names = ("model", "answers", "schema", "tools", "context_tokens", "seconds")
+        return {**{name: getattr(self, name) for name in names}, "error": error}
 
 
 class _LitellmChat:
@@ -86,6 +117,42 @@ class LitellmCompletion(_LitellmChat):
             },
         )
         return parsed_answer(message.content)
+
+
+def check_completion(completion: CompletionProvider) -> ModelCheck:
+    """Make one call, and return what a model of the settings can do."""
+    began = time.monotonic()
+    error: ProviderError | None = None
+    answer: Any = None
+    try:
+        answer = completion.complete_json(CHECK_SYSTEM, CHECK_USER, CHECK_SCHEMA)
+    except ProviderError as failure:
+        error = failure.with_traceback(None)
+    seconds = time.monotonic() - began
+    fits = isinstance(answer, dict) and set(answer) == {"word", "letters"}
+    fits = fits and answer["word"] == CHECK_WORD and type(answer["letters"]) is int
+    if error is None and not fits:
+        error = ProviderAnswerInvalid("The answer does not fit the schema.", reason="schema")
+    context, tools = (None, None)
+    if not isinstance(error, ExtraMissing):
+        context, tools = _litellm.model_facts(completion.name.removeprefix(LITELLM_PREFIX))
+    return ModelCheck(
+        model=completion.name,
+        answers=error is None or error.details.get("reason") in _ANSWERED,
+        schema=fits,
+        tools=tools,
+        context_tokens=context,
+        seconds=round(seconds, 1),
+        error=error,
+    )
+
+
+CHECK_WORD: Final = "memory"
+CHECK_SYSTEM: Final = "Answer with one JSON object that fits the schema."
+CHECK_USER: Final = f"The word is {CHECK_WORD}. Give the word, and the number of its letters."
+CHECK_SCHEMA: Final = object_schema(word={"type": "string"}, letters={"type": "integer"})
+# The reasons of answers that came from the model, though they are of no use.
+_ANSWERED: Final = ("not_json", "cut_off", "schema")
 
 
 class LitellmToolCalling(_LitellmChat):

@@ -12,6 +12,10 @@ from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocati
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from memgraph.config.schema import LanguageModelSettings
+    from memgraph.providers.litellm_chat import ModelCheck
     from memgraph.service.memory_service import MemoryService
 
 SomeOrchestrator = Annotated[
@@ -140,7 +144,9 @@ def show_config(
 def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Check the settings of one orchestrator, or of the root and all its orchestrators.
 
-    Exits with 1 if any are wrong, and names the key and the file or variable.
+    If a language model is configured, make one call and report whether it answers, with JSON of
+    the requested schema; tools and context are those of litellm's list of models. Exits with 1 if
+    a setting is wrong, and names the key and the file or variable, or if a model fails.
     """
     call = invocation(context)
     with call.service() as service:
@@ -148,11 +154,14 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
             service.orchestrator(orchestrator)
         names = [None, *service.orchestrators()] if orchestrator is None else [orchestrator]
         wrong: list[tuple[str | None, MemgraphError]] = []
+        models: dict[LanguageModelSettings, None] = {}
         for name in names:
             try:
-                service.settings(name)
+                models[service.settings(name).memory.llm] = None
             except MemgraphError as error:
                 wrong.append((name, error))
+        configured = [chosen for chosen in models if chosen.provider != "none"]
+        checks = [_checked(chosen, service.environ) for chosen in configured]
     problems = [{"orchestrator": name, **error.as_dict()} for name, error in wrong]
     checked = len(names)
 
@@ -160,9 +169,39 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
         for name, error in wrong:
             screen.line(f"{name or '(global)'}: {error.message}")
         screen.line(f"checked {checked}, wrong {len(wrong)}")
+        for check in checks:
+            screen.line(_of_model(check))
 
-    refusal = type(wrong[0][1])(wrong[0][1].message) if wrong else None
-    return CommandResult({"checked": checked, "problems": problems}, show, refusal)
+    errors = [error for _, error in wrong] + [each.error for each in checks if each.error]
+    refusal = type(errors[0])(errors[0].message) if errors else None
+    data = {"checked": checked, "problems": problems, "models": [each.as_dict() for each in checks]}
+    return CommandResult(data, show, refusal)
+
+
+def _checked(chosen: LanguageModelSettings, environ: Mapping[str, str] | None) -> ModelCheck:
+    """Make one call of a configured model, without retries."""
+    from memgraph.providers.completion import completion_provider
+    from memgraph.providers.litellm_chat import check_completion
+    from memgraph.providers.options import options_of
+
+    options = options_of(chosen, environ)
+    options["retries"] = 0
+    return check_completion(completion_provider(chosen.provider, **options))
+
+
+def _of_model(check: ModelCheck) -> str:
+    """Return a line on what a model can do."""
+    words = {True: "yes", False: "no", None: "unknown"}
+    context = "unknown" if check.context_tokens is None else f"{check.context_tokens} tokens"
+    parts = [
+        f"answers: {words[check.answers]} ({check.seconds} s)",
+        f"JSON by schema: {words[check.schema]}",
+        f"tools: {words[check.tools]}",
+        f"context: {context}",
+    ]
+    if check.error is not None:
+        parts.append(f"{check.error.code}: {check.error.message}")
+    return f"{check.model}: {'; '.join(parts)}"
 
 
 def _create_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandResult:

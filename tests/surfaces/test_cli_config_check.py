@@ -1,0 +1,76 @@
+"""``config check`` calls a configured language model once, and reports what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from model_server import KEY, ModelServer
+
+GOOD = '{"word": "memory", "letters": 6}'
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    server = ModelServer()
+    for key, value in {
+        "provider": "litellm/openai/gpt-4o-mini",
+        "api_base": server.url,
+        "api_key_env": "MY_KEY",
+    }.items():
+        monkeypatch.setenv(f"MEMGRAPH_MEMORY__LLM__{key.upper()}", value)
+    monkeypatch.setenv("MY_KEY", KEY)
+    yield server
+    server.close()
+
+
+def test_a_model_that_answers_by_the_schema_is_reported_with_its_context(
+    cli: Any, model: ModelServer
+) -> None:
+    model.behave(model.writes(GOOD))
+    [check] = cli.json("config", "check")["models"]
+    assert (check["model"], check["answers"], check["schema"]) == (
+        "litellm/openai/gpt-4o-mini",
+        True,
+        True,
+    )
+    assert (check["tools"], check["context_tokens"], check["error"]) == (True, 128_000, None)
+    assert len(model.requests) == 1
+    assert "JSON by schema: yes; tools: yes; context: 128000 tokens" in cli("config", "check").out
+
+
+def test_what_is_not_known_of_a_model_is_unknown(
+    cli: Any, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMGRAPH_MEMORY__LLM__PROVIDER", "litellm/openai/my-own")
+    model.behave(model.writes(GOOD))
+    [check] = cli.json("config", "check")["models"]
+    assert (check["tools"], check["context_tokens"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "answers", "code"),
+    [
+        ("The word has six letters.", True, "provider.answer_invalid"),
+        ('{"word": "memory"}', True, "provider.answer_invalid"),
+        (None, False, "provider.answer_invalid"),
+        (401, False, "provider.rejected"),
+        (503, False, "provider.unavailable"),
+    ],
+)
+def test_a_model_that_fails_is_an_error_with_a_code(
+    cli: Any, model: ModelServer, answer: Any, answers: bool, code: str
+) -> None:
+    model.behave(model.fails(answer) if isinstance(answer, int) else model.writes(answer))
+    error = cli.error("config", "check")
+    assert error["code"] == code
+    [check] = error["details"]["models"]
+    assert (check["answers"], check["schema"]) == (answers, False)
+    assert check["error"]["code"] == code
+    assert KEY not in str(error)
+    assert len(model.requests) == 1
+
+
+def test_without_a_model_nothing_is_called(cli: Any) -> None:
+    assert cli.json("config", "check")["models"] == []
