@@ -189,7 +189,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             report.add(FindingCode.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, seq, at, details, erased, *values = row[width:]
+        stored_hash, terms, metadata, seq, at, details, erased, *values = row[width:]
         if not isinstance(content, str):
             report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not text", memory_id)
             continue
@@ -209,8 +209,7 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
         for name in _values_edited(values, remembered, moved.get(memory_id, {})):
             message = f"the memory's {name} differs from its last journal entry"
             report.add(FindingCode.MEMORY_EDITED, message, memory_id, field=name)
-        expected = None if content.isascii() else text_index.search_terms(content)
-        if terms != expected:
+        if terms != text_index.search_terms(content, metadata):
             message = "the search terms do not match the content"
             report.add(FindingCode.TEXT_INDEX_DRIFT, message, memory_id)
     report.checked["memories"] = number

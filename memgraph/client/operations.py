@@ -173,13 +173,14 @@ def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
             item.sent: value for item, value in values.values() if item.sent not in declared.in_path
         }
         fields: Mapping[str, Any] | Value = rest
-        if declared.rest is not None and isinstance(declared.body, type):
+        if isinstance(declared.body, type):
             sent_body = bound.arguments.get(declared.whole_body or "")
-            fields = (
-                sent_body
-                if isinstance(sent_body, declared.body)
-                else validated(declared.body, bound.arguments[declared.rest] | rest)
-            )
+            if isinstance(sent_body, declared.body):
+                fields = sent_body
+            elif declared.rest is not None:
+                fields = validated(declared.body, bound.arguments[declared.rest] | rest)
+            elif declared.whole_body is not None:
+                fields = validated(declared.body, sent_body)
         return Call(
             declared.method,
             target.root + declared.path.format_map(parts),

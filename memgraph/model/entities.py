@@ -168,7 +168,7 @@ class StoreItemInput(CamelCaseValue):
         metadata_json: any text, stored unchanged.
         generated_by_turn_id: the turn that produced it.
         session_id: the session in which it was said; for ``SessionScope`` also its scope.
-        project_id: the project of a ``ProjectScope``; None: the entity's project.
+        project_id: the project of a ``ProjectScope``; None: the entity's, or else ``default``.
     """
 
     tier: EntityTier
@@ -191,15 +191,20 @@ class StoreItemInput(CamelCaseValue):
 
 
 class StoreRequest(CamelCaseValue):
-    """A request to store at most 1,000 items, all or none."""
+    """A request to store at most 1,000 items, all or none.
+
+    ``call_id``: the caller's id of this request, which is carried out once.
+    """
 
     items: Annotated[tuple[StoreItemInput, ...], Field(max_length=MAX_ITEMS)]
+    call_id: Name | None = None
 
 
 class ListRequest(CamelCaseValue):
     """A request for a list of visible items, optionally of one tier or scope.
 
-    Items of a session or a project are visible only if it is named.
+    Without a session they are of all sessions of the agent; without a project of the entity's, or
+    else of ``default``.
     """
 
     tier: EntityTier | None = None

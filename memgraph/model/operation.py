@@ -261,7 +261,8 @@ class Operation:
             may see everything; else None.
         slow: the server may need minutes for it.
         served: False: its path is served by another operation or by a hand-written route.
-        command: the name of the derived command; None: ``id``, or the name of an everyday method.
+        command: the name of the derived command; None: ``id``, or the name of an everyday method;
+            empty: there is no command, because another one does the same.
         group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
     """
 
@@ -295,7 +296,9 @@ class Operation:
     @property
     def command_name(self) -> str:
         """The name of the derived command, e.g. ``retract-source``."""
-        return self.command or (self.id if self.group else self.name).replace("_", "-")
+        if self.command is not None:
+            return self.command
+        return (self.id if self.group else self.name).replace("_", "-")
 
     def method_of(self, orchestrator: Any) -> Callable[..., Any]:
         """Return the method of an orchestrator, either the library's or a client's."""

@@ -259,7 +259,8 @@ class MemoryRow(SQLModel, table=True):
     content_hash: str = column(sa.Text, nullable=False)
     token_cost: int = column(sa.Integer, nullable=False)
     source_id: str = column(sa.Text, sa.ForeignKey("memory_sources.source_id"), nullable=False)
-    # Two-character terms of CJK text, which FTS5's tokenizers cannot cut; NULL for other scripts.
+    # Two-character terms of CJK text, which FTS5's tokenizers cannot cut, and the metadata of an
+    # agent's item; NULL without them.
     search_terms: str | None = column(sa.Text)
 
     source: SourceRow = related_row(lambda: SourceRow)

@@ -379,7 +379,7 @@ def _unknown_field(kind: type[Value]) -> str:
     return f"no such field; there are {', '.join(kind.model_fields)}"
 
 
-def validated(kind: type[ValueT], values: dict[str, Any]) -> ValueT:
+def validated(kind: type[ValueT], values: ValueT | Mapping[str, Any]) -> ValueT:
     """Build a value from untrusted fields.
 
     Raises:

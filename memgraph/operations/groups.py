@@ -15,6 +15,7 @@ from memgraph.model.graph import Diff, History
 from memgraph.model.operation import F, MemoryId, Time, WireFormat, local, operation, with_groups
 from memgraph.model.remote import SessionEnded
 from memgraph.model.values import Name
+from memgraph.operations.agent_memory import AgentMemory
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.contradictions import Contradictions
 from memgraph.operations.entities import Entities
@@ -221,6 +222,7 @@ class Operations(Everyday[F]):
     receipts: Receipts[F]
     sessions: Sessions[F]
     contexts: Contexts[F]
+    agent_memory: AgentMemory[F]
     entities: Entities[F]
     ingestion: Ingestion[F]
     jobs: Jobs[F]

@@ -45,6 +45,8 @@ class Handle(Methods[F]):
             revealed, without ``audit`` not what a memory has reached.
         whole: True if nothing in the orchestrator is hidden from the caller; None: True for a
             host's own handle, False for a confined one.
+        opens: the scopes of which a request may name any id, beside those of the viewer; None: for
+            a host's own handle projects and sessions, for a confined one neither.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Handle(Methods[F]):
         actor: str,
         permissions: Collection[Permission] = tuple(Permission),
         whole: bool | None = None,
+        opens: Collection[Scope] | None = None,
     ) -> None:
         self._service = service
         self.name = name
@@ -63,6 +66,9 @@ class Handle(Methods[F]):
         self.actor = actor
         self.permissions = frozenset(permissions)
         self.whole = not viewer.confined if whole is None else whole
+        if opens is None:
+            opens = () if viewer.confined else (Scope.PROJECT, Scope.SESSION)
+        self.opens = frozenset(opens)
 
     def __init_subclass__(cls, group: str | None = None) -> None:
         """Register the operations of a group.
@@ -77,7 +83,12 @@ class Handle(Methods[F]):
     def _like(self, handle: Handle[Any]) -> None:
         """Initialise this handle for the caller of another one."""
         Handle.__init__(
-            self, handle._service, handle.name, viewer=handle.viewer, actor=handle.actor
+            self,
+            handle._service,
+            handle.name,
+            viewer=handle.viewer,
+            actor=handle.actor,
+            opens=handle.opens,
         )
 
     def _as(self, kind: type[GroupT]) -> GroupT:
@@ -86,6 +97,10 @@ class Handle(Methods[F]):
         # Shared, not copied, so that all groups of a handle have the same state.
         other.__dict__ = self.__dict__
         return other
+
+    def _may_open(self, scope: Scope, scope_id: str) -> bool:
+        """Return True if a request may name this project or session."""
+        return scope in self.opens or scope_id in self.viewer.scope_ids(scope)
 
     @property
     def _view(self) -> View:

@@ -70,6 +70,7 @@ class Orchestrator(LocalOperations[Blocking]):
             ingestion, jobs, audit, erasure, events, maintenance, exchange: the other operations,
             grouped by subject.
         agents: the operations for language models.
+        agent_memory: the requests of ``MemoryEntity``.
         stores: the stores of items of a task, a project or the global tier.
     """
 

@@ -9,6 +9,7 @@ from typing import Final
 from memgraph.clock import MAX_MS, MS_PER_DAY, parse_time
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
+from memgraph.model.enums import Scope
 from memgraph.model.values import Memory
 from memgraph.paths import check_orchestrator_name
 from memgraph.rules.scope import Viewer, narrow
@@ -136,6 +137,19 @@ def viewer_of(principal: Principal, narrowing: Narrowing) -> Viewer:
         project_ids=projects,
         session_ids=sessions,
         agent_id=narrowing.agent_id,
+    )
+
+
+def open_scopes(principal: Principal, narrowing: Narrowing) -> frozenset[Scope]:
+    """Return the scopes of which a request may name any id: all are granted, and it lists none."""
+    scopes = {
+        Scope.PROJECT: (principal.project_ids, narrowing.project_ids),
+        Scope.SESSION: (principal.session_ids, narrowing.session_ids),
+    }
+    return frozenset(
+        scope
+        for scope, (granted, requested) in scopes.items()
+        if ANY in granted and requested is None
     )
 
 

@@ -483,10 +483,12 @@ def apply(transaction: Transaction, changes: Sequence[Change]) -> None:
         bound = {f"key_{place}": part for place, part in enumerate(key)}
         bound |= {f"new_{column}": text for column, text in values.items()}
         _change(name, tuple(values)).write(transaction, bound)
-    # Tags are indexed, attributes are not.
-    memories = tables.memories.name
-    retagged = [key[0] for name, key, values in changes if name == memories and "tags" in values]
-    transaction.engine.texts.remove(transaction, retagged)
+    memories, indexed = tables.memories.name, {"tags", "attributes"}
+    reworded = [
+        key[0] for name, key, values in changes if name == memories and indexed & values.keys()
+    ]
+    text_index.rewrite_search_terms_of(transaction, reworded)
+    transaction.engine.texts.remove(transaction, reworded)
 
 
 def redacted(snapshot: Snapshot, seqs: Collection[int]) -> list[tuple[int, str, str]]:

@@ -19,6 +19,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
+from memgraph.store.text_index import metadata_of
 
 Table = sa.FromClause
 
@@ -108,6 +109,7 @@ def memories() -> sa.Select[Any]:
     return (
         sa.select(
             *(m.c[name] for name in _MEMORY),
+            metadata_of(m),
             *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m)),
             *(m.c.importance, m.c.confidence, m.c.decay_rate),
         )

@@ -591,8 +591,8 @@ class AgentMemoryFilter:
     Attributes:
         clearance: the highest sensitivity.
         before: only memories stored before this time, in milliseconds.
-        session_id: of session scopes, only this one.
-        project_id: of project scopes, only this one.
+        session_ids: of session scopes, only these.
+        project_ids: of project scopes, only these.
     """
 
     agent_id: str
@@ -600,23 +600,41 @@ class AgentMemoryFilter:
     before: int | None = None
     scope: Scope | None = None
     memory_ids: tuple[str, ...] | None = None
-    session_id: str | None = None
-    project_id: str | None = None
+    session_ids: Sequence[str] | None = None
+    project_ids: Sequence[str] | None = None
 
 
 @prepared
-def _items() -> sa.Select[Any]:
+def _items(*, forgotten: bool) -> sa.Select[Any]:
     m = tables.memories
-    conditions = (m.c.agent_id == value("agent_id"), m.c.status == MemoryStatus.ACTIVE)
-    query = sa.select(m.c.item_id, m.c.memory_id).where(*conditions, among(m.c.item_id, "item_ids"))
-    return query.order_by(m.c.pk.desc())
+    query = sa.select(m.c.item_id, m.c.memory_id).order_by(m.c.pk.desc())
+    query = query.where(m.c.agent_id == value("agent_id"), among(m.c.item_id, "item_ids"))
+    return query if forgotten else query.where(m.c.status == MemoryStatus.ACTIVE)
 
 
-def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str]) -> dict[str, str]:
-    """Return the ids of the agent's active memories with these item ids, by item id."""
-    rows = _items().rows(snapshot, agent_id=agent_id, item_ids=item_ids)
+def items(
+    snapshot: Snapshot, agent_id: str, item_ids: Collection[str], *, forgotten: bool
+) -> dict[str, str]:
+    """Return the ids of the agent's memories with these item ids, by item id.
+
+    Args:
+        forgotten: also of those that are not active.
+    """
+    rows = _items(forgotten=forgotten).rows(snapshot, agent_id=agent_id, item_ids=item_ids)
     # If two have the same item id, the older one, which comes last, is returned.
     return dict(rows)
+
+
+@prepared
+def _sessions_of_agent() -> sa.Select[Any]:
+    m = tables.memories
+    query = sa.select(m.c.scope_id).distinct().where(m.c.agent_id == value("agent_id"))
+    return query.where(m.c.scope == Scope.SESSION, m.c.status == MemoryStatus.ACTIVE)
+
+
+def sessions_of_agent(snapshot: Snapshot, agent_id: str) -> list[str]:
+    """Return the sessions in whose scope the agent has active memories."""
+    return _sessions_of_agent().column(snapshot, agent_id=agent_id)
 
 
 @prepared
@@ -625,8 +643,8 @@ def _items_of_agent(names: frozenset[str]) -> sa.Select[Any]:
     narrower = {
         "before": m.c.created_at < value("before"),
         "scope": m.c.scope == value("scope"),
-        "session_id": (m.c.scope != Scope.SESSION) | (m.c.scope_id == value("session_id")),
-        "project_id": (m.c.scope != Scope.PROJECT) | (m.c.scope_id == value("project_id")),
+        "session_ids": (m.c.scope != Scope.SESSION) | among(m.c.scope_id, "session_ids"),
+        "project_ids": (m.c.scope != Scope.PROJECT) | among(m.c.scope_id, "project_ids"),
         "memory_ids": among(m.c.memory_id, "memory_ids"),
     }
     return (
@@ -646,8 +664,8 @@ def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
     narrower = {
         "before": own.before,
         "scope": None if own.scope is None else own.scope.value,
-        "session_id": own.session_id,
-        "project_id": own.project_id,
+        "session_ids": own.session_ids,
+        "project_ids": own.project_ids,
         "memory_ids": own.memory_ids,
     }
     names = frozenset(name for name, bound in narrower.items() if bound is not None)

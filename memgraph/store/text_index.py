@@ -1,7 +1,8 @@
 """Search terms and match expressions of the text index.
 
 FTS5 splits text at spaces, so a CJK sentence would be a single word. Therefore ``search_terms``
-returns all pairs of neighbouring CJK characters, which are stored and indexed with the text.
+returns all pairs of neighbouring CJK characters, which are stored and indexed with the text. So is
+the metadata of an agent's item.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.sql.functions import GenericFunction
 
+from memgraph.model.entities import METADATA
 from memgraph.store import tables
 from memgraph.store.enrichment import ENRICHED_NAMES
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -35,10 +37,16 @@ def cjk_bigrams(text: str) -> list[str]:
     return grams
 
 
-def search_terms(text: str) -> str | None:
-    """Return the value of ``memories.search_terms``, or None for a text without CJK characters."""
-    grams = cjk_bigrams(unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(grams) if grams else None
+def search_terms(text: str, metadata: Any = None) -> str | None:
+    """Return the value of ``memories.search_terms``, or None if there is nothing to add to a text.
+
+    Args:
+        metadata: the ``metadata_json`` among the attributes; searched if it is a text.
+    """
+    added = metadata if isinstance(metadata, str) else ""
+    whole = f"{text}\n{added}" if added else text
+    terms = [] if whole.isascii() else cjk_bigrams(unicodedata.normalize("NFKC", whole).casefold())
+    return " ".join([*terms, added] if added else terms) or None
 
 
 def saying(names: Collection[str]) -> str:
@@ -117,24 +125,39 @@ def _set_terms() -> sa.Update:
 
 
 def rewrite_search_terms(transaction: Transaction) -> int:
-    """Rewrite all ``search_terms`` that do not match the content, and return their number."""
+    """Rewrite all ``search_terms`` that do not match their memory, and return their number."""
     after, changed = 0, 0
-    while batch := _terms().rows(transaction, after=after):
-        fresh = (
-            (pk, stored, None if content.isascii() else search_terms(content))
-            for pk, stored, content in batch
-        )
-        wrong = [{"pk": pk, "terms": terms} for pk, stored, terms in fresh if stored != terms]
-        _set_terms().write_all(transaction, wrong)
-        after, changed = batch[-1][0], changed + len(wrong)
+    while batch := _terms(of_these=False).rows(transaction, after=after):
+        changed += _rewrite(transaction, batch)
+        after = batch[-1][0]
     return changed
 
 
+def rewrite_search_terms_of(transaction: Transaction, pks: Sequence[int]) -> None:
+    """Rewrite the ``search_terms`` of memories by their keys."""
+    _rewrite(transaction, _terms(of_these=True).rows(transaction, pks=pks))
+
+
+def _rewrite(transaction: Transaction, rows: Sequence[Any]) -> int:
+    fresh = ((pk, stored, search_terms(text, added)) for pk, stored, text, added in rows)
+    wrong = [{"pk": pk, "terms": terms} for pk, stored, terms in fresh if stored != terms]
+    _set_terms().write_all(transaction, wrong)
+    return len(wrong)
+
+
+def metadata_of(m: sa.FromClause) -> Column:
+    """Return the metadata of an agent's item, or NULL."""
+    kind = sa.func.json_type(m.c.attributes, f"$.{METADATA}")
+    return sa.case((kind == "text", member(m.c.attributes, METADATA)))
+
+
 @prepared
-def _terms() -> sa.Select[Any]:
+def _terms(*, of_these: bool) -> sa.Select[Any]:
     m = tables.memories
-    query = sa.select(m.c.pk, m.c.search_terms, m.c.content).where(m.c.pk > value("after"))
-    return query.order_by(m.c.pk).limit(5_000)
+    query = sa.select(m.c.pk, m.c.search_terms, m.c.content, metadata_of(m)).order_by(m.c.pk)
+    if of_these:
+        return query.where(among(m.c.pk, "pks"))
+    return query.where(m.c.pk > value("after")).limit(5_000)
 
 
 @prepared

@@ -455,6 +455,7 @@ WRITES = (
 )
 HOST = "the host's own: its callbacks get the id of every session"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
+ENTITY = "the requests of an entity: tests/surfaces/http/test_http_agent_memory.py"
 ELSEWHERE = {
     "aio": "the same methods; tests/service/test_aio.py",
     "maintenance.accept_journal": OPERATOR,
@@ -485,6 +486,10 @@ ELSEWHERE = {
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
     "agents.entity_block": "see test_no_tool_of_a_model_tells_what_is_hidden",
     "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
+    "agent_memory.store": ENTITY,
+    "agent_memory.retrieve": ENTITY,
+    "agent_memory.forget": ENTITY,
+    "agent_memory.list_items": ENTITY,
     "events.publish": WRITES,
     "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
     "maintenance.rebuild": OPERATOR,

@@ -334,6 +334,46 @@ def relevant(view: View) -> Iterator[Ask]:
         yield _post("/relevant", {"prompt": word, "limit": 200})
 
 
+AGENTS = ("Kxagena", "Kxagenb", "nobody")
+
+
+def _asked_of_agents(name: str, *bodies: dict[str, Any]) -> Iterator[Ask]:
+    for agent in AGENTS:
+        for body in bodies:
+            yield _post(f"/agents/{agent}/memory/{name}", body)
+            for place in (*PROJECTS, *TASKS):
+                yield _post(f"/agents/{agent}/memory/{name}", {**body, "projectId": place})
+                yield _post(f"/agents/{agent}/memory/{name}", {**body, "sessionId": place})
+
+
+@walks("POST", HERE + "/agents/{agent_id}/memory/retrieve")
+def retrieve_items(view: View) -> Iterator[Ask]:
+    yield from _asked_of_agents("retrieve", {"query": QUERY, "limit": 200})
+
+
+@walks("POST", HERE + "/agents/{agent_id}/memory/listItems")
+def list_items(view: View) -> Iterator[Ask]:
+    yield from _asked_of_agents("listItems", {"limit": 200})
+
+
+@walks("POST", HERE + "/agents/{agent_id}/memory/store")
+def store_items(view: View) -> Iterator[Ask]:
+    known = {"tier": "SemanticMemory", "source": "UserSource"}
+    for agent in AGENTS:
+        for canary in view.world.hidden(view.viewer)[::30]:
+            item = {**known, "scope": "GlobalScope", "content": f"{canary.word} {TELLS}"}
+            yield _post(f"/agents/{agent}/memory/store", {"items": [item]})
+        for place in TASKS:
+            item = {**known, "scope": "SessionScope", "sessionId": place, "content": "Of a task."}
+            yield _post(f"/agents/{agent}/memory/store", {"items": [item]})
+
+
+@walks("POST", HERE + "/agents/{agent_id}/memory/forget")
+def forget_items(view: View) -> Iterator[Ask]:
+    for agent in AGENTS:
+        yield _post(f"/agents/{agent}/memory/forget", {"itemIds": view.hidden})
+
+
 @walks("GET", HERE + "/expiring")
 def expiring(view: View) -> Iterator[Ask]:
     yield _get("/expiring", days=36_000, limit=1000)

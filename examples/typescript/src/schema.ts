@@ -111,6 +111,88 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/forget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forget Items
+         * @description Retract the items of an agent's memory that meet every criterion.
+         */
+        post: operations["forget_items"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/listItems": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List Items
+         * @description Return the items of an agent's memory, newest first. Raises: see ``store``.
+         */
+        post: operations["list_items"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/retrieve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retrieve Items
+         * @description Return the items of an agent's memory that match a query, best first.
+         */
+        post: operations["retrieve_items"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/store": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Store Items
+         * @description Store items in an agent's memory, all or none; an item that exists is not stored again.
+         *
+         *     With a ``callId`` a repeated request stores nothing, even if its items were forgotten.
+         */
+        post: operations["store_items"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/ask": {
         parameters: {
             query?: never;
@@ -2434,6 +2516,23 @@ export interface components {
         ForgetOutcomes: {
             outcomes: components["schemas"]["ForgetOutcome"][];
         };
+        /**
+         * @description A request to forget items; ``cutoff_date``, ``scope`` and ``item_ids`` are combined (AND).
+         *
+         *     Attributes:
+         *         cutoff_date: forget items stored before this time; ISO 8601 or milliseconds.
+         *         session_id, project_id: within session or project scopes, only items of this one.
+         */
+        ForgetRequest: {
+            cutoffDate?: string | number | null;
+            itemIds?: string[] | null;
+            projectId?: string | null;
+            scope?: ("SessionScope" | "ProjectScope" | "GlobalScope") | null;
+            sessionId?: string | null;
+        };
+        ForgetResult: {
+            deletedCount: number;
+        };
         Forgetting: {
             memory_ids: string[];
             reason: string;
@@ -2695,6 +2794,20 @@ export interface components {
             partial: boolean;
             via_id: string;
         };
+        /**
+         * @description A request for a list of visible items, optionally of one tier or scope.
+         *
+         *     Without a session they are of all sessions of the agent; without a project of the entity's, or
+         *     else of ``default``.
+         */
+        ListRequest: {
+            /** @default 20 */
+            limit?: number;
+            projectId?: string | null;
+            scope?: ("SessionScope" | "ProjectScope" | "GlobalScope") | null;
+            sessionId?: string | null;
+            tier?: ("EpisodicMemory" | "SemanticMemory") | null;
+        };
         /** @description The answer of a running process. */
         Liveness: {
             /**
@@ -2886,6 +2999,27 @@ export interface components {
             /** @default Fact */
             type?: components["schemas"]["MemoryType"];
             valid_until?: string | number | null;
+        };
+        /** @description An item that an agent remembers. */
+        MemoryItemRecord: {
+            agentId: string;
+            content: string;
+            /** Format: date-time */
+            createdAt: string;
+            generatedByTurnId: string | null;
+            memoryItemId: string;
+            metadataJson: string | null;
+            projectId: string | null;
+            /** @enum {string} */
+            scope: "SessionScope" | "ProjectScope" | "GlobalScope";
+            sensitivity: components["schemas"]["Sensitivity"];
+            sessionId: string | null;
+            /** @enum {string} */
+            source: "UserSource" | "SystemSource" | "AgentSource";
+            /** @enum {string} */
+            tier: "EpisodicMemory" | "SemanticMemory";
+            /** Format: date-time */
+            updatedAt: string;
         };
         /**
          * @description The kind of a memory: a raw turn, a fact, or a reflection on facts.
@@ -3464,6 +3598,16 @@ export interface components {
             memory_id: string;
             summary: string;
         };
+        /** @description A request to search items; an empty query returns the most important ones. */
+        RetrieveRequest: {
+            /** @default 20 */
+            limit?: number;
+            projectId?: string | null;
+            query: string;
+            scope?: ("SessionScope" | "ProjectScope" | "GlobalScope") | null;
+            sessionId?: string | null;
+            tier?: ("EpisodicMemory" | "SemanticMemory") | null;
+        };
         /**
          * @description The options of a run.
          *
@@ -3801,6 +3945,44 @@ export interface components {
             memories: number;
             ok: boolean;
             orchestrator: string;
+        };
+        /**
+         * @description An item to remember.
+         *
+         *     Attributes:
+         *         content: 1 to 32,000 characters.
+         *         metadata_json: any text, stored unchanged.
+         *         generated_by_turn_id: the turn that produced it.
+         *         session_id: the session in which it was said; for ``SessionScope`` also its scope.
+         *         project_id: the project of a ``ProjectScope``; None: the entity's, or else ``default``.
+         */
+        StoreItemInput: {
+            content: string;
+            generatedByTurnId?: string | null;
+            metadataJson?: string | null;
+            projectId?: string | null;
+            /** @enum {string} */
+            scope: "SessionScope" | "ProjectScope" | "GlobalScope";
+            /** @default Internal */
+            sensitivity?: components["schemas"]["Sensitivity"];
+            sessionId?: string | null;
+            /** @enum {string} */
+            source: "UserSource" | "SystemSource" | "AgentSource";
+            /** @enum {string} */
+            tier: "EpisodicMemory" | "SemanticMemory";
+        };
+        /**
+         * @description A request to store at most 1,000 items, all or none.
+         *
+         *     ``call_id``: the caller's id of this request, which is carried out once.
+         */
+        StoreRequest: {
+            callId?: string | null;
+            items: components["schemas"]["StoreItemInput"][];
+        };
+        /** @description The ids in the order of the items; a duplicate has the id of the stored item. */
+        StoreResult: {
+            storedIds: string[];
         };
         /** @description A delivered bulletin with its text and the cited memories, in order. */
         StoredBulletin: {
@@ -4191,6 +4373,194 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forget_items: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+                /** @description The agent whose memory it is. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForgetRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgetResult"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_items: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+                /** @description The agent whose memory it is. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ListRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryItemRecord"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retrieve_items: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+                /** @description The agent whose memory it is. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetrieveRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryItemRecord"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    store_items: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+                /** @description The agent whose memory it is. */
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResult"];
                 };
             };
             /** @description Error */

@@ -45,7 +45,7 @@ from memgraph.operations.read.recall import answer
 from memgraph.operations.read.receipts import behind as behind_of
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
-from memgraph.rules.scope import Viewer
+from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import memories
@@ -53,6 +53,7 @@ from memgraph.store.graph import sources_of
 from memgraph.store.items import AgentMemoryFilter
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.rows import json_text
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
@@ -135,6 +136,8 @@ def mailboxes_of(owner: object) -> KeyedQueues:
         return _by_owner.setdefault(owner, KeyedQueues())
 
 
+DEFAULT_PROJECT = "default"
+"""The project of a ``ProjectScope`` where neither the entity nor the request names one."""
 FORGOTTEN = "forgotten"
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
@@ -155,7 +158,8 @@ class MemoryEntity(Handle):
 
     Args:
         agent_id: the agent; also the actor in the journal.
-        project_id: the project in which the agent works; without one, a request may name any.
+        project_id: the project in which the agent works; without one, a request may name any, and
+            ``DEFAULT_PROJECT`` is meant where it names none.
         clearance: the highest sensitivity that it may see and forget. It may store memories of a
             higher one.
 
@@ -181,17 +185,48 @@ class MemoryEntity(Handle):
         self.agent_id = agent_id
         self.project_id = project_id
 
-    def store(self, items: Iterable[StoreItemInput | Mapping[str, Any]]) -> StoreResult:
+    @classmethod
+    def of(cls, handle: Handle[Any], agent_id: str) -> MemoryEntity:
+        """Return the memory of an agent as far as the caller of a handle may see and write it.
+
+        If the handle is open to one project only, it is the entity's. The actor is the handle's.
+
+        Raises:
+            AccessDenied: the handle is another agent's. The denial is logged.
+        """
+        try:
+            viewer = narrow(handle.viewer, agent_id=agent_id)
+        except AccessDenied as error:
+            raise handle._denied(error, field="agent_id", asked=agent_id) from None
+        entity = cls(handle._service, handle.name, agent_id)
+        entity._like(handle)
+        entity.viewer = replace(viewer, shared=False)
+        projects = viewer.project_ids
+        single = len(projects) == 1 and Scope.PROJECT not in handle.opens
+        entity.project_id = next(iter(projects)) if single else None
+        return entity
+
+    def store(
+        self,
+        items: Iterable[StoreItemInput | Mapping[str, Any]],
+        *,
+        call_id: str | None = None,
+    ) -> StoreResult:
         """Store 0 to 1,000 items, all or none.
 
         An item that exists with all fields equal is not stored again; its id is returned. The
         agent's own statements (``AgentSource``) have a slightly lower confidence.
 
+        Args:
+            call_id: the caller's id of this request. A request that is repeated with it stores
+                nothing, even if its items were forgotten since; one with another id stores equal
+                items again.
+
         Raises:
             InvalidInput: names each invalid field; nothing was stored.
             AccessDenied: an item belongs to another project than the entity.
         """
-        return self._store(validated(StoreRequest, {"items": tuple(items)}))
+        return self._store(validated(StoreRequest, {"items": tuple(items), "call_id": call_id}))
 
     def retrieve(
         self,
@@ -209,8 +244,10 @@ class MemoryEntity(Handle):
             query: words or a sentence; an empty one returns the most important items.
             tier, scope: only items of this tier or scope; None: all.
             limit: 1..1,000.
-            session_id: the session whose ``SessionScope`` items are visible; None: no session.
-            project_id: the project whose items are visible; None: the entity's.
+            session_id: the session whose ``SessionScope`` items are visible; None: all of this
+                agent.
+            project_id: the project whose items are visible; None: the entity's, or else
+                ``DEFAULT_PROJECT``.
 
         Raises:
             InvalidInput: an argument is wrong.
@@ -295,19 +332,28 @@ class MemoryEntity(Handle):
 
     def _store(self, request: StoreRequest) -> StoreResult:
         with self._service.opened(self.name) as opened:
-            inputs = [self._input(item) for item in request.items]
+            inputs = [
+                self._input(item, None if request.call_id is None else (request.call_id, number))
+                for number, item in enumerate(request.items)
+            ]
             with self._turn():
-                ids = self._write_items(opened, inputs)
+                ids = self._write_items(opened, inputs, repeated=request.call_id is not None)
                 self._embed_soon(opened)
         return StoreResult(stored_ids=tuple(ids))
 
-    def _write_items(self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput]) -> list[str]:
-        """Store the items that do not exist yet; return the ids of all, in order."""
+    def _write_items(
+        self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput], *, repeated: bool
+    ) -> list[str]:
+        """Store the items that do not exist yet; return the ids of all, in order.
+
+        Args:
+            repeated: an item that was forgotten exists, too.
+        """
         prepared: dict[str, PreparedMemory] = {}
         for item in inputs:
             prepared.setdefault(str(item.item_id), opened.writer.prepare(item))
         with opened.transaction(self.actor) as transaction:
-            ids = items_rows.items(transaction, self.agent_id, list(prepared))
+            ids = items_rows.items(transaction, self.agent_id, list(prepared), forgotten=repeated)
             new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
             written = opened.writer.store(transaction, list(new.values()), [])
             if written.errors:
@@ -319,13 +365,14 @@ class MemoryEntity(Handle):
 
     def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
-            viewer = self._viewer_of(retrieve_request)
             request = RecallRequest(
                 query=retrieve_request.query,
                 top_n=retrieve_request.limit,
                 kinds=_kinds(retrieve_request.tier),
             )
             with self._turn():
+                with opened.database.read() as snapshot:
+                    viewer = self._viewer_of(snapshot, retrieve_request)
                 bundle = answer(opened, viewer, request)
                 receipt = Receipt.of(request, bundle)
                 provenance = {
@@ -343,12 +390,16 @@ class MemoryEntity(Handle):
         )
 
     def _list_items(self, request: ListRequest) -> tuple[MemoryItemRecord, ...]:
-        with self._service.opened(self.name) as opened:
-            view = View(self._viewer_of(request), statuses=frozenset({MemoryStatus.ACTIVE}))
-            with self._turn(), opened.database.read() as snapshot:
-                chosen = MemoryFilter(kinds=_kinds(request.tier))
-                rows = memories.select(snapshot, view, chosen, limit=request.limit)
-                sources = {source.source_id: source for source in sources_of(snapshot, rows)}
+        with (
+            self._service.opened(self.name) as opened,
+            self._turn(),
+            opened.database.read() as snapshot,
+        ):
+            viewer = self._viewer_of(snapshot, request)
+            view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+            chosen = MemoryFilter(kinds=_kinds(request.tier))
+            rows = memories.select(snapshot, view, chosen, limit=request.limit)
+            sources = {source.source_id: source for source in sources_of(snapshot, rows)}
         return tuple(
             MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in rows
         )
@@ -361,8 +412,8 @@ class MemoryEntity(Handle):
                 before=request.cutoff_date,
                 scope=request.scope,
                 memory_ids=request.item_ids,
-                session_id=request.session_id,
-                project_id=self._project(request.project_id),
+                session_ids=self._ids(Scope.SESSION, request.session_id),
+                project_ids=self._ids(Scope.PROJECT, request.project_id or self.project_id),
             )
             with self._turn(), opened.transaction(self.actor) as transaction:
                 items = items_rows.items_of_agent(transaction, own)
@@ -372,12 +423,16 @@ class MemoryEntity(Handle):
     def _turn(self) -> AbstractContextManager[None]:
         return mailboxes_of(self._service).turn((self.name, self.agent_id))
 
-    def _input(self, item: StoreItemInput) -> MemoryInput:
-        scope_id = item.session_id if item.scope is Scope.SESSION else None
-        if item.scope is Scope.PROJECT:
-            scope_id = self._project(item.project_id)
-            if scope_id is None:
-                raise InvalidInput("projectId is required for a ProjectScope", field="projectId")
+    def _input(self, item: StoreItemInput, call: tuple[str, int] | None) -> MemoryInput:
+        scope_id = None
+        if item.scope is Scope.SESSION:
+            scope_id = self._named(Scope.SESSION, item.session_id or "")
+        elif item.scope is Scope.PROJECT:
+            named = item.project_id or self.project_id or DEFAULT_PROJECT
+            scope_id = self._named(Scope.PROJECT, named)
+        if self.viewer.confined and item.sensitivity.level > self.viewer.clearance.level:
+            error = AccessDenied("the item is above the clearance", field="sensitivity")
+            raise self._denied(error, field="sensitivity", asked=item.sensitivity)
         episode = item.tier is MemoryKind.EPISODE
         agents_own = item.source is CapturedBy.EXTRACTOR
         return MemoryInput(
@@ -391,28 +446,39 @@ class MemoryEntity(Handle):
             agent_id=self.agent_id,
             session_id=item.session_id,
             turn_id=item.generated_by_turn_id,
-            item_id=_item_id(item, scope_id),
+            item_id=_item_id(item, scope_id, call),
             source_role=_ROLES[item.source] if episode else None,
             attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
             source=Source(captured_by=item.source),
         )
 
-    def _viewer_of(self, request: ListRequest) -> Viewer:
-        """Return the viewer of a request, which sees only the session and project it names."""
-        project_id = self._project(request.project_id)
+    def _viewer_of(self, snapshot: Snapshot, request: ListRequest) -> Viewer:
+        """Return the viewer of a request: of the session and the project that it means."""
+        sessions = self._ids(Scope.SESSION, request.session_id)
+        if sessions is None:
+            sessions = items_rows.sessions_of_agent(snapshot, self.agent_id)
+        projects = self._ids(Scope.PROJECT, request.project_id or self.project_id)
         return replace(
             self.viewer,
-            session_ids=frozenset(() if request.session_id is None else (request.session_id,)),
-            project_ids=frozenset(() if project_id is None else (project_id,)),
+            session_ids=frozenset(sessions),
+            project_ids=frozenset((DEFAULT_PROJECT,) if projects is None else projects),
             scopes=self.viewer.scopes if request.scope is None else frozenset((request.scope,)),
         )
 
-    def _project(self, project_id: str | None) -> str | None:
-        """Return the project of a request. Raises AccessDenied if it is not the entity's."""
-        if project_id is None or self.project_id in (None, project_id):
-            return project_id or self.project_id
-        error = AccessDenied("the entity belongs to another project", field="projectId")
-        raise self._denied(error, field="project", asked=project_id)
+    def _ids(self, scope: Scope, scope_id: str | None) -> Sequence[str] | None:
+        """Return the ids of a scope that a request is about; None: any."""
+        if scope_id is not None:
+            return (self._named(scope, scope_id),)
+        return None if scope in self.opens else sorted(self.viewer.scope_ids(scope))
+
+    def _named(self, scope: Scope, scope_id: str) -> str:
+        """Return an id that a request names. Raises AccessDenied if it is not open to it."""
+        is_other = scope is Scope.PROJECT and self.project_id not in (None, scope_id)
+        if self._may_open(scope, scope_id) and not is_other:
+            return scope_id
+        field = f"{scope.value}Id"
+        error = AccessDenied(f"the entity may not open this {scope.value}", field=field)
+        raise self._denied(error, field=scope.value, asked=scope_id)
 
 
 def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
@@ -426,7 +492,7 @@ def _request_fields(request: RetrieveRequest) -> dict[str, Any]:
     )
 
 
-def _item_id(item: StoreItemInput, scope_id: str | None) -> str:
-    """Return a content-based id, so that equal items have equal ids."""
-    text = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id])
+def _item_id(item: StoreItemInput, scope_id: str | None, call: tuple[str, int] | None) -> str:
+    """Return an id that equal items of one call have, or equal items without a call."""
+    text = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id, call])
     return "item_" + hashlib.sha256(text.encode()).hexdigest()[:_ITEM_DIGITS]

@@ -8,6 +8,7 @@ which an ``import`` entry in the journal records.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ from memgraph.audit.redactions import accepted
 from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
+from memgraph.model.entities import METADATA
 from memgraph.operations.exchange.operations import FORMAT, VERSION
 from memgraph.operations.exchange.records import RECORDS, RecordMapping, loads, refused
 from memgraph.operations.write.embedding import MODEL_KEY
@@ -273,7 +275,8 @@ class ExportLoader:
                 raise refused("content_hash", "the content does not match its hash")
             values["pk"] = self.counts.get("memory", 0) + 1
             values["orchestrator_id"] = self.name
-            values["search_terms"] = text_index.search_terms(content)
+            added = json.loads(values["attributes"]).get(METADATA)
+            values["search_terms"] = text_index.search_terms(content, added)
         elif record.name == "journal":
             self._check_entry(values)
             self._head = JournalHead(values["seq"], values["hash"])

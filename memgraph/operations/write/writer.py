@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.audit.journal import VALUES, memory_seal
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
+from memgraph.model.entities import METADATA
 from memgraph.model.enums import (
     ComparisonStage,
     MemoryKind,
@@ -175,7 +176,7 @@ class Writer:
             summary=memory.summary if memory.summary is not None else summarise(memory.content),
             token_cost=token_cost(memory.content),
             source_id=memories.source_id(memory.source),
-            search_terms=text_index.search_terms(memory.content),
+            search_terms=text_index.search_terms(memory.content, memory.attributes.get(METADATA)),
             names=tuple(self.find_names(memory.content)),
             vector=vector,
         )

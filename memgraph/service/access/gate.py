@@ -15,7 +15,14 @@ from memgraph.errors import (
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.rules.access import Refusal, grants, refusal, sees_whole, viewer_of
+from memgraph.rules.access import (
+    Refusal,
+    grants,
+    open_scopes,
+    refusal,
+    sees_whole,
+    viewer_of,
+)
 from memgraph.service.access.keys import KeyStore, nobody
 from memgraph.service.denials import Denial, record_denial
 from memgraph.service.memory_service import MemoryService
@@ -90,6 +97,7 @@ class Gate:
             actor=principal.actor,
             permissions=principal.permissions,
             whole=sees_whole(principal, viewer),
+            opens=open_scopes(principal, narrowing or Narrowing()),
         )
 
     def miss(self, principal: Principal, orchestrator: str, *errors: MemgraphError) -> None:

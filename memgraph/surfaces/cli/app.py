@@ -242,7 +242,8 @@ def _operations() -> dict[str, Operation]:
     from memgraph.model.operation import operations_of
     from memgraph.operations.groups import Operations
 
-    return {item.command_name: item for item in operations_of(Operations).values()}
+    declared = operations_of(Operations).values()
+    return {item.command_name: item for item in declared if item.command_name}
 
 
 def _derived(declared: Operation, name: str) -> Command:

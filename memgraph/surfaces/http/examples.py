@@ -99,9 +99,32 @@ RUN: Final = _example("A dry run of a consolidation", {"dry_run": True})
 FILE: Final = {
     "example": {"summary": "A note in Markdown", "value": "# Hours\n\nWe close at 18:00.\n"}
 }
+ITEMS: Final = _example(
+    "A fact about the user",
+    {
+        "items": [
+            {
+                "tier": "SemanticMemory",
+                "scope": "GlobalScope",
+                "source": "UserSource",
+                "content": "User prefers concise responses",
+            }
+        ],
+        "callId": "call-7",
+    },
+)
+RETRIEVAL: Final = _example(
+    "A message", {"query": "Can you help me?", "tier": "SemanticMemory", "limit": 20}
+)
+ITEM_LIST: Final = _example("What is known", {"tier": "SemanticMemory", "limit": 20})
+ITEMS_FORGOTTEN: Final = _example("What is old", {"cutoffDate": "2026-01-01T00:00:00Z"})
 
 
 _BODIES: Final = {
+    "store_items": ITEMS,
+    "retrieve_items": RETRIEVAL,
+    "list_items": ITEM_LIST,
+    "forget_items": ITEMS_FORGOTTEN,
     "remember": MEMORY,
     "remember_many": BATCH,
     "correct": CORRECTION,

@@ -173,15 +173,26 @@ def test_one_wrong_item_stores_none(
     assert all_of("ana") == []
 
 
-def test_a_project_scope_without_a_project_is_refused(
-    service: MemoryService, ana: MemoryEntity, all_of: Callable[[str], list[str]]
+def test_a_project_scope_without_a_project_is_the_entitys_or_the_default_one(
+    service: MemoryService, ana: MemoryEntity
 ) -> None:
-    with pytest.raises(InvalidInput, match="projectId"):
-        ana.store([item("Good."), item(scope="ProjectScope")])
-    assert all_of("ana") == []
+    ana.store([item(scope="ProjectScope")])
     MemoryEntity(service, NAME, "ana", project_id="q").store([item(scope="ProjectScope")])
-    assert ana.list_items(project_id="q")[0].project_id == "q"
+    assert [each.project_id for each in ana.list_items()] == ["default"]
+    assert [each.project_id for each in ana.list_items(project_id="q")] == ["q"]
     assert ana.list_items(project_id="p") == ()
+
+
+def test_a_call_that_is_repeated_stores_once(ana: MemoryEntity) -> None:
+    call = {"items": [item("One."), item("One.")], "callId": "call-1"}
+    stored = ana.call("store", call)
+    assert len(set(stored["storedIds"])) == 2
+    assert ana.call("store", call) == stored
+    other = ana.call("store", {**call, "callId": "call-2"})
+    assert not {*stored["storedIds"]} & {*other["storedIds"]}
+    ana.forget(item_ids=stored["storedIds"])
+    assert ana.call("store", call) == stored
+    assert [each.memory_item_id for each in ana.list_items()][::-1] == other["storedIds"]
 
 
 def test_a_store_that_breaks_off_leaves_nothing(

@@ -48,15 +48,39 @@ def test_tiers_and_scopes_are_filters(ana: MemoryEntity) -> None:
                 assert {each.scope for each in found} <= (set(Scope) if scope is None else {scope})
 
 
-def test_what_nobody_names_is_not_seen(ana: MemoryEntity) -> None:
+def test_a_request_of_another_place_sees_nothing(ana: MemoryEntity) -> None:
     ana.store([item("In the session.", **IN_SESSION), item("In the project.", **IN_PROJECT)])
-    elsewhere: list[dict[str, Any]] = [{}, {"session_id": "t"}, {"project_id": "q"}]
-    for places in (*elsewhere, {"session_id": "p", "project_id": "s"}):
+    for project in (None, "q", "s"):
+        places: dict[str, Any] = {"session_id": "t", "project_id": project}
         assert ana.list_items(**places) == ()
         assert ana.retrieve("session project", **places) == ()
         assert ana.retrieve("session", scope="SessionScope", **places) == ()
     assert [each.content for each in ana.list_items(session_id="s")] == ["In the session."]
-    assert [each.content for each in ana.retrieve("the", project_id="p")] == ["In the project."]
+    places = {"session_id": "t", "project_id": "p"}
+    assert [each.content for each in ana.retrieve("the", **places)] == ["In the project."]
+
+
+def test_without_a_session_all_sessions_of_the_agent_are_meant(
+    ana: MemoryEntity, ben: MemoryEntity
+) -> None:
+    for session in "st":
+        ana.store([item(f"Tea in {session}.", scope="SessionScope", sessionId=session)])
+    ben.store([item("Tea elsewhere.", scope="SessionScope", sessionId="u")])
+    both = {"Tea in s.", "Tea in t."}
+    for scope in ("SessionScope", None):
+        assert {each.content for each in ana.retrieve("tea", scope=scope)} == both
+        assert {each.content for each in ana.list_items(scope=scope)} == both
+
+
+def test_metadata_is_searched(ana: MemoryEntity) -> None:
+    ana.store(
+        [
+            item("The gate is shut.", metadataJson='{"place": "Harbour office"}'),
+            item("The bread is baked.", metadataJson='{"place": "東京都"}'),
+        ]
+    )
+    assert ana.retrieve("harbour office")[0].content == "The gate is shut."
+    assert ana.retrieve("東京都")[0].content == "The bread is baked."
 
 
 def test_an_entity_of_a_project_stays_in_it(

@@ -126,7 +126,7 @@ def lasting(orc: Orchestrator) -> dict[str, Any]:
         "entity": "Eva Lind",
         "alias": "Ida Falk",
     }
-    places = {"orchestrator": orc.name, "sha256": "f" * 64, "session_id": "talk"}
+    places = {"orchestrator": orc.name, "agent_id": "ada", "sha256": "f" * 64, "session_id": "talk"}
     orc.bulletin()
     [listed] = orc.receipts.bulletins().bulletins
     receipt_id = orc.recall("When do we close?").receipt_id
