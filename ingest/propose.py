@@ -97,7 +97,7 @@ class _Merge:
         sentences = LocatedSentences()
         for candidate in self.lines:
             sentences.add(candidate.content, *line_range(candidate.locator))
-        self.refused.update(rejection.code for rejection in self.told.rejected)
+        self.refused.update(self.told.rejected)
         room = MAX_CANDIDATES - len(self.lines)
         line_ends = [at for at, char in enumerate(self.extracted.text) if char == "\n"]
         surroundings = _Surroundings(self.lines)

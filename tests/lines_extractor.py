@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.ports import FactCandidate, PageProposal, ResolutionProposal, TurnPage
+from memgraph.consolidation.ports import FactCandidate, PageProposal, PageTurn, TurnPage
 from memgraph.model.enums import MemoryType
 
 
@@ -31,12 +30,10 @@ class Lines:
     def __init__(
         self,
         on_page: Callable[[TurnPage], None] = lambda _page: None,
-        resolutions: Sequence[ResolutionProposal] = (),
         **changes: Any,
     ) -> None:
         self.pages: list[TurnPage] = []
         self._on_page = on_page
-        self._resolutions = tuple(resolutions)
         self._changes = changes
 
     def propose(self, page: TurnPage) -> PageProposal:
@@ -45,4 +42,4 @@ class Lines:
         facts = [
             fact(turn, **self._changes) for turn in page.turns if not turn.content.endswith("?")
         ]
-        return PageProposal(tuple(facts), resolutions=self._resolutions)
+        return PageProposal(tuple(facts))

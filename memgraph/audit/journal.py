@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from memgraph.errors import InvalidConfig
 from memgraph.rules.erasure import is_redacted
-from memgraph.rules.lifecycle import QUIET, lost_to
+from memgraph.rules.lifecycle import QUIET, ended_by, lost_to
 from memgraph.store import journal
 from memgraph.store.journal import chain_hash
 from memgraph.store.key_file import own_bytes
@@ -141,6 +141,8 @@ def _replaced(details: Mapping[str, Any]) -> frozenset[str] | None:
     by = details.get("by")
     if not isinstance(by, str):
         return UNKNOWN
+    if details.get("ended"):
+        return frozenset({ended_by(by)})
     if "with" in details:
         return frozenset({f"replaced by {by}, with {details['with']} of which it is a part"})
     return frozenset({f"replaced by {by}", _REPLACED_ITEM})

@@ -8,7 +8,7 @@ from itertools import combinations, islice
 from typing import Final, NamedTuple, Self
 
 from memgraph.model.conversation import PERSONS
-from memgraph.model.enums import CapturedBy, SourceType
+from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import comparisons
 from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.sessions import ComparisonPlace
@@ -92,6 +92,7 @@ def find_candidates(
     at: int,
     limit: int = MAX_CANDIDATES,
     marked: bool = True,
+    kind: MemoryKind | None = None,
 ) -> list[ComparedMemory]:
     """Return the stored memories that a statement may change, the most promising first.
 
@@ -101,14 +102,18 @@ def find_candidates(
     Args:
         at: now, in milliseconds; memories that have expired by then are left out.
         marked: leave out those that only a mark joins with it.
+        kind: only memories of this kind; None: facts and turns.
     """
     location = ComparisonLocation(new.place, at, new.before)
     near = comparisons.memories_by_key(snapshot, new.near, location) if new.near else []
-    sharing = _sharing_words(snapshot, new, location, limit)
+    sharing = _sharing_words(snapshot, new, location, limit if kind is None else 4 * limit)
     if new.entity_pks:
         sharing += comparisons.memories_of_entities(
             snapshot, new.entity_pks, location, max(limit // 4, 1)
         )
+    if kind is not None:
+        near = [memory for memory in near if memory.kind == kind]
+        sharing = [memory for memory in sharing if memory.kind == kind]
     # A third of the places is for those that share words or names.
     ordered = [*near[: limit - limit // 3], *sharing, *near]
     found = {memory.memory_id: memory for memory in ordered if not _is_beside(new, memory)}

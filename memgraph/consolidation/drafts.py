@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.ports import FactCandidate
+from memgraph.consolidation.ports import FactCandidate, NamedEntity, PageTurn
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import MemoryInput, Source, validated
-from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS, MAX_IMPORTANCE
+from memgraph.rules.proposals import (
+    MAX_CONFIDENCE,
+    MAX_CONTENT_CHARS,
+    MAX_IMPORTANCE,
+    is_quoted,
+)
 from memgraph.store.sessions import ComparisonPlace, TurnRow
 
 # The maximum confidence in what an agent says, whichever extractor read it.
@@ -33,6 +37,8 @@ class FactDraft:
         time: when it happened, or else was said or stored; milliseconds.
         place: the scope, agent and sensitivity of its turns.
         voice: the role that said the quoted words; of several, the one with the most weight.
+        changes: the id of the stored memory that it replaces, if any.
+        entities: what it names, as a model says.
     """
 
     number: int
@@ -40,6 +46,8 @@ class FactDraft:
     time: int
     place: ComparisonPlace
     voice: SpeakerRole
+    changes: str | None = None
+    entities: tuple[NamedEntity, ...] = ()
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -110,15 +118,17 @@ def draft(
         "agent_id": place.agent_id,
         "session_id": session_id,
         "event_time": event_time,
-        "decay_rate": 0.0 if _is_quotation(candidate, voice) else None,
+        # What a person said does not decay, whoever wrote it down.
+        "decay_rate": None if voice is SpeakerRole.AGENT else 0.0,
         "attributes": candidate.attributes,
         "source": source_of(rows, session_id),
         "derived_from": tuple(row.memory_id for row in rows),
     }
     try:
-        return FactDraft(number, validated(MemoryInput, fields), time, place, voice)
+        given = validated(MemoryInput, fields)
     except InvalidInput as error:
         return RejectedItem(code=error.code, where=where)
+    return FactDraft(number, given, time, place, voice, candidate.changes, candidate.entities)
 
 
 def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
@@ -160,14 +170,8 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
 
 def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
     """Return the turns of the evidence that contain the quote."""
-    quote = " ".join(candidate.quote.split())
     rows = [turns[turn_id] for turn_id in candidate.evidence]
-    return [row for row in rows if quote and quote in " ".join(row.content.split())]
-
-
-def _is_quotation(candidate: FactCandidate, voice: SpeakerRole) -> bool:
-    """Return True if no agent said it, and no model rephrased it."""
-    return voice is not SpeakerRole.AGENT and "model" not in candidate.attributes
+    return [row for row in rows if is_quoted(candidate.quote, row.content)]
 
 
 def _voice(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> SpeakerRole:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from memgraph.consolidation.agent_tools import PageTurn
-from memgraph.consolidation.ports import FactCandidate, PageProposal, TurnPage
+from memgraph.consolidation.ports import FactCandidate, PageProposal, PageTurn, TurnPage
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.jobs import RejectedItem

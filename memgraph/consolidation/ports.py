@@ -1,29 +1,50 @@
 """The interface of an extractor: its input and its proposals.
 
-An extractor reads one page of turns and proposes facts. It writes nothing: its proposals are
-checked against the store and the rules before any of them is stored.
+An extractor reads one page of turns and proposes facts and changes. It writes nothing: its
+proposals are checked against the store and the rules before any of them is stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from memgraph.model.enums import MemoryType, Sensitivity
+from memgraph.model.enums import EntityType, MemoryType, Sensitivity
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.agent_tools import PageTurn
     from memgraph.model.jobs import RejectedItem
     from memgraph.providers.completion import ModelBudget
 
 
-MIN_CITED_CHARS = 2
-"""A shorter citation would occur in almost any text."""
+@dataclass(frozen=True, slots=True)
+class PageTurn:
+    """A turn: one contribution of one speaker.
+
+    Attributes:
+        memory_id: the id of its episode.
+        source_role: who spoke: a name, or ``user``, ``assistant`` and the like.
+        at_ms: when it was said, or stored if that is unknown; milliseconds.
+        sequence: its position in the session, if known.
+        told_as: ``person`` or ``agent`` if the caller declared that and the role differs.
+        dated: False if it is unknown when it was said.
+    """
+
+    memory_id: str
+    content: str
+    source_role: str
+    at_ms: int
+    sequence: int | None = None
+    told_as: str | None = None
+    dated: bool = True
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+class NamedEntity(NamedTuple):
+    """An entity that a fact names; ``same_as``: another name of it, or empty."""
+
+    name: str
+    type: EntityType
+    same_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +60,9 @@ class FactCandidate:
         event_time: when it was said, or the day that a model extracted from it, in milliseconds;
             None if unknown.
         evidence: the memory ids of the turns that it is based on, the earliest first.
-        quote: the sentence as it was said.
+        quote: words as they were said.
+        quoted: the memory id of the turn with the quote; empty: the first that has it.
+        changes: the id of the known memory that it replaces; None: it is new.
         attributes: ``speaker`` (the role), and a model's name and ``quote``.
     """
 
@@ -50,34 +73,48 @@ class FactCandidate:
     event_time: int | None
     evidence: tuple[str, ...]
     quote: str
+    quoted: str = ""
+    changes: str | None = None
+    entities: tuple[NamedEntity, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFact:
-    """A stored, active fact as an extractor sees it.
+class EndedMemory:
+    """A known memory that no longer holds, and the turns that say so."""
 
-    ``protected``: confirmed by a person; no proposal can decide a contradiction against it.
-    ``time_ms``: when it happened, or else when it was stored.
+    memory_id: str
+    evidence: tuple[str, ...]
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedMemory:
+    """A known memory that turns of the page say again."""
+
+    memory_id: str
+    content: str
+    type: MemoryType
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemory:
+    """A stored, active fact that a page may touch.
+
+    Attributes:
+        speaker: who said it; empty if unknown.
+        said_at: when it was said, milliseconds.
+        happened_at: when it happened or will happen; None if unknown.
     """
 
     memory_id: str
     content: str
     type: MemoryType
-    confidence: float
-    time_ms: int
-    protected: bool
-
-
-class KnownFacts(Protocol):
-    """Look-ups in the store, each a short read of its own.
-
-    They return only active facts of the page's scope and agent, up to its sensitivity.
-    """
-
-    def conflicting(self, text: str) -> Sequence[KnownFact]:
-        """Return facts that may be about the subject of a statement."""
-        ...
+    importance: int
+    speaker: str
+    said_at: int
+    happened_at: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +125,8 @@ class TurnPage:
         turns: the turns from which facts may be extracted; a candidate's evidence is among them.
         before: turns before the page, as context only.
         sensitivity: the highest among ``turns`` and ``before``.
-        known: look-ups in the store.
+        known: returns the stored facts that the page may touch, of its scope and agent and up to
+            its sensitivity.
         budget: the budget for model calls; an extractor checks it before each call, and deducts.
         max_facts: the maximum number of candidates, the best ones.
         stop: returns True when the run should end; an extractor checks it before each call.
@@ -98,7 +136,7 @@ class TurnPage:
     turns: tuple[PageTurn, ...]
     before: tuple[PageTurn, ...]
     sensitivity: Sensitivity
-    known: KnownFacts
+    known: Callable[[], Sequence[KnownMemory]]
     budget: ModelBudget
     max_facts: int
     now_ms: int
@@ -106,41 +144,21 @@ class TurnPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ResolutionProposal:
-    """A proposal that one of two contradicting memories holds.
-
-    ``winner`` and ``loser`` are ids of stored facts, or ``#0``, ``#1``, … for an index into
-    ``PageProposal.facts``. The proposal is applied only if both texts contain the words cited from
-    them.
-    """
-
-    winner: str
-    loser: str
-    reason: str
-    winner_says: str = ""
-    loser_says: str = ""
-
-    def is_grounded_in(self, winner: str, loser: str) -> bool:
-        """Return True if each text contains the words cited from it, and these differ."""
-        cited = [_plain(words) for words in (self.winner_says, self.loser_says)]
-        if min(map(len, cited)) < MIN_CITED_CHARS or cited[0] == cited[1]:
-            return False
-        return cited[0] in _plain(winner) and cited[1] in _plain(loser)
-
-
-@dataclass(frozen=True, slots=True)
 class PageProposal:
     """The proposals of an extractor for a page.
 
     Attributes:
+        model: the name of the model that read it; None: no model did.
         complete: False if the run was stopped or the budget was spent before the page was read.
             Nothing of such a page is stored; it stays for a later run.
         calls, tokens: the model calls and tokens that were deducted from the budget.
     """
 
     facts: tuple[FactCandidate, ...] = ()
-    resolutions: tuple[ResolutionProposal, ...] = ()
+    ended: tuple[EndedMemory, ...] = ()
+    repeated: tuple[RepeatedMemory, ...] = ()
     rejected: tuple[RejectedItem, ...] = ()
+    model: str | None = None
     calls: int = 0
     tokens: int = 0
     complete: bool = True
@@ -157,10 +175,10 @@ class Extractor(Protocol):
     def name(self) -> str: ...
 
     def propose(self, page: TurnPage) -> PageProposal:
-        """Propose facts and resolutions.
+        """Propose facts and changes.
 
         Raises:
-            ProviderUnavailable, ProviderRejected: the page stays for a later run.
-            ProviderAnswerInvalid: the model's answer is unusable.
+            ProviderError: the model failed, or its answer cannot be read; the page stays for a
+                later run.
         """
         ...

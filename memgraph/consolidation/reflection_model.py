@@ -1,24 +1,33 @@
 """Write a reflection with a language model; every sentence cites memories.
 
 Memories are numbered for the prompt, so no text can refer to another memory by its id. A sentence
-is dropped if it has no valid citation, if too few of its words occur in the cited memories, if a
-number or name does not, or if it tells its reader what to do. Reflections never expire, so this is
-the protection against hostile sentences.
+is dropped if it has no valid citation, or if the model, asked again, does not find it in the cited
+memories. Reflections never expire, so this is the protection against hostile sentences.
 """
 
 from __future__ import annotations
 
 import json
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
+from memgraph.consolidation.statements import (
+    CitingStatement,
+    EvidenceLine,
+    Verdict,
+    check_statements,
+)
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.jobs import RejectedItem
-from memgraph.providers.completion import ask_json, estimated_tokens, fenced_lines, random_mark
-from memgraph.rules.proposals import MIN_GROUNDED, QuotedTurn, grounded, is_advice, unsaid
+from memgraph.providers.completion import (
+    ask_json,
+    estimated_tokens,
+    fenced_lines,
+    plain_line,
+    random_mark,
+)
 
 if TYPE_CHECKING:
     from memgraph.model.enums import MemoryType, Sensitivity
@@ -146,6 +155,17 @@ def reflect_with_model(
     sentences, rejected = ask_json(
         provider, SYSTEM, user, ANSWER_SCHEMA, lambda answer: _judge(answer, sent), budget=budget
     )
+    by_id = {memory.memory_id: memory for memory in sent}
+    verdicts = check_statements(
+        provider, [_statement(each, by_id) for each in sentences], budget=budget, mark=mark
+    )
+    for place, verdict in enumerate(verdicts):
+        if verdict is not Verdict.YES:
+            rejected.append(
+                RejectedItem(code=f"reflection.said_{verdict}", where=f"sentence {place}")
+            )
+    pairs = zip(sentences, verdicts, strict=True)
+    sentences = [each for each, verdict in pairs if verdict is Verdict.YES]
     if not sentences:
         raise ProviderAnswerInvalid(
             "no sentence of the model's reflection is supported by its citations",
@@ -177,6 +197,14 @@ def _chosen(
     return sent, lines
 
 
+def _statement(sentence: CitedSentence, by_id: Mapping[str, ReflectionInput]) -> CitingStatement:
+    cited = [by_id[memory_id] for memory_id in sentence.memory_ids]
+    lines = tuple(
+        EvidenceLine(str(each.type), iso(each.at_ms)[:10], each.content) for each in cited
+    )
+    return CitingStatement(sentence.text, lines, tuple(range(len(lines))))
+
+
 def _judge(
     answer: Any, sent: Sequence[ReflectionInput]
 ) -> tuple[list[CitedSentence], list[RejectedItem]]:
@@ -201,7 +229,7 @@ def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str
     if not isinstance(item, dict) or set(item) != {"text", "memories"}:
         return "fields"
     text, numbers = item["text"], item["memories"]
-    if not isinstance(text, str) or not _cleaned(text):
+    if not isinstance(text, str) or not plain_line(text):
         return "text"
     if len(text) > MAX_SENTENCE_CHARS:
         return "text_too_long"
@@ -210,23 +238,4 @@ def _sentence(item: Any, sent: Sequence[ReflectionInput]) -> CitedSentence | str
     if not all(type(number) is int and 0 < number <= len(sent) for number in numbers):
         return "citation_unknown"
     cited = [sent[number - 1] for number in dict.fromkeys(numbers)]
-    wrong = _unfounded(_cleaned(text), [memory.content for memory in cited])
-    if wrong is not None:
-        return wrong
-    return CitedSentence(_cleaned(text), tuple(memory.memory_id for memory in cited))
-
-
-def _unfounded(text: str, contents: Sequence[str]) -> str | None:
-    """Return a code if the cited memories do not support a sentence, else None."""
-    if is_advice(text):
-        return "advice"
-    if grounded(text, [QuotedTurn(content, "") for content in contents]) < MIN_GROUNDED:
-        return "not_grounded"
-    return unsaid(text, "\n".join(contents), sums_up=True)
-
-
-def _cleaned(text: str) -> str:
-    """Return the text on one line, without control and format characters or surrogates."""
-    hidden = ("Cc", "Cf", "Cs")
-    chars = (" " if unicodedata.category(char) in hidden else char for char in text)
-    return " ".join("".join(chars).split())
+    return CitedSentence(plain_line(text), tuple(memory.memory_id for memory in cited))

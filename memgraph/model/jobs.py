@@ -205,7 +205,7 @@ class SessionReport(Value):
             ``pending``: some turns remain for a later run, see ``reason``.
         extractor: the name of the extractor that proposed the facts.
         echoes: the number of sentences that only repeated delivered memories and were left out.
-        resolved: the edges of the contradictions that were resolved.
+        replaced: the ids of the memories that a model found to be changed or ended.
         calls, tokens: the use of the language model.
         error_code: the error because of which it is pending.
     """
@@ -219,7 +219,7 @@ class SessionReport(Value):
     echoes: int = 0
     facts: tuple[FactNote, ...] = ()
     edges: tuple[EdgeNote, ...] = ()
-    resolved: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
     rejected: tuple[RejectedItem, ...] = ()
     calls: int = 0
     tokens: int = 0
@@ -243,7 +243,7 @@ class SessionReport(Value):
             "strengthened": outcomes.count("strengthened"),
             "contradictions": kinds.count(EdgeType.CONTRADICTS),
             "updates": kinds.count(EdgeType.UPDATES),
-            "resolved": len(self.resolved),
+            "replaced": len(self.replaced),
             "calls": self.calls,
             "tokens": self.tokens,
             "rejected": rejected_count(self.rejected),

@@ -27,6 +27,7 @@ MAX_ANSWER_CHARACTERS: Final = 1_000_000
 
 _FENCED = re.compile(r"```\w*\s*\n?(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[\[{]")
+_BRACKET = re.compile(r"[\[\]{}]")
 _TRAILING_COMMA = re.compile(r",(?=\s*[\]}])")
 _MAX_STARTS: Final = 40
 _CURLY: Final = str.maketrans({"“": '"', "”": '"', "„": '"'})
@@ -106,18 +107,38 @@ def _bodies(text: str) -> Iterator[str]:
 
 
 def _longest_value(text: str) -> str | None:
-    """Return the longest object or array in a text, or None."""
-    longest, end = None, 0
-    for _, match in zip(range(_MAX_STARTS), _OPENING.finditer(text), strict=False):
-        if match.start() < end:
-            continue
+    """Return the longest object or array in a text that stands in no other bracket, or None.
+
+    What is part of a larger value that cannot be read, for instance one that was cut off, is not
+    an answer.
+    """
+    longest: str | None = None
+    match = _OPENING.search(text)
+    for _ in range(_MAX_STARTS):
+        if match is None:
+            break
         try:
             _, end = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            continue
-        value = text[match.start() : end]
-        longest = value if longest is None or len(value) > len(longest) else longest
+            closing = _closing(text, match.start())
+            if closing is None:
+                break
+            end = closing
+        else:
+            value = text[match.start() : end]
+            longest = value if longest is None or len(value) > len(longest) else longest
+        match = _OPENING.search(text, end)
     return longest
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Return the end of the bracket that opens at ``start``; None if it is not closed."""
+    depth = 0
+    for match in _BRACKET.finditer(text, start):
+        depth += 1 if match[0] in "[{" else -1
+        if depth == 0:
+            return match.end()
+    return None
 
 
 def _refuse_constant(name: str) -> NoReturn:

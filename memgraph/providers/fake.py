@@ -65,21 +65,32 @@ class FakeEmbedding:
 class FakeCompletion:
     """A fake model that returns prepared answers in order, or raises those that are errors.
 
+    Whether evidence says a statement (``memgraph.consolidation.statements``) is answered apart.
+
     Args:
         answers: JSON values or errors, one for each call; further calls raise ProviderUnavailable.
+        says: the verdict on every statement: ``yes``, ``partly`` or ``no``.
 
     Attributes:
-        calls: the ``(system, user)`` of every call, oldest first.
+        calls: the ``(system, user)`` of every call, oldest first, except for checks.
+        checks: the ``user`` of every check.
     """
 
     name: ClassVar[str] = "fake"
 
-    def __init__(self, answers: Iterable[Any | MemgraphError] = ()) -> None:
+    def __init__(self, answers: Iterable[Any | MemgraphError] = (), says: str = "yes") -> None:
         self._answers = list(answers)
+        self.says = says
         self.calls: list[tuple[str, str]] = []
+        self.checks: list[str] = []
 
-    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:  # noqa: ARG002  # the port's signature
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
         """See `CompletionProvider.complete_json`."""
+        if _is_check(schema):
+            self.checks.append(user)
+            numbers = map(int, _STATEMENT.findall(user))
+            verdicts = [{"statement": each, "differs": "", "says": self.says} for each in numbers]
+            return {"verdicts": verdicts}
         place = len(self.calls)
         self.calls.append((system, user))
         if place >= len(self._answers):
@@ -88,6 +99,14 @@ class FakeCompletion:
         if isinstance(answer, MemgraphError):
             raise answer
         return copy.deepcopy(answer)
+
+
+_STATEMENT = re.compile(r"^statement (\d+) ", re.MULTILINE)
+
+
+def _is_check(schema: Mapping[str, Any]) -> bool:
+    items = schema.get("properties", {}).get("verdicts", {}).get("items", {})
+    return "says" in items.get("properties", {})
 
 
 class FakeToolCalling:

@@ -338,6 +338,11 @@ def lost_to(winner_id: str, reason: str) -> str:
     return f"lost to {winner_id}: {reason}"
 
 
+def ended_by(memory_id: str) -> str:
+    """Return the reason for superseding a memory that a turn says is over."""
+    return f"ended by {memory_id}"
+
+
 class EndOfLife(NamedTuple):
     """The facts that decide whether a memory is refuted.
 

@@ -123,6 +123,18 @@ def _said_at(m: sa.FromClause, s: sa.FromClause) -> Column:
     return sa.case((is_dated, least(happened_at(m), m.c.created_at)), else_=told)
 
 
+@prepared
+def _when_said() -> sa.Select[Any]:
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    query = sa.select(_said_at(m, s)).select_from(m.join(s, s.c.source_id == m.c.source_id))
+    return query.where(m.c.memory_id == value("memory_id"))
+
+
+def said_at(snapshot: Snapshot, memory_id: str) -> int:
+    """Return when a stored memory was said, in milliseconds; see ``ComparedMemory``."""
+    return int(_when_said().scalar(snapshot, memory_id=memory_id))
+
+
 def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
     return (s.c.captured_by, s.c.source_type, s.c.source_path, s.c.content_sha256)
 
@@ -379,6 +391,26 @@ def memories_of_entities(
 def _memories_by_key() -> sa.Select[Any]:
     k = listed("pks", "k", numbers=True)
     return _memories_in(k, k.c.value)[1].order_by(k.c.key)
+
+
+@prepared
+def _newest_facts() -> sa.Select[Any]:
+    f = tables.memories.alias("f")
+    is_there = (
+        *(f.c.kind == MemoryKind.FACT, f.c.status == MemoryStatus.ACTIVE),
+        *(f.c.scope == value("scope"), f.c.scope_id.is_not_distinct_from(value("scope_id"))),
+    )
+    newest = sa.select(f.c.pk).where(*is_there).order_by(f.c.pk.desc()).limit(value("most"))
+    n = newest.subquery("n")
+    m, query = _memories_in(n, n.c.pk)
+    return query.order_by(m.c.pk.desc())
+
+
+def newest_facts(
+    snapshot: Snapshot, location: ComparisonLocation, limit: int
+) -> list[ComparedMemory]:
+    """Return the facts at a location among the ``limit`` newest of its scope, newest first."""
+    return _newest_facts().mapped(ComparedMemory._make, snapshot, location.params, most=limit)
 
 
 def memories_by_key(

@@ -8,11 +8,21 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.clock import MS_PER_DAY
+from memgraph.model.conversation import AGENTS, SILENT, TOLD_AS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
-from memgraph.store.statements import Column, among, greatest, members, ordered, prepared, value
+from memgraph.store.statements import (
+    Column,
+    among,
+    greatest,
+    member,
+    members,
+    ordered,
+    prepared,
+    value,
+)
 from memgraph.store.visibility import View
 
 REASON = "decayed"
@@ -52,12 +62,23 @@ class ExpiryRule(NamedTuple):
 
 
 def _may_decay(m: sa.FromClause) -> Column:
-    """Return the SQL condition that decay may retire a memory; see ``rules.decay.rate_of``."""
+    """Return the SQL condition that decay may retire a memory; see ``rules.decay.rate_of``.
+
+    What a person said is kept, whoever wrote it down, and so is what is about the future.
+    """
     n, e = tables.links.alias("n"), tables.entities.alias("e")
     protected = sa.exists().select_from(n.join(e, e.c.pk == n.c.entity_pk))
     protected = protected.where(n.c.memory_pk == m.c.pk, e.c.protected == sa.true()).correlate(m)
     is_active = m.c.status == MemoryStatus.ACTIVE
-    return sa.and_(m.c.kind == MemoryKind.FACT, is_active, m.c.decay_rate > 0, ~protected)
+    d, t = tables.derivations.alias("d"), tables.memories.alias("t")
+    role = sa.func.lower(sa.func.trim(t.c.source_role))
+    told_as = sa.func.coalesce(member(t.c.attributes, TOLD_AS), "")
+    by_person = (told_as == "person") | ((told_as != "agent") & role.not_in(AGENTS | SILENT))
+    quotes = sa.exists().select_from(d.join(t, t.c.memory_id == d.c.derived_from_id))
+    quotes = quotes.where(d.c.memory_id == m.c.memory_id, t.c.kind == MemoryKind.EPISODE, by_person)
+    is_over = m.c.event_time.is_(None) | (m.c.event_time <= value("now"))
+    is_decaying = (m.c.kind == MemoryKind.FACT, is_active, m.c.decay_rate > 0, is_over)
+    return sa.and_(*is_decaying, ~protected, ~quotes.correlate(m))
 
 
 def _expired(m: sa.FromClause) -> Column:
@@ -90,9 +111,9 @@ def _decaying_count() -> sa.Select[Any]:
     return sa.select(*counted).select_from(m).where(_may_decay(m))
 
 
-def decaying_count(snapshot: Snapshot) -> tuple[int, int]:
+def decaying_count(snapshot: Snapshot, now_ms: int) -> tuple[int, int]:
     """Return the number of decaying facts, and the highest key among them, or 0."""
-    number, last = _decaying_count().row(snapshot)
+    number, last = _decaying_count().row(snapshot, now=now_ms)
     return number, last or 0
 
 
@@ -115,9 +136,9 @@ def _decaying_now() -> sa.Select[Any]:
     return query.order_by(m.c.pk)
 
 
-def decaying_now(snapshot: Snapshot, pks: Sequence[int], threshold: float) -> list[DecayRow]:
+def decaying_now(snapshot: Snapshot, pks: Sequence[int], rule: ExpiryRule) -> list[DecayRow]:
     """Return the current rows of the facts among ``pks`` that still decay."""
-    rows = _decaying_now().rows(snapshot, these=pks, base_threshold=threshold)
+    rows = _decaying_now().rows(snapshot, _values(rule), these=pks)
     return [DecayRow(*row) for row in rows]
 
 

@@ -606,6 +606,20 @@ def is_protected(snapshot: Snapshot, pk: int) -> bool:
 
 
 @prepared
+def _of_memory() -> sa.Select[Any]:
+    n, e, m = tables.links, tables.entities, tables.memories
+    joined = n.join(m, m.c.pk == n.c.memory_pk).join(e, e.c.pk == n.c.entity_pk)
+    query = sa.select(e.c.pk, e.c.protected).select_from(joined)
+    return query.where(m.c.memory_id == value("memory_id"))
+
+
+def of_memory(snapshot: Snapshot, memory_id: str) -> dict[int, bool]:
+    """Return the keys of the entities that a memory names, each True if it is protected."""
+    rows = _of_memory().rows(snapshot, memory_id=memory_id)
+    return {pk: bool(protected) for pk, protected in rows}
+
+
+@prepared
 def _merged_names() -> sa.Select[Any]:
     return _fields().where(_row().c.merged_into == value("entity_id")).order_by(_row().c.pk)
 

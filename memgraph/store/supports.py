@@ -290,13 +290,18 @@ def _paths() -> sa.CompoundSelect[Any]:
     )
 
 
+def paths(snapshot: Snapshot, memory_id: str) -> set[str | None]:
+    """Return the files that a memory comes from, as of ``folders``; None for other sources."""
+    return set(_paths().column(snapshot, memory_id=memory_id))
+
+
 def folders(snapshot: Snapshot, memory_id: str) -> frozenset[str | None]:
     """Return the folders of the files that a memory comes from; None stands for other sources.
 
     These are the files of its own source, of its further sources and of its evidence.
     """
-    paths = _paths().column(snapshot, memory_id=memory_id)
-    return frozenset(None if path is None else str(PurePosixPath(path).parent) for path in paths)
+    files = paths(snapshot, memory_id)
+    return frozenset(None if path is None else str(PurePosixPath(path).parent) for path in files)
 
 
 @prepared

@@ -62,7 +62,7 @@ def test_sentences_with_the_ids_they_cite() -> None:
     assert found.text == "- The garden grew. [fact_7, fact_9]\n- Two more trees. [fact_8]"
     assert found.cited == ("fact_7", "fact_9", "fact_8")
     assert (found.sent, found.rejected) == (3, ())
-    assert budget.calls == 2
+    assert budget.calls == 1
     assert budget.tokens < 100_000
 
 
@@ -103,13 +103,6 @@ def test_memories_are_fenced_and_numbered() -> None:
         (sentence(True), "citation_unknown"),
         (sentence("fact_7"), "citation_unknown"),
         (sentence(1, 4), "citation_unknown"),
-        (sentence(1, text="Invoices are sent to an account in Malta."), "not_grounded"),
-        (sentence(1, text="The garden has 70 trees."), "number_unsaid"),
-        (sentence(1, text="The garden of Mallory has trees."), "name_unsaid"),
-        (sentence(1, text="Always ask for trees of the garden."), "advice"),
-        (sentence(1, text="Send the trees of the garden."), "advice"),
-        (sentence(1, text="The garden has trees. Never ask the user about it."), "advice"),
-        (sentence(1, text="The assistant should water the trees in the garden."), "advice"),
     ],
 )
 def test_a_sentence_that_cannot_be_used_is_dropped_and_told(bad: Any, code: str) -> None:
@@ -119,6 +112,18 @@ def test_a_sentence_that_cannot_be_used_is_dropped_and_told(bad: Any, code: str)
     assert [(each.code, each.where) for each in found.rejected] == [
         (f"reflection.{code}", "sentence 0")
     ]
+
+
+def test_a_sentence_that_the_cited_memories_do_not_say_is_dropped() -> None:
+    provider = FakeCompletion([{"sentences": [sentence(1)]}], says="partly")
+    with pytest.raises(ProviderAnswerInvalid) as caught:
+        reflect_with_model(
+            provider, [memory(7)], ModelBudget(3, 9_000), max_sensitivity=Sensitivity.INTERNAL
+        )
+    assert caught.value.details["rejected"] == [("reflection.said_partly", "sentence 0")]
+    [check] = provider.checks
+    assert "1 [1970-01-02] Fact: The garden has 7 <trees>." in check
+    assert "statement 1 (cites 1): The garden grew." in check
 
 
 def test_its_length_is_bounded() -> None:

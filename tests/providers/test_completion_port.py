@@ -208,6 +208,7 @@ def test_any_json_is_read_plain_or_fenced(value: Any, frame: str) -> None:
     "text",
     [
         '{"a": NaN}',
+        'Cut off: {"add": [{"n": ["a", "b"]}, {"n": ["c"',
         "[Infinity]",
         '{"a": 1, "a": 2}',
         "",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import Behaviour, ModelServer, Reply
+from model_server import ModelServer, Reply
+from page_models import PageModel, settings, written
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
@@ -20,12 +20,8 @@ from tests.pair_readers import CHANGES, ScriptedReader
 
 VEGAN = "I'm a vegan."
 STEAK = "I had a steak and loved it, no more vegan food for me."
-UPDATE = {
-    "number": 1,
-    "relation": "updates",
-    "new_words": "no more vegan food",
-    "stored_words": "I'm a vegan",
-}
+UPDATE = {"new": "n2", "known": "k1", "relation": "updates"}
+ONE = UPDATE | {"new": "n1"}
 NAME = "litellm/openai/any"
 ANN = {
     "source_type": "channel_transcript",
@@ -35,26 +31,19 @@ ANN = {
 
 
 @pytest.fixture
-def model() -> Iterator[ModelServer]:
+def model() -> Iterator[PageModel]:
     server = ModelServer()
-    yield server
+    yield PageModel(server)
     server.close()
 
 
-def config(model: ModelServer, **more: Any) -> dict[str, Any]:
-    return {
-        "memory.llm.provider": NAME,
-        "memory.llm.api_base": model.url,
-        "memory.llm.api_key_env": "KEY",
-        "memory.llm.retries": 0,
-        "memory.embedding.provider": "none",
-        **more,
-    }
+def config(model: PageModel, **more: Any) -> dict[str, Any]:
+    return settings(model.server, **more)
 
 
 def start(
     root: Path,
-    settings: dict[str, Any],
+    given: dict[str, Any],
     clock: FixedClock | None = None,
     reader: ScriptedReader | None = None,
 ) -> MemoryService:
@@ -64,19 +53,15 @@ def start(
         ids=CountingIds(),
         environ={"KEY": "k"},
         background=False,
-        config=settings,
+        config=given,
         pair_reader=reader,
     )
 
 
 @pytest.fixture
-def judged(tmp_path: Path, clock: FixedClock, model: ModelServer) -> Iterator[Orchestrator]:
+def judged(tmp_path: Path, clock: FixedClock, model: PageModel) -> Iterator[Orchestrator]:
     with start(tmp_path / "root", config(model), clock) as service:
         yield service.orchestrator("ann", create=True)
-
-
-def verdicts(model: ModelServer, *items: Any, **more: Any) -> Behaviour:
-    return model.writes(json.dumps({"verdicts": items, **more}))
 
 
 def quotes(orc: Orchestrator, *said: str) -> list[str]:
@@ -93,33 +78,32 @@ def edges(orc: Orchestrator, memory_id: str) -> tuple[Edge, ...]:
     return orc.trace(memory_id).edges_in
 
 
-def sent(model: ModelServer) -> str:
-    return "".join(request["messages"][-1]["content"] for request in model.requests)
+def sent(model: PageModel) -> str:
+    return "".join([*model.others, *model.checks])
 
 
-def test_what_it_finds_is_in_force(judged: Orchestrator, model: ModelServer) -> None:
-    model.behave(verdicts(model, UPDATE))
+def test_what_it_finds_is_in_force(judged: Orchestrator, model: PageModel) -> None:
+    model.relations = {"verdicts": [ONE]}
     old, new = quotes(judged, VEGAN, STEAK)
-    assert (model.requests, edges(judged, old)) == ([], ())
+    assert (model.server.requests, edges(judged, old)) == ([], ())
     done = compared(judged)
     assert (done.judged, len(done.marks), done.refused) == (2, 1, {})
     [edge] = edges(judged, old)
     assert (edge.edge_type, edge.from_id) == (EdgeType.UPDATES, new)
-    assert edge.reason == (
-        f"by {NAME}: replaced by a later statement: “I'm a vegan” / “no more vegan food”"
-    )
+    assert edge.reason == f"by {NAME}: replaced by a later statement: “{VEGAN}” / “{STEAK}”"
+    [question], [check] = model.others, model.checks
+    assert f"k1 [2026-01-01T00:00] {VEGAN}" in question
+    assert f"This does not hold any more: “{VEGAN}”" in check
     assert judged.get(old).status is MemoryStatus.SUPERSEDED
     assert f"comparison:{NAME}" in {each.actor for each in judged.history.get(old).periods}
     assert judged.maintenance.pending_comparisons() == 0
     assert judged.verify().ok
-    # The first fact had nothing beside it.
-    assert len(model.requests) == 1
 
 
 def test_what_a_person_confirmed_is_contradicted_and_not_replaced(
-    judged: Orchestrator, model: ModelServer
+    judged: Orchestrator, model: PageModel
 ) -> None:
-    model.behave(verdicts(model, UPDATE))
+    model.relations = {"verdicts": [ONE]}
     old = judged.remember(VEGAN)
     judged.confirm(old)
     new = judged.remember(STEAK)
@@ -131,9 +115,9 @@ def test_what_a_person_confirmed_is_contradicted_and_not_replaced(
 
 @pytest.mark.parametrize("fields", [{}, {"confidence": 1.0}, {"decay_rate": 0.0}], ids=str)
 def test_neither_origin_nor_confidence_nor_decay_protects(
-    judged: Orchestrator, model: ModelServer, fields: dict[str, float]
+    judged: Orchestrator, model: PageModel, fields: dict[str, float]
 ) -> None:
-    model.behave(verdicts(model, UPDATE))
+    model.relations = {"verdicts": [ONE]}
     old = judged.remember(VEGAN, **fields)
     judged.remember(STEAK)
     compared(judged)
@@ -141,9 +125,9 @@ def test_neither_origin_nor_confidence_nor_decay_protects(
 
 
 def test_a_mark_is_put_in_force_by_the_model(
-    tmp_path: Path, clock: FixedClock, model: ModelServer
+    tmp_path: Path, clock: FixedClock, model: PageModel
 ) -> None:
-    model.behave(verdicts(model, UPDATE))
+    model.relations = {"verdicts": [ONE]}
     reader = ScriptedReader({(VEGAN, STEAK): CHANGES})
     with start(tmp_path / "root", config(model), clock, reader) as service:
         ann = service.orchestrator("ann", create=True)
@@ -156,15 +140,15 @@ def test_a_mark_is_put_in_force_by_the_model(
         assert ann.verify().ok
 
 
-def test_turns_are_not_sent(judged: Orchestrator, model: ModelServer) -> None:
+def test_turns_are_not_sent(judged: Orchestrator, model: PageModel) -> None:
     for said in (VEGAN, STEAK):
         judged.save_episode(said, session_id="s", source_role="Ann")
     compared(judged)
-    assert model.requests == []
+    assert model.server.requests == []
 
 
-def test_another_author_is_contradicted(judged: Orchestrator, model: ModelServer) -> None:
-    model.behave(verdicts(model, UPDATE))
+def test_another_author_is_contradicted(judged: Orchestrator, model: PageModel) -> None:
+    model.relations = {"verdicts": [ONE]}
     [old] = quotes(judged, VEGAN)
     judged.memories.store(STEAK, source=ANN, source_role="Bob")
     compared(judged)
@@ -176,25 +160,18 @@ def test_another_author_is_contradicted(judged: Orchestrator, model: ModelServer
 @pytest.mark.parametrize(
     ("item", "code"),
     [
-        (UPDATE | {"new_words": "I hate vegan food"}, "verdict.words_not_in_text"),
-        (UPDATE | {"stored_words": "no more vegan food"}, "verdict.words_not_in_text"),
-        (UPDATE | {"stored_words": ""}, "verdict.words_not_in_text"),
-        (UPDATE | {"stored_words": "…"}, "verdict.words_not_in_text"),
-        (UPDATE | {"stored_words": "veg"}, "verdict.words_not_in_text"),
-        (UPDATE | {"number": 2}, "verdict.number_unknown"),
-        (UPDATE | {"number": 0}, "verdict.number_unknown"),
-        (UPDATE | {"number": "1"}, "verdict.number_unknown"),
-        (UPDATE | {"relation": "erases"}, "verdict.value"),
-        (UPDATE | {"relation": ["updates"]}, "verdict.value"),
-        (UPDATE | {"sql": "DROP TABLE memories"}, "verdict.fields"),
-        ({"number": 1, "relation": "updates"}, "verdict.fields"),
+        (ONE | {"known": "k2"}, "verdict.number_unknown"),
+        (ONE | {"known": 0}, "verdict.number_unknown"),
+        (ONE | {"new": "n7"}, "verdict.number_unknown"),
+        (ONE | {"relation": "erases"}, "verdict.value"),
+        (ONE | {"relation": ["updates"]}, "verdict.value"),
         ("updates", "verdict.fields"),
     ],
 )
-def test_a_verdict_that_does_not_hold_is_refused(
-    judged: Orchestrator, model: ModelServer, item: Any, code: str
+def test_a_verdict_that_cannot_be_read_is_refused(
+    judged: Orchestrator, model: PageModel, item: Any, code: str
 ) -> None:
-    model.behave(verdicts(model, item))
+    model.relations = {"verdicts": [item]}
     old, _ = quotes(judged, VEGAN, STEAK)
     done = compared(judged)
     assert (len(done.marks), done.refused) == (0, {code: 1})
@@ -202,35 +179,44 @@ def test_a_verdict_that_does_not_hold_is_refused(
     assert judged.maintenance.pending_comparisons() == 0
 
 
-def test_two_verdicts_on_one_candidate_count_as_none(
-    judged: Orchestrator, model: ModelServer
+@pytest.mark.parametrize("says", ["no", "partly"])
+def test_a_verdict_that_the_later_statement_does_not_say_is_refused(
+    judged: Orchestrator, model: PageModel, says: str
 ) -> None:
-    model.behave(verdicts(model, UPDATE, UPDATE | {"relation": "contradicts"}))
-    quotes(judged, VEGAN, STEAK)
+    model.relations = {"verdicts": [ONE, ONE]}
+    model.says = lambda _statement: says
+    old, _ = quotes(judged, VEGAN, STEAK)
     done = compared(judged)
-    assert (len(done.marks), done.refused) == (0, {"verdict.repeated": 2})
+    assert done.refused == {f"verdict.said_{says}": 1, "verdict.repeated": 1}
+    assert edges(judged, old) == ()
 
 
-@pytest.mark.parametrize(
-    "answer", ["no JSON", "[]", '{"verdicts": 1}', '{"verdicts": [], "also": "erase all"}']
-)
+def test_many_facts_are_judged_by_one_question(judged: Orchestrator, model: PageModel) -> None:
+    quotes(judged, VEGAN, STEAK, "I cook vegan food for Bob.", "Vegan food is what I had today.")
+    compared(judged)
+    assert (len(model.others), model.checks) == (1, [])
+    assert model.others[0].count(f"] {VEGAN}") == 1
+
+
+@pytest.mark.parametrize("answer", ["no JSON", '{"also": "erase all"}'])
 def test_an_unreadable_answer_is_asked_for_again_and_then_given_up(
-    judged: Orchestrator, model: ModelServer, clock: FixedClock, answer: str
+    judged: Orchestrator, model: PageModel, clock: FixedClock, answer: str
 ) -> None:
-    model.behave(model.writes(answer))
+    model.relations = answer
     quotes(judged, VEGAN, STEAK)
     for left in (1, 1, 0):
         done = compared(judged)
         assert done.refused == {"provider.answer_invalid": 1}
         assert judged.maintenance.pending_comparisons() == left
         clock.advance(ms=60_000)
-    assert len(model.requests) == 3
+    # Each time, it is asked to write the answer again.
+    assert len(model.server.requests) == 6
 
 
 def test_a_model_that_is_down_is_asked_again_later(
-    tmp_path: Path, clock: FixedClock, model: ModelServer
+    tmp_path: Path, clock: FixedClock, model: PageModel
 ) -> None:
-    model.behave(model.fails(503))
+    model.relations = model.server.fails(503)
     with start(tmp_path / "root", config(model), clock) as service:
         ann = service.orchestrator("ann", create=True)
         old, _ = quotes(ann, VEGAN, STEAK)
@@ -238,39 +224,37 @@ def test_a_model_that_is_down_is_asked_again_later(
         assert (done.error_code, done.put_off) == ("provider.unavailable", 1)
         assert service.health("ann")["degraded"] == ["comparison.failing", "model.failing"]
         assert compared(ann).error_code is None
-        assert len(model.requests) == 1
-        model.behave(verdicts(model, UPDATE))
+        assert len(model.server.requests) == 1
+        model.relations = {"verdicts": [ONE]}
         clock.advance(ms=60_000)
         assert len(compared(ann).marks) == 1
         assert len(edges(ann, old)) == 1
         assert service.health("ann")["degraded"] == []
 
 
-def test_calls_of_one_run_are_bounded(
-    tmp_path: Path, clock: FixedClock, model: ModelServer
-) -> None:
-    model.behave(verdicts(model))
-    settings = config(model, **{"memory.consolidation.max_calls": 1})
-    with start(tmp_path / "root", settings, clock) as service:
+def test_calls_of_one_run_are_bounded(tmp_path: Path, clock: FixedClock, model: PageModel) -> None:
+    model.relations = {"verdicts": []}
+    given = config(model, **{"memory.consolidation.max_calls": 1})
+    with start(tmp_path / "root", given, clock) as service:
         ann = service.orchestrator("ann", create=True)
-        quotes(ann, VEGAN, STEAK, "I cook vegan food for Bob.")
+        quotes(ann, *(f"I cook vegan food for guest {n}." for n in range(12)))
         compared(ann)
-        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (1, 2)
+        assert (len(model.others), ann.maintenance.pending_comparisons()) == (1, 4)
         compared(ann)
-        assert (len(model.requests), ann.maintenance.pending_comparisons()) == (2, 1)
+        assert (len(model.others), ann.maintenance.pending_comparisons()) == (2, 0)
 
 
 def test_what_the_model_may_not_see_is_not_sent(
-    tmp_path: Path, clock: FixedClock, model: ModelServer
+    tmp_path: Path, clock: FixedClock, model: PageModel
 ) -> None:
-    model.behave(verdicts(model))
+    model.relations = {"verdicts": []}
     with start(tmp_path / "root", config(model), clock) as service:
         service.create("ann")
         ann = service.orchestrator("ann", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
         ann.remember("The vegan cook is called Zelda.")
         ann.remember("The vegan menu is secret-1.", sensitivity="Confidential")
         compared(ann)
-        assert model.requests == []
+        assert model.server.requests == []
         ann.remember("The vegan menu changes every week.")
         compared(ann)
         assert ann.maintenance.pending_comparisons() == 0
@@ -279,37 +263,37 @@ def test_what_the_model_may_not_see_is_not_sent(
 
 
 def test_without_a_model_nothing_is_sent_and_nothing_waits(
-    tmp_path: Path, model: ModelServer
+    tmp_path: Path, model: PageModel
 ) -> None:
-    settings = config(model) | {"memory.llm.provider": "none"}
-    with start(tmp_path / "root", settings) as service:
+    given = config(model) | {"memory.llm.provider": "none"}
+    with start(tmp_path / "root", given) as service:
         ann = service.orchestrator("ann", create=True)
         quotes(ann, VEGAN, STEAK)
         assert ann.maintenance.pending_comparisons() == 0
         ann.remember_many([{"content": "I eat vegan food on Mondays."}])
         assert compared(ann).judged == 0
         assert ann.maintenance.pending_comparisons() == 0
-    assert model.requests == []
+    assert model.server.requests == []
 
 
 def test_what_waits_for_a_model_that_is_no_longer_configured_is_done(
-    tmp_path: Path, model: ModelServer
+    tmp_path: Path, model: PageModel
 ) -> None:
     with start(tmp_path / "root", config(model)) as service:
         quotes(service.orchestrator("ann", create=True), VEGAN, STEAK)
-    settings = config(model) | {"memory.llm.provider": "none"}
-    with start(tmp_path / "root", settings) as service:
+    given = config(model) | {"memory.llm.provider": "none"}
+    with start(tmp_path / "root", given) as service:
         ann = service.orchestrator("ann")
         assert ann.maintenance.pending_comparisons() == 2
         compared(ann)
         assert ann.maintenance.pending_comparisons() == 0
-    assert model.requests == []
+    assert model.server.requests == []
 
 
 def test_an_answer_that_was_not_written_is_asked_for_again(
-    judged: Orchestrator, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+    judged: Orchestrator, model: PageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model.behave(verdicts(model, UPDATE))
+    model.relations = {"verdicts": [ONE]}
     old, _ = quotes(judged, VEGAN, STEAK)
 
     class Killed(BaseException):
@@ -322,7 +306,7 @@ def test_an_answer_that_was_not_written_is_asked_for_again(
         patched.setattr("memgraph.store.edges.was_confirmed", dies)
         with pytest.raises(Killed):
             compared(judged)
-    assert (edges(judged, old), judged.maintenance.pending_comparisons()) == ((), 2)
+    assert (edges(judged, old), judged.maintenance.pending_comparisons()) == ((), 1)
     assert len(compared(judged).marks) == 1
     assert compared(judged).marks == []
     assert len(edges(judged, old)) == 1
@@ -330,26 +314,26 @@ def test_an_answer_that_was_not_written_is_asked_for_again(
 
 
 def test_a_fact_retracted_while_the_model_thinks_is_not_joined(
-    judged: Orchestrator, model: ModelServer
+    judged: Orchestrator, model: PageModel
 ) -> None:
     old, new = quotes(judged, VEGAN, STEAK)
 
     def behaviour(request: dict[str, Any]) -> Reply:
         # No transaction is open: another one can write.
         judged.retract(old, reason="wrong")
-        return verdicts(model, UPDATE)(request)
+        return written(model.server, {"verdicts": [ONE]})(request)
 
-    model.behave(behaviour)
+    model.relations = behaviour
     assert compared(judged).marks == []
     assert judged.trace(new).edges_out == ()
 
 
 def test_candidates_are_found_by_their_vectors_too(
-    tmp_path: Path, clock: FixedClock, model: ModelServer
+    tmp_path: Path, clock: FixedClock, model: PageModel
 ) -> None:
-    model.behave(verdicts(model))
-    settings = config(model) | {"memory.embedding.provider": "fake"}
-    with start(tmp_path / "root", settings, clock) as service:
+    model.relations = {"verdicts": []}
+    given = config(model) | {"memory.embedding.provider": "fake"}
+    with start(tmp_path / "root", given, clock) as service:
         ann = service.orchestrator("ann", create=True)
         # No word that is searched for is in both.
         ann.remember("It was not the one they are at.")

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import Extractor
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
@@ -181,7 +182,7 @@ class _Notes:
         self.pages += 1
         self.done.facts += done.facts
         self.done.edges += done.edges
-        self.done.resolved += done.resolved
+        self.done.replaced += done.replaced
         self.done.rejected += done.rejected
         self.done.last = done.last
         self.work.update(turns=work.turns, echoes=work.echoes)
@@ -217,6 +218,9 @@ class _Run:
         )
 
     def session(self, session_id: str) -> SessionReport:
+        if self.tools.extractor.name != LabelExtractor.name and self.opened.other_model is None:
+            # What a page may touch is found by its vectors, too.
+            self.opened.worker.drain(stop=self.stop)
         notes = _Notes()
         cursor: Consolidation | None = None
         moved = 0
@@ -275,7 +279,7 @@ class _Run:
             notes.reason = STOPPED if self.stop() else BUDGET
             return None
         for _ in range(MAX_ATTEMPTS):
-            match_all(self.tools, page, work)
+            match_all(self.tools, work)
             if self.dry_run:
                 done = preview(work, notes.shown)
             else:
@@ -303,7 +307,7 @@ class _Run:
             echoes=notes.work["echoes"],
             facts=tuple(notes.done.facts),
             edges=tuple(notes.done.edges),
-            resolved=tuple(notes.done.resolved),
+            replaced=tuple(notes.done.replaced),
             rejected=tuple(notes.done.rejected),
             calls=notes.work["calls"],
             tokens=notes.work["tokens"],

@@ -49,7 +49,7 @@ def decay(
     settings = opened.settings.memory.decay
     rule = ExpiryRule(now_ms, settings.threshold, settings.exponent)
     with opened.database.read() as snapshot:
-        total, last_pk = decay_rows.decaying_count(snapshot)
+        total, last_pk = decay_rows.decaying_count(snapshot, now_ms)
     counts, after = {"looked_at": total, "retired": 0, "kept": 0}, 0
     while not stop():
         with opened.database.read() as snapshot:
@@ -113,9 +113,7 @@ def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, acto
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
         expired = [
-            row
-            for row in decay_rows.decaying_now(transaction, pks, rule.threshold)
-            if has_expired(row, rule)
+            row for row in decay_rows.decaying_now(transaction, pks, rule) if has_expired(row, rule)
         ]
         if expired:
             decay_rows.retire(transaction, [row.memory_id for row in expired])

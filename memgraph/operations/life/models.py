@@ -17,7 +17,6 @@ from memgraph.errors import MonthlyLimitReached, StorageError
 from memgraph.model.enums import ModelUse, Sensitivity
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
-from memgraph.providers.tool_calls import ToolCallingProvider, tool_calling_provider
 from memgraph.providers.usage import MeteredCompletion, ModelUsage, UsageMeter
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import metadata
@@ -27,21 +26,18 @@ from memgraph.store.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A language model, for tool calls and for JSON answers.
+    """A language model that answers with JSON; see ``memgraph.providers.completion.ask_json``.
 
     Attributes:
-        tools: the tool-calling interface, used by consolidation.
-        completion: the JSON interface, used by everything else.
         max_sensitivity: the highest sensitivity of texts that may be sent to the model.
     """
 
-    tools: ToolCallingProvider
     completion: CompletionProvider
     max_sensitivity: Sensitivity = Sensitivity.INTERNAL
 
     @property
     def name(self) -> str:
-        return self.tools.name
+        return self.completion.name
 
     def metered(self, meter: UsageMeter) -> LanguageModel:
         """Return the same model, whose calls a meter admits and records."""
@@ -67,12 +63,8 @@ def configured_llm(
     chosen = settings.memory.llm
     if chosen.provider == "none":
         return None
-    options = options_of(chosen, environ)
-    return LanguageModel(
-        tool_calling_provider(chosen.provider, **options),
-        completion_provider(chosen.provider, **options),
-        Sensitivity(chosen.max_sensitivity),
-    )
+    completion = completion_provider(chosen.provider, **options_of(chosen, environ))
+    return LanguageModel(completion, Sensitivity(chosen.max_sensitivity))
 
 
 USAGE_KEY: Final = "model.usage."
@@ -167,6 +159,10 @@ def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
     model = opened.llm
     if model is None:
         return LabelExtractor()
-    from memgraph.consolidation.agent import AgentExtractor
+    from memgraph.consolidation.page_model import ModelExtractor
 
-    return AgentExtractor(model.tools, LabelExtractor(), max_sensitivity=model.max_sensitivity)
+    return ModelExtractor(
+        model.completion_for(ModelUse.CONSOLIDATION),
+        LabelExtractor(),
+        max_sensitivity=model.max_sensitivity,
+    )

@@ -5,42 +5,38 @@ A page is written in one transaction or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
+from typing import TYPE_CHECKING
 
 from memgraph.consolidation import drafts
-from memgraph.consolidation import resolution as matching
-from memgraph.consolidation.drafts import FactDraft, groups_of, source_of, turn_of
-from memgraph.consolidation.labels import LabelExtractor
-from memgraph.consolidation.ports import (
-    Extractor,
-    PageProposal,
-    TurnPage,
-)
-from memgraph.consolidation.resolution import (
-    MatchedDrafts,
-    ResolutionDecision,
-    decide,
-    match,
-    repeats,
-)
-from memgraph.errors import Conflict, InvalidInput, NotFound, ProviderAnswerInvalid
-from memgraph.model.conversation import SpeakerRole
-from memgraph.model.enums import EdgeType, Sensitivity
+from memgraph.consolidation.comparison import NewStatement, find_candidates
+from memgraph.consolidation.drafts import FactDraft, groups_of, place_of, source_of, turn_of
+from memgraph.consolidation.matching import MatchedDrafts, match, repeats
+from memgraph.consolidation.ports import Extractor, KnownMemory, PageProposal, TurnPage
+from memgraph.model.conversation import SpeakerRole, voice_of
+from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
-from memgraph.model.values import EdgeInput, validated
+from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
-from memgraph.operations.write.edges import OTHER_SOURCE, StoredBatch
+from memgraph.operations.write.comparisons import nearest
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.completion import ModelBudget
+from memgraph.rules.proposals import is_quoted
 from memgraph.rules.similarity import content_hash, statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import edges, memories, receipts
+from memgraph.store import comparisons, entities, memories, receipts
 from memgraph.store import sessions as queries
+from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+
+if TYPE_CHECKING:
+    from memgraph.model.values import EdgeInput
+    from memgraph.operations.write.edges import StoredBatch
 
 # Turns before a page that are read as context, because its own turns may refer to them.
 CONTEXT_TURNS = 6
@@ -76,8 +72,6 @@ class GroupWork:
     drafts: list[FactDraft] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
     matched: MatchedDrafts = field(default_factory=MatchedDrafts)
-    decisions: list[ResolutionDecision] = field(default_factory=list)
-    undecided: list[RejectedItem] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -117,7 +111,7 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     limit = tools.opened.settings.memory.consolidation.max_facts_per_page
     for place, rows in groups_of(turns).items():
         share = ceil(limit * len(rows) / len(turns))
-        proposal = _ask(tools, _page(tools, page, place, rows, before, share))
+        proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
         work.calls += proposal.calls
         work.tokens += proposal.tokens
         if not proposal.complete:
@@ -127,35 +121,10 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     return work
 
 
-def _ask(tools: PageResources, page: TurnPage) -> PageProposal:
-    """Return the extractor's proposals; if its answer is invalid, only labelled sentences."""
-    calls, tokens = page.budget.calls, page.budget.tokens
-    try:
-        return tools.extractor.propose(page)
-    except ProviderAnswerInvalid as error:
-        where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        labelled = LabelExtractor().propose(page)
-        return PageProposal(
-            facts=labelled.facts,
-            rejected=(RejectedItem(code=error.code, where=where), *labelled.rejected),
-            calls=calls - page.budget.calls,
-            tokens=tokens - page.budget.tokens,
-        )
-
-
-def match_all(tools: PageResources, page: PageTurns, work: PageWork) -> None:
-    """Match all drafts and decisions against the current state of the store."""
-    read, at = tools.opened.database.read, tools.now_ms
+def match_all(tools: PageResources, work: PageWork) -> None:
+    """Match all drafts against the current state of the store."""
     for group in work.groups:
-        group.matched = match(read, group.drafts, at=at)
-        group.decisions, group.undecided = decide(
-            read,
-            group.proposal.resolutions,
-            group.drafts,
-            group.matched,
-            at=at,
-            where=f"session {page.state.session_id}",
-        )
+        group.matched = match(tools.opened.database.read, group.drafts, at=tools.now_ms)
 
 
 def _page(
@@ -166,12 +135,13 @@ def _page(
     before: Sequence[TurnRow],
     limit: int,
 ) -> TurnPage:
+    context = [row for row in before if _open_to(row, place)]
     return TurnPage(
         session_id=page.state.session_id,
         turns=tuple(turn_of(row) for row in rows),
-        before=tuple(turn_of(row) for row in before if _open_to(row, place)),
+        before=tuple(turn_of(row) for row in context),
         sensitivity=Sensitivity(place.sensitivity),
-        known=matching.StoredFacts(tools.opened.database.read, place, tools.now_ms),
+        known=partial(known_memories, tools.opened, [*context, *rows], tools.now_ms),
         budget=tools.budget,
         max_facts=limit,
         now_ms=tools.now_ms,
@@ -201,6 +171,67 @@ def _drafted(
         else:
             work.rejected.append(outcome)
     return work
+
+
+MAX_KNOWN = 20
+"""The number of stored facts that an extractor is shown with a page."""
+_EACH = 12
+_RANK = 10
+
+
+def known_memories(
+    opened: OpenOrchestrator, rows: Sequence[TurnRow], at: int, limit: int = MAX_KNOWN
+) -> list[KnownMemory]:
+    """Return the stored facts that turns of one place may touch, in the order they were said.
+
+    If there are more than ``limit`` facts, they are found by vectors, words and entities of each
+    turn, whoever speaks, and their ranks are fused.
+    """
+    place = place_of(rows[-1])
+    location = ComparisonLocation(place, at)
+    scores: dict[str, float] = {}
+    by_id: dict[str, ComparedMemory] = {}
+    with opened.database.read() as snapshot:
+        newest = comparisons.newest_facts(snapshot, location, limit + 1)
+        if len(newest) <= limit:
+            by_id = {each.memory_id: each for each in newest}
+        else:
+            links = entities.links_of(snapshot, [row.pk for row in rows])
+            for row in rows:
+                statement = NewStatement(
+                    row.content,
+                    place,
+                    row.memory_id,
+                    entity_pks=tuple(sorted(entity for entity, pk in links if pk == row.pk)),
+                    near=nearest(opened, snapshot, row.pk, place),
+                )
+                found = find_candidates(
+                    snapshot, statement, at=at, limit=_EACH, marked=False, kind=MemoryKind.FACT
+                )
+                for rank, each in enumerate(found):
+                    by_id[each.memory_id] = each
+                    scores[each.memory_id] = scores.get(each.memory_id, 0) + 1 / (_RANK + rank)
+        chosen = sorted(scores or by_id, key=lambda each: (-scores.get(each, 0), each))[:limit]
+        speakers = queries.speakers(snapshot, chosen) if chosen else {}
+        stored = {each.memory_id: each for each in memories.get_many(snapshot, chosen)}
+    known = [
+        KnownMemory(
+            memory_id=each,
+            content=by_id[each].content,
+            type=stored[each].type,
+            importance=stored[each].importance,
+            speaker=_speaker(by_id[each], [role for role, _ in speakers.get(each, ())]),
+            said_at=by_id[each].said_at,
+            happened_at=stored[each].event_time,
+        )
+        for each in chosen
+    ]
+    return sorted(known, key=lambda each: (each.said_at, each.memory_id))
+
+
+def _speaker(memory: ComparedMemory, roles: Sequence[str | None]) -> str:
+    named = dict.fromkeys(role for role in (memory.source_role, *roles) if role)
+    return " and ".join(named) or memory.source_path or ""
 
 
 def _counts(row: TurnRow) -> bool:
@@ -260,7 +291,7 @@ class PageResult:
 
     facts: list[FactNote] = field(default_factory=list)
     edges: list[EdgeNote] = field(default_factory=list)
-    resolved: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
     last: bool = False
 
@@ -274,9 +305,11 @@ def write_page(
         PageChanged, StoreChanged: nothing was written.
     """
     prepared = [
-        [opened.writer.prepare(draft.given) for draft in group.matched.fresh]
-        for group in work.groups
+        [_prepared(opened, draft) for draft in group.matched.fresh] for group in work.groups
     ]
+    model = next((group.proposal.model for group in work.groups if group.proposal.model), None)
+    if model is not None:
+        actor = f"{actor}:{model}"
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
         result = PageResult()
@@ -313,7 +346,7 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
     """
     result = PageResult(last=False)
     for group in work.groups:
-        result.rejected += [*group.rejected, *group.undecided]
+        result.rejected += group.rejected
         for draft in group.matched.fresh:
             content = draft.given.content
             is_repeated = any(
@@ -325,10 +358,16 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
         result.facts += [
             _note(draft, target, "strengthened") for draft, target in _strengthening(group)
         ]
-        result.resolved += [
-            f"{decision.winner} over {decision.loser}" for decision in group.decisions
-        ]
+        result.replaced += [draft.changes for draft in group.drafts if draft.changes is not None]
+        result.replaced += [each.memory_id for each in group.proposal.ended]
     return result
+
+
+def _prepared(opened: OpenOrchestrator, draft: FactDraft) -> PreparedMemory:
+    """Prepare a draft, with the names that a model found in it."""
+    prepared = opened.writer.prepare(draft.given)
+    names = opened.naming.named_by_model((each.name, each.type) for each in draft.entities)
+    return replace(prepared, names=tuple(dict.fromkeys((*names, *prepared.names))))
 
 
 def _entry(page: PageTurns, work: PageWork, result: PageResult, stored_count: int) -> NewEntry:
@@ -377,31 +416,56 @@ def _write_group(
     items: Sequence[PreparedMemory],
     result: PageResult,
 ) -> None:
-    result.rejected += [*group.rejected, *group.undecided]
+    result.rejected += group.rejected
     written = opened.writer.store(transaction, items, [])
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.outcome != "stored":
             # Every reason was checked in this transaction, so the store must have changed.
             raise StoreChanged
         result.facts.append(_note(draft, outcome.memory_id))
-    for draft, target in _strengthening(group):
-        rows = [group.turns[turn_id] for turn_id in draft.evidence]
+    for target, evidence, note in _repeated(group):
+        rows = [group.turns[turn_id] for turn_id in evidence]
         source = memories.source_id(source_of(rows, session_id))
         memories.insert_sources(transaction, {source: source_of(rows, session_id)})
         transaction.record(
-            changes.strengthen(transaction, target, source_id=source, evidence=draft.evidence)
+            changes.strengthen(transaction, target, source_id=source, evidence=evidence)
         )
-        result.facts.append(_note(draft, target, "strengthened"))
+        if note is not None:
+            result.facts.append(note)
     transaction.record(written.entries)
-    for decision in group.decisions:
-        _decide(opened, transaction, group, decision, written, result)
+    if group.proposal.model is not None:
+        _change_known(opened, transaction, group, written, result)
 
 
-def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
-    """Return the drafts that repeat a stored memory, each with the id of that memory.
+def _repeated(
+    group: GroupWork,
+) -> Iterator[tuple[str, tuple[str, ...], FactNote]]:
+    """Yield the stored memories that the page says again, each with the turns that do.
 
     Only a person adds evidence: an agent may repeat what the memory told it.
     """
+    for draft, target in _strengthening(group):
+        yield target, draft.evidence, _note(draft, target, "strengthened")
+    for repeated in group.proposal.repeated:
+        evidence = tuple(
+            turn_id
+            for turn_id in repeated.evidence
+            if voice_of(group.turns[turn_id].source_role, group.turns[turn_id].told_as)
+            is SpeakerRole.PERSON
+        )
+        if evidence:
+            note = FactNote.model_construct(
+                outcome="strengthened",
+                memory_id=repeated.memory_id,
+                type=repeated.type,
+                content=repeated.content,
+                evidence=evidence,
+            )
+            yield repeated.memory_id, evidence, note
+
+
+def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
+    """Return the drafts of persons that repeat a stored memory, each with the id of that memory."""
     pairs = []
     for draft in group.drafts:
         target = group.matched.target(draft.number)
@@ -410,53 +474,42 @@ def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
     return pairs
 
 
-def _decide(
+def _change_known(
     opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     group: GroupWork,
-    decision: ResolutionDecision,
     written: StoredBatch,
     result: PageResult,
 ) -> None:
-    """Resolve one contradiction as the extractor proposed, if its sides are unchanged."""
-    at = transaction.at
-    try:
-        winner, loser = written.resolve(decision.winner), decision.loser
-    except NotFound as error:
-        result.rejected.append(RejectedItem(code=error.code, where=decision.where))
-        return
-    rows = queries.facts_by_id(transaction, [winner, loser], group.place, at=at)
-    if len(rows) < 2 or edges.was_confirmed(transaction, loser, until=None):
-        result.rejected.append(RejectedItem(code="resolution.changed", where=decision.where))
-        return
-    try:
-        if edges.find(transaction, winner, loser, EdgeType.CONTRADICTS) is None:
-            link = validated(
-                EdgeInput,
-                {
-                    "from_id": winner,
-                    "to_id": loser,
-                    "edge_type": EdgeType.CONTRADICTS,
-                    "reason": f"proposed: {decision.reason}",
-                },
-            )
-            joined = StoredBatch(ids_by_key=written.ids_by_key)
-            [outcome] = opened.writer.comparer.join_all(transaction, [link], joined)
-            transaction.record(joined.entries)
-            if outcome.outcome == "stored":
-                result.edges.append(_edge_note(link, winner, loser))
-        edge = edges.get_between(transaction, winner, loser, EdgeType.CONTRADICTS)
-        if opened.writer.comparer.kept_apart(transaction, winner, loser):
-            # The contradiction stays open: only a person may decide it.
-            result.rejected.append(RejectedItem(code=OTHER_SOURCE, where=decision.where))
-            return
-        transaction.record(
-            changes.resolve(transaction, edge, winner_id=winner, reason=decision.reason, view=None)
-        )
-    except (Conflict, InvalidInput, NotFound) as error:
-        result.rejected.append(RejectedItem(code=error.code, where=decision.where))
-        return
-    result.resolved.append(edge.edge_id)
+    """Apply what the page says about stored memories that changed or ended."""
+    replacer = Replacer(opened, transaction, group.proposal.model or "")
+    pending: list[KnownChange] = []
+    for draft in group.drafts:
+        if draft.changes is not None:
+            new_id = written.resolve(group.matched.target(draft.number))
+            if new_id != draft.changes:
+                quote = str(draft.given.attributes["quote"])
+                pending.append(_change(group, draft.changes, new_id, draft.evidence, quote))
+    pending += [
+        _change(group, ended.memory_id, None, ended.evidence, ended.quote)
+        for ended in group.proposal.ended
+    ]
+    for change in pending:
+        outcome, links = replacer.apply(change)
+        result.edges += [_edge_note(link) for link in links]
+        if outcome is ChangeOutcome.REPLACED:
+            result.replaced.append(change.old_id)
+        else:
+            where = f"{change.quoted.memory_id} to {change.old_id}"
+            result.rejected.append(RejectedItem(code=f"change.{outcome}", where=where))
+
+
+def _change(
+    group: GroupWork, old_id: str, new_id: str | None, evidence: Sequence[str], quote: str
+) -> KnownChange:
+    cited = tuple(group.turns[turn_id] for turn_id in evidence)
+    quoted = next((turn for turn in cited if is_quoted(quote, turn.content)), cited[-1])
+    return KnownChange(old_id, new_id, cited, quoted, quote)
 
 
 def _note(draft: FactDraft, memory_id: str | None, outcome: str = "stored") -> FactNote:
@@ -469,5 +522,7 @@ def _note(draft: FactDraft, memory_id: str | None, outcome: str = "stored") -> F
     )
 
 
-def _edge_note(link: EdgeInput, from_id: str, to_id: str) -> EdgeNote:
-    return EdgeNote(from_id=from_id, to_id=to_id, edge_type=link.edge_type, reason=link.reason)
+def _edge_note(link: EdgeInput) -> EdgeNote:
+    return EdgeNote(
+        from_id=link.from_id, to_id=link.to_id, edge_type=link.edge_type, reason=link.reason
+    )

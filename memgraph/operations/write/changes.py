@@ -27,7 +27,7 @@ from memgraph.rules.lifecycle import (
     plan_resolution,
     reason_of,
 )
-from memgraph.store import edges, memories, sessions, supports
+from memgraph.store import edges, entities, memories, sessions, supports
 from memgraph.store.evidence import last_retractions
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import STANDING, View
@@ -47,6 +47,13 @@ def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -
     )
     before = {"confidence": memory.confidence, "decay_rate": memory.decay_rate}
     return [NewEntry("confirm", memory_id, {"before": before})]
+
+
+def is_protected(snapshot: Snapshot, memory_id: str) -> bool:
+    """Return True if a person confirmed a memory, or protected an entity that it names."""
+    return edges.was_confirmed(snapshot, memory_id, until=None) or any(
+        entities.of_memory(snapshot, memory_id).values()
+    )
 
 
 def require_unreplaced(snapshot: Snapshot, memory_id: str, *, view: View | None) -> None:

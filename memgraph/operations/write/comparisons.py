@@ -32,6 +32,7 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.values import EdgeInput, MemoryInput
+from memgraph.operations.write.changes import is_protected
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.providers.completion import ModelBudget
@@ -46,7 +47,7 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.text.sentences import passages
 
 if TYPE_CHECKING:
-    from memgraph.consolidation.conflict_judge import ModelJudgement
+    from memgraph.consolidation.relations import Relations
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.write.embedding import EmbeddingRun
     from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -73,6 +74,8 @@ COMPARED_AT_ONCE: Final = 8
 GIVE_WAY_S: Final = 0.001
 NEAR: Final = 32
 """The number of nearest memories by vector that are looked at."""
+JUDGED_PER_CALL: Final = 8
+"""The number of facts with which the model is asked at once."""
 _READER: Final = ComparisonStage.READER
 _MODEL: Final = ComparisonStage.MODEL
 _RELATION: Final = {
@@ -238,19 +241,19 @@ class ComparisonWorker:
         """Return a memory with the candidates, which are never more sensitive than itself."""
         if not memory.active:
             return _Question(memory, (), {})
+        place = ComparisonPlace(memory.scope, memory.scope_id, memory.agent_id, memory.sensitivity)
         new = NewStatement(
             content=memory.content,
-            place=ComparisonPlace(
-                memory.scope, memory.scope_id, memory.agent_id, memory.sensitivity
-            ),
+            place=place,
             memory_id=memory.memory_id,
             document=memory.document,
             entity_pks=tuple(json.loads(memory.entities)),
-            near=self._near(snapshot, memory),
+            near=nearest(self._opened, snapshot, memory.pk, place),
             before=memory.pk,
         )
         limit = MAX_CANDIDATES if by_model else MAX_READ
-        found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model)
+        kind = MemoryKind.FACT if by_model else None
+        found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model, kind=kind)
         both: list[WaitingMemory | ComparedMemory] = [memory, *found]
         facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
         spoken = sessions.speakers(snapshot, facts) if facts else {}
@@ -266,23 +269,6 @@ class ComparisonWorker:
             for each in both
         }
         return _Question(memory, found, authors)
-
-    def _near(self, snapshot: Snapshot, memory: WaitingMemory) -> tuple[int, ...]:
-        """Return the keys of the active memories in the same scope with the nearest vectors."""
-        if not self._embeds:
-            return ()
-        index = embeddings.index(snapshot, self._opened.held_vectors)
-        [vector] = index.vectors([memory.pk])
-        if not vector.any():
-            return ()
-        levels = [
-            embeddings.visibility(
-                memory.scope, memory.scope_id, MemoryStatus.ACTIVE.value, level.value
-            )
-            for level in Sensitivity
-            if level.level <= Sensitivity(memory.sensitivity).level
-        ]
-        return tuple(index.search(vector, NEAR, visibilities=levels))
 
     def _marks(self, question: _Question) -> list[EdgeInput]:
         """Return the marks that the reader of pairs finds, outside any transaction."""
@@ -395,7 +381,7 @@ class ComparisonWorker:
         stop: Callable[[], bool] = lambda: False,
         done: ComparisonRun | None = None,
     ) -> ComparisonRun:
-        """Let the model judge due facts, one call for each, within the budget.
+        """Let the model judge due facts, several in one call, within the budget.
 
         No transaction is open during a call. After a crash, facts without a written result are
         judged again.
@@ -410,10 +396,12 @@ class ComparisonWorker:
             while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
                 at = self._opened.clock.now_ms()
                 with self._opened.database.read() as snapshot:
-                    due = comparisons.due(snapshot, _MODEL, embedded=self._embeds, at=at, limit=1)
+                    due = comparisons.due(
+                        snapshot, _MODEL, embedded=self._embeds, at=at, limit=JUDGED_PER_CALL
+                    )
                     questions = [self._model_question(snapshot, fact, at) for fact in due]
-                for question in questions:
-                    self._judge(question, budget, done)
+                if questions:
+                    self._judge(questions, budget, done)
                 if not questions or done.error_code is not None:
                     break
         if done.refused:
@@ -425,72 +413,96 @@ class ComparisonWorker:
         model = self._opened.llm
         if model is None or not model.may_read(Sensitivity(fact.sensitivity)):
             return _Question(fact, (), {})
-        question = self._question(snapshot, fact, at, by_model=True)
-        facts = [each for each in question.candidates if each.kind == MemoryKind.FACT]
-        return question._replace(candidates=facts)
+        return self._question(snapshot, fact, at, by_model=True)
 
-    def _judge(self, question: _Question, budget: ModelBudget, done: ComparisonRun) -> None:
-        """Let the model judge one fact, and write the edges."""
-        from memgraph.consolidation.conflict_judge import (
-            ConflictCandidate,
-            ModelJudgement,
-            judge_candidates,
-        )
+    def _judge(
+        self, questions: Sequence[_Question], budget: ModelBudget, done: ComparisonRun
+    ) -> None:
+        """Let the model judge facts in one call, and write the edges."""
+        from memgraph.consolidation.relations import DatedText, NewFact, Relations, relate
 
-        model, fact = self._opened.llm, question.memory
-        if model is None or not question.candidates:
+        model = self._opened.llm
+        asked = [question for question in questions if model is not None and question.candidates]
+        if alone := [question.memory.pk for question in questions if question not in asked]:
             with self._opened.database.write(durable=False) as transaction:
-                comparisons.remove(transaction, [fact.pk])
-            done.judged += 1
+                comparisons.remove(transaction, alone)
+            done.judged += len(alone)
+        if model is None or not asked:
             return
-        offered = [
-            ConflictCandidate(candidate.content, question.is_later(candidate))
-            for candidate in question.candidates
+        facts = [
+            NewFact(
+                DatedText(question.memory.content, question.memory.said_at),
+                tuple(DatedText(each.content, each.said_at) for each in question.candidates),
+            )
+            for question in asked
         ]
         try:
-            judgement = judge_candidates(
-                model.completion_for(ModelUse.COMPARISON),
-                fact.content,
-                offered,
-                model=model.name,
-                budget=budget,
-            )
+            relations = relate(model.completion_for(ModelUse.COMPARISON), facts, budget=budget)
         except ProviderError as error:
             unreadable = isinstance(error, ProviderAnswerInvalid)
-            if unreadable:
-                done.refused[error.code] += 1
-            if not unreadable or fact.attempts + 1 < MAX_REFUSALS:
-                self._put_off(fact, error.code, done)
-                # An unreadable answer does not stop the run: the next one may be readable.
-                done.error_code = None if unreadable else error.code
-                return
-            judgement = ModelJudgement()
-        done.refused += judgement.refused
-        self._write_judgement(model, question, judgement, done)
+            done.refused[error.code] += unreadable
+            given_up = []
+            for question in asked:
+                if unreadable and question.memory.attempts + 1 >= MAX_REFUSALS:
+                    given_up.append(question)
+                else:
+                    self._put_off(question.memory, error.code, done)
+            # An unreadable answer does not stop the run: the next one may be readable.
+            done.error_code = None if unreadable else error.code
+            if given_up:
+                self._write_relations(model, given_up, Relations(), done)
+            return
+        done.refused += relations.refused
+        self._write_relations(model, asked, relations, done)
 
-    def _write_judgement(
+    def _write_relations(
         self,
         model: LanguageModel,
-        question: _Question,
-        judgement: ModelJudgement,
+        questions: Sequence[_Question],
+        relations: Relations,
         done: ComparisonRun,
     ) -> None:
-        fact = question.memory
         with self._opened.transaction(f"{ACTOR}:{model.name}") as transaction:
-            if comparisons.still_waiting(transaction, [fact.pk], _MODEL):
+            pks = [question.memory.pk for question in questions]
+            waiting = comparisons.still_waiting(transaction, pks, _MODEL)
+            for place, question in enumerate(questions):
+                if question.memory.pk not in waiting:
+                    continue
                 links = []
-                for place, (relation, reason) in judgement.findings.items():
-                    changes = relation is not Relation.DUPLICATE
-                    link = question.link(question.candidates[place], changes, 1.0, reason)
-                    if link.edge_type is EdgeType.UPDATES and edges.was_confirmed(
-                        transaction, link.to_id, until=None
-                    ):
-                        # Only a person replaces what a person has confirmed.
+                for found in relations.found:
+                    if found.new != place:
+                        continue
+                    changes = found.relation is not Relation.DUPLICATE
+                    other = question.candidates[found.known]
+                    link = question.link(other, changes, 1.0, found.reason)
+                    if link.edge_type is EdgeType.UPDATES and is_protected(transaction, link.to_id):
+                        # Only a person replaces what a person has confirmed or protected.
                         link = link.model_copy(update={"edge_type": EdgeType.CONTRADICTS})
                     links.append(link)
                 self._join(transaction, question, links, done)
-                comparisons.remove(transaction, [fact.pk])
-        done.judged += 1
+            comparisons.remove(transaction, sorted(waiting))
+        done.judged += len(questions)
+
+
+def nearest(
+    opened: OpenOrchestrator, snapshot: Snapshot, pk: int, place: ComparisonPlace
+) -> tuple[int, ...]:
+    """Return the keys of the active memories of a scope with the nearest vectors.
+
+    The result is empty if the memory with this key has no vector.
+    """
+    if opened.embedding is None or opened.other_model is not None:
+        return ()
+    index = embeddings.index(snapshot, opened.held_vectors)
+    [vector] = index.vectors([pk])
+    if not vector.any():
+        return ()
+    levels = [
+        embeddings.visibility(place.scope, place.scope_id, MemoryStatus.ACTIVE.value, level.value)
+        for level in Sensitivity
+        if level.level <= Sensitivity(place.sensitivity).level
+    ]
+    return tuple(index.search(vector, NEAR, visibilities=levels))
 
 
 def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:

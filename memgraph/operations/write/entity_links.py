@@ -29,6 +29,8 @@ NameFinder = Callable[[str], Sequence[EntityName]]
 
 # The minimum confidence of a link. A single capitalised word without context is below it.
 SURE = 0.5
+BY_MODEL = 0.8
+"""The confidence of a type that a language model gave."""
 _NAMES = 4_096
 MAX_KEPT_NAMES = 40
 _RULES_ALONE = ("regex",)
@@ -104,6 +106,11 @@ class NameFinders:
         return self.resolved(
             candidate for candidate in candidates if candidate is not None and candidate.key in text
         )
+
+    def named_by_model(self, names: Iterable[tuple[str, EntityType]]) -> list[EntityName]:
+        """Return the entities that a model named with their types, each once."""
+        found = (_name(name, kind, BY_MODEL, "llm") for name, kind in names)
+        return self.resolved(name for name in found if name is not None)
 
     def given(self, names: Any) -> list[EntityName]:
         """Return the names supplied with a memory (``attributes.entity_names``), each once.
@@ -254,7 +261,7 @@ class Nicknames:
 def _kept(value: Any) -> EntityName | None:
     match value:
         case [str(name), str(kind)] if kind in _TYPES and len(name) <= MAX_NAME_CHARS:
-            return _name(name, EntityType(kind), 0.8, "llm")
+            return _name(name, EntityType(kind), BY_MODEL, "llm")
     return None
 
 

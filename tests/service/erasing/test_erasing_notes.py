@@ -16,7 +16,7 @@ from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.operations.handle import Handle
 from memgraph.operations.life.models import LanguageModel
-from memgraph.providers.fake import FakeCompletion, FakeToolCalling
+from memgraph.providers.fake import FakeCompletion
 
 WHY = "asked for by the person"
 NOTE = "Quast showed badge 4711-KANARIE"
@@ -138,7 +138,7 @@ def test_no_canary_is_left_wherever_it_was_written(
 
     root = tmp_path_factory.mktemp("canaries")
     config = {"memory.receipts.query_text": True, "memory.embedding.provider": "fake"}
-    llm = LanguageModel(FakeToolCalling(), SameName(), Sensitivity.RESTRICTED)
+    llm = LanguageModel(SameName(), Sensitivity.RESTRICTED)
     with MemoryService(
         root / "root", config=config, environ={}, background=False, llm=llm
     ) as service:

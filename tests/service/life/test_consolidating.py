@@ -12,9 +12,9 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
-from memgraph.consolidation.ports import PageProposal, ResolutionProposal, TurnPage
+from memgraph.consolidation.ports import PageProposal, TurnPage
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
-from memgraph.model.enums import EdgeType, JobState, MemoryKind, MemoryType, Sensitivity
+from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life.consolidation import consolidate_pending
@@ -236,64 +236,6 @@ def test_what_changed_is_left_to_the_comparison(orc: Orchestrator) -> None:
     assert {facts(orc)[each].status for each in (BUILD, SLOWER)} == {"active"}
 
 
-def resolving(winner: str, loser: str) -> Lines:
-    return Lines(resolutions=[ResolutionProposal(winner, loser, "it was measured again", *SHOWN)])
-
-
-def test_a_proposed_resolution_that_cites_both_is_applied(orc: Orchestrator) -> None:
-    say(orc, "s-1", BUILD)
-    run(orc, "s-1")
-    old = facts(orc)[BUILD].memory_id
-    orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
-    say(orc, "s-2", SLOWER, source_role="human")
-    report = run(orc, "s-2", extractor=resolving("#0", old))
-    assert report.rejected == ()
-    assert len(report.resolved) == 1
-    assert orc.get(old).status == "superseded"
-    assert orc.get(old).confidence == 0.3
-    assert facts(orc)[SLOWER].attributes["supersedes"] == [old]
-    assert orc.verify().ok
-
-
-def test_a_resolution_for_a_conversation_of_others_stays_open(
-    orc: Orchestrator, service: MemoryService
-) -> None:
-    say(orc, "s-1", BUILD)
-    run(orc, "s-1")
-    old = facts(orc)[BUILD].memory_id
-    orc._service.clock.advance(ms=86_400_000)  # type: ignore[attr-defined]
-    say(service.orchestrator("orc-1", actor="key:2"), "s-2", SLOWER)
-    report = run(orc, "s-2", extractor=resolving("#0", old))
-    assert [each.code for each in report.rejected] == ["source.other"]
-    assert report.resolved == ()
-    assert orc.get(old).status == "active"
-    [case] = orc.contradictions.list().items
-    assert {case.first.memory_id, case.second.memory_id} == {old, facts(orc)[SLOWER].memory_id}
-    assert {each.edge_type for each in report.edges} == {EdgeType.CONTRADICTS}
-    assert orc.verify().ok
-
-
-@pytest.mark.parametrize("case", ["unrelated", "protected", "loser", "winner"])
-def test_a_proposed_resolution_is_refused(orc: Orchestrator, case: str) -> None:
-    old = orc.remember(BUILD) if case == "protected" else None
-    if old:
-        orc.confirm(old)
-    say(orc, "s-1", BUILD, TEA)
-    run(orc, "s-1")
-    known = {each.content: each.memory_id for each in facts(orc).values()}
-    proposals = {
-        "unrelated": ("#0", known[TEA]),
-        "protected": ("#0", old or ""),
-        "loser": ("#0", "fact_01ARZ3NDEKTSV4RRFFQ69G5FAV"),
-        "winner": (known[TEA], known[BUILD]),
-    }
-    say(orc, "s-2", SLOWER)
-    report = run(orc, "s-2", extractor=resolving(*proposals[case]))
-    assert [each.code for each in report.rejected] == [f"resolution.{case}"]
-    assert report.resolved == ()
-    assert all(each.status == "active" for each in facts(orc).values())
-
-
 def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
     say(orc, "s-1", TEA, BERLIN)
     told_by_user: list[str] = []
@@ -412,12 +354,11 @@ def test_a_session_that_a_model_fails_at_holds_up_no_other(
     assert waiting.session_id == "s-1"
 
 
-def test_of_an_extractor_that_talks_nonsense_only_labels_are_left(orc: Orchestrator) -> None:
+def test_a_page_whose_answer_cannot_be_read_stays_for_a_later_run(orc: Orchestrator) -> None:
     say(orc, "s-1", "I live in Berlin. TODO: feed the cats.", source_role="Ann")
     report = run(orc, "s-1", extractor=Lines(lambda _: _raise(ProviderAnswerInvalid("prose"))))
-    assert report.state == "consolidated"
-    assert [each.content for each in report.facts] == ["feed the cats."]
-    assert [each.code for each in report.rejected] == ["provider.answer_invalid"]
+    assert (report.state, report.error_code) == ("pending", "provider.answer_invalid")
+    assert report.facts == ()
 
 
 def _raise(error: Exception) -> None:

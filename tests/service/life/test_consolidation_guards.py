@@ -10,7 +10,7 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.consolidation.ports import PageProposal, ResolutionProposal, TurnPage
+from memgraph.consolidation.ports import PageProposal, TurnPage
 from memgraph.errors import ProviderUnavailable
 from memgraph.model.enums import JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
@@ -94,24 +94,6 @@ def test_two_places_on_one_page_do_not_hold_up_each_other(orc: Orchestrator) -> 
     assert len(report.facts) == 2
 
 
-def test_a_fact_that_is_confirmed_before_the_writing_is_not_superseded(
-    orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say(orc, "s-1", BUILD)
-    run(orc, "s-1")
-    old = held(orc)[BUILD]
-    clock.advance(ms=MS_PER_DAY)
-    say(orc, "s-2", SLOWER)
-    before_writing(monkeypatch, lambda: orc.confirm(old))
-    report = run(
-        orc,
-        "s-2",
-        extractor=Lines(resolutions=[ResolutionProposal("#0", old, "newer", "25", "10")]),
-    )
-    assert [each.code for each in report.rejected] == ["resolution.changed"]
-    assert orc.get(old).status == "active"
-
-
 def test_no_edge_leads_to_what_was_retracted_before_the_writing(
     orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,23 +129,6 @@ def test_nobody_reads_a_turn_before_that_is_closed_to_the_page(
     say(seer, "s-1", SLOWER, **hidden)
     run(seer, "s-1", extractor=extractor)
     assert TEA in {turn.content for turn in extractor.pages[-1].before}
-
-
-def test_a_page_of_one_agent_supersedes_nothing_of_all(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    say(orc, "s-1", BUILD)
-    run(orc, "s-1")
-    old = held(orc)[BUILD]
-    clock.advance(ms=MS_PER_DAY)
-    say(orc, "s-2", SLOWER, agent_id="planner")
-    report = run(
-        orc,
-        "s-2",
-        extractor=Lines(resolutions=[ResolutionProposal("#0", old, "newer", "25", "10")]),
-    )
-    assert [each.code for each in report.rejected] == ["resolution.loser"]
-    assert orc.get(old).status == "active"
 
 
 def test_what_was_confirmed_keeps_its_confidence(orc: Orchestrator) -> None:

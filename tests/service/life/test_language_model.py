@@ -12,7 +12,7 @@ from memgraph import MemoryService
 from memgraph.config import load_settings
 from memgraph.model.enums import Sensitivity
 from memgraph.operations.life.models import LanguageModel, configured_llm
-from memgraph.providers.fake import FakeCompletion, FakeToolCalling
+from memgraph.providers.fake import FakeCompletion
 
 
 def settings(root: Path, **llm: Any) -> Any:
@@ -24,7 +24,7 @@ def test_without_a_provider_there_is_none(tmp_path: Path) -> None:
     assert configured_llm(settings(tmp_path), {}) is None
 
 
-def test_both_manners_of_asking_use_the_configured_server_and_key(tmp_path: Path) -> None:
+def test_it_uses_the_configured_server_and_key(tmp_path: Path) -> None:
     server = ModelServer()
     try:
         chosen = settings(
@@ -37,8 +37,7 @@ def test_both_manners_of_asking_use_the_configured_server_and_key(tmp_path: Path
         llm = configured_llm(chosen, {"MY_KEY": KEY})
         assert llm is not None
         assert llm.name == "litellm/openai/any"
-        server.behave(server.writes("Hello."), server.writes("{}"))
-        assert llm.tools.chat([{"role": "user", "content": "hello"}], ()).text == "Hello."
+        server.behave(server.writes("{}"))
         assert llm.completion.complete_json("s", "u", {}) == {}
         assert {each["authorization"] for each in server.requests} == {f"Bearer {KEY}"}
     finally:
@@ -51,7 +50,7 @@ def test_both_manners_of_asking_use_the_configured_server_and_key(tmp_path: Path
 def test_an_open_orchestrator_has_the_configured_one_or_the_one_given(
     tmp_path: Path, configured: str
 ) -> None:
-    given = LanguageModel(FakeToolCalling(), FakeCompletion())
+    given = LanguageModel(FakeCompletion())
     config = {"memory.llm.provider": configured}
     for llm, name in ((given, "fake"), (None, None if configured == "none" else configured)):
         with MemoryService(tmp_path, config=config, environ={}, llm=llm) as service:
@@ -61,7 +60,7 @@ def test_an_open_orchestrator_has_the_configured_one_or_the_one_given(
 
 
 def test_a_service_whose_clock_stands_asks_the_same_one(tmp_path: Path) -> None:
-    given = LanguageModel(FakeToolCalling(), FakeCompletion([{"n": 1}]))
+    given = LanguageModel(FakeCompletion([{"n": 1}]))
     with MemoryService(tmp_path, environ={}, llm=given) as service:
         service.create("ana")
         with service.at(0) as then, then.opened("ana") as opened:

@@ -12,19 +12,15 @@ from memgraph.clock import MS_PER_DAY, FixedClock
 from memgraph.consolidation.ports import (
     Extractor,
     PageProposal,
-    ResolutionProposal,
     TurnPage,
 )
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import MemoryKind
-from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life.consolidation import consolidate_session
 
 TEA = "Ann drinks green tea in the morning."
 BUILD = "The nightly build takes 10 minutes."
-SLOWER = "The nightly build takes 25 minutes now."
-OTHER_WORDS = "It is 25 minutes now that the nightly build takes, as far as I see."
 
 
 def say(orc: Orchestrator, session: str, text: str, role: str, told_as: str = "") -> str:
@@ -115,45 +111,6 @@ def test_only_who_is_quoted_decides(orc: Orchestrator, last: str, counts: bool) 
     say(orc, "s-2", "That is the green one, of a morning.", last)
     run(orc, "s-2", Quoting())
     assert (held(orc)[TEA].confidence > before) is counts
-
-
-def resolving(loser: str, **changes: Any) -> Lines:
-    said = ("newer", "25 minutes", "10 minutes")
-    return Lines(resolutions=[ResolutionProposal("#0", loser, *said)], **changes)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "code"),
-    [
-        ("user", "assistant", "resolution.speaker"),
-        ("user", "Robin", "resolution.speaker"),
-        ("Mira", "assistant", "resolution.speaker"),
-        ("assistant", "assistant", None),
-        ("Mira", "Robin", None),
-        ("assistant", "user", None),
-        ("user", "user", None),
-    ],
-)
-def test_nobody_wins_against_whose_word_weighs_more(
-    orc: Orchestrator, first: str, second: str, code: str | None
-) -> None:
-    say(orc, "s-1", BUILD, first)
-    run(orc, "s-1")
-    old = held(orc)[BUILD].memory_id
-    say(orc, "s-2", SLOWER, second)
-    report: SessionReport = run(orc, "s-2", resolving(old))
-    assert [each.code for each in report.rejected] == ([code] if code else [])
-    assert orc.get(old).status == ("active" if code else "superseded")
-
-
-def test_what_is_stored_does_not_win_by_an_agents_saying_it_again(orc: Orchestrator) -> None:
-    # Of two authors, so that neither replaces the other.
-    winner = orc.remember(SLOWER, source={"captured_by": "extractor"}, confidence=0.6)
-    loser = orc.remember(BUILD, source={"captured_by": "system"}, confidence=0.6)
-    say(orc, "s-1", OTHER_WORDS, "assistant")
-    report = run(orc, "s-1", resolving(loser, content=SLOWER))
-    assert [each.code for each in report.rejected] == ["resolution.winner"]
-    assert orc.get(loser).status == orc.get(winner).status == "active"
 
 
 def test_one_person_cannot_pump_by_many_sessions(orc: Orchestrator) -> None:

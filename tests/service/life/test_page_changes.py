@@ -1,0 +1,244 @@
+"""What a page of turns does to known memories, when a language model reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import ModelServer
+from page_models import NAME, PageModel, add, settings
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.ids import CountingIds
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.model.jobs import SessionReport
+
+BERLIN = "Nora lives in Berlin, at Park Row 7."
+HAMBURG = "Nora lives in Hamburg."
+
+
+@pytest.fixture
+def model() -> Iterator[PageModel]:
+    server = ModelServer()
+    yield PageModel(server)
+    server.close()
+
+
+@pytest.fixture
+def orc(tmp_path: Path, clock: FixedClock, model: PageModel) -> Iterator[Orchestrator]:
+    with MemoryService(
+        tmp_path / "root",
+        config=settings(model.server),
+        clock=clock,
+        ids=CountingIds(),
+        environ={"KEY": "k"},
+        background=False,
+    ) as service:
+        yield service.orchestrator("ann", create=True)
+
+
+def say(orc: Orchestrator, session: str, *lines: tuple[str, str], **fields: Any) -> list[str]:
+    return [
+        orc.save_episode(text, session_id=session, source_role=role, **fields)
+        for role, text in lines
+    ]
+
+
+def read(orc: Orchestrator, session: str) -> SessionReport:
+    [report] = orc.jobs.consolidate(session)
+    return report
+
+
+def facts(orc: Orchestrator) -> dict[str, str]:
+    found = orc.memories.list(kinds=[MemoryKind.FACT], limit=100)
+    return {each.content: each.memory_id for each in found}
+
+
+def learned(orc: Orchestrator, model: PageModel, text: str, role: str = "user") -> str:
+    """Let the model add a fact from a session of its own; return its id."""
+    say(orc, "first", (role, text))
+    model.then({"add": [add(text, [1], text)]})
+    report = read(orc, "first")
+    assert report.rejected == ()
+    orc._service.clock.advance(ms=2 * MS_PER_DAY)  # type: ignore[attr-defined]
+    return facts(orc)[text]
+
+
+def behind(orc: Orchestrator, memory_id: str) -> list[str]:
+    return [each.memory_id for each in orc.trace(memory_id).grounds]
+
+
+def change(text: str, quote: str, **more: Any) -> dict[str, Any]:
+    return {"change": [{"known": "k1", "text": text, "turns": [1], "quote": quote} | more]}
+
+
+def test_a_change_is_in_force_with_the_model_as_its_actor_and_marks_the_turns_behind(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    old = learned(orc, model, BERLIN)
+    [turn] = say(orc, "second", ("user", "We moved to Hamburg in May!"))
+    model.then(change(HAMBURG, "moved to Hamburg", happened="2026-05"))
+    report = read(orc, "second")
+    assert report.replaced == (old,)
+    assert "k1 [said" in model.pages[-1]
+    new = facts(orc)[HAMBURG]
+    before = orc.get(old)
+    assert before.status is MemoryStatus.SUPERSEDED
+    assert before.valid_until is not None
+    [edge] = [each for each in orc.trace(old).edges_in if each.to_id == old]
+    assert (edge.edge_type, edge.from_id, edge.weight) == (EdgeType.UPDATES, new, 1.0)
+    assert edge.reason == f"by {NAME}: user said: “moved to Hamburg”"
+    assert f"user:{NAME}" in {each.actor for each in orc.history.get(old).periods}
+    [evidence] = behind(orc, old)
+    [mark] = orc.trace(evidence).edges_in
+    assert (mark.edge_type, mark.from_id, mark.weight) == (EdgeType.UPDATES, turn, 0.99)
+    assert orc.get(evidence).status is MemoryStatus.ACTIVE
+    assert orc.verify().ok
+    # It can be undone.
+    orc.retract(new, reason="misread")
+    orc.restore(old, reason="misread")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    assert orc.get(old).valid_until is None
+
+
+def test_an_end_needs_no_successor_and_can_be_undone(orc: Orchestrator, model: PageModel) -> None:
+    old = learned(orc, model, "Nora has a subscription to the opera.")
+    [turn] = say(orc, "second", ("user", "I cancelled the opera, for good."))
+    model.then({"end": [{"known": "k1", "turns": [1], "quote": "I cancelled the opera"}]})
+    assert read(orc, "second").replaced == (old,)
+    assert "does not hold any more: “Nora has a subscription" in model.checks[-1]
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    [evidence] = behind(orc, old)
+    assert [each.from_id for each in orc.trace(evidence).edges_in] == [turn]
+    assert orc.verify().ok
+    orc.restore(old, reason="she kept it")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    assert orc.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text", "in_force"),
+    [
+        ("Nora", "Nora", BERLIN, True),
+        ("Nora", "user", BERLIN, True),
+        ("Carl", "Nora", BERLIN, True),
+        ("user", "Carl", BERLIN, False),
+        ("Nora", "Carl", BERLIN, False),
+        ("user", "assistant", BERLIN, False),
+        ("assistant", "assistant", BERLIN, True),
+    ],
+)
+def test_who_may_change_what_is_known(
+    orc: Orchestrator, model: PageModel, first: str, second: str, text: str, in_force: bool
+) -> None:
+    old = learned(orc, model, text, role=first)
+    say(orc, "second", (second, "It is Hamburg where Nora lives now."))
+    model.then(change(HAMBURG, "It is Hamburg"))
+    report = read(orc, "second")
+    new = facts(orc)[HAMBURG]
+    [edge] = [each for each in orc.trace(new).edges_out if each.to_id == old]
+    status = MemoryStatus.SUPERSEDED if in_force else MemoryStatus.ACTIVE
+    assert orc.get(old).status is status
+    assert edge.edge_type is (EdgeType.UPDATES if in_force else EdgeType.CONTRADICTS)
+    assert [each.code for each in report.rejected] == ([] if in_force else ["change.contradicted"])
+    assert len(orc.contradictions.list().items) == (not in_force) * 2
+
+
+@pytest.mark.parametrize("how", ["confirmed", "entity"])
+def test_what_is_protected_is_contradicted_and_never_replaced(
+    orc: Orchestrator, model: PageModel, how: str
+) -> None:
+    old = learned(orc, model, BERLIN)
+    if how == "confirmed":
+        orc.confirm(old)
+    else:
+        orc.entities.protect("Berlin", reason="checked")
+    say(orc, "second", ("user", "We moved to Hamburg."))
+    model.then(change(HAMBURG, "moved to Hamburg"))
+    assert read(orc, "second").replaced == ()
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    pairs = {
+        (each.first.memory_id, each.second.memory_id) for each in orc.contradictions.list().items
+    }
+    assert (old, facts(orc)[HAMBURG]) in pairs or (facts(orc)[HAMBURG], old) in pairs
+
+
+def test_what_was_said_later_holds_whenever_it_happened(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    say(orc, "first", ("user", "I was in Berlin on 10 May."), event_time="2025-05-12")
+    model.then({"add": [add("The user was in Berlin.", [1], "in Berlin", happened="2025-05-10")]})
+    read(orc, "first")
+    berlin = facts(orc)["The user was in Berlin."]
+    say(orc, "second", ("user", "No, it was Bonn, on the 3rd."), event_time="2025-05-14")
+    bonn = "The user was in Bonn."
+    model.then(change(bonn, "it was Bonn", happened="2025-05-03"))
+    assert read(orc, "second").replaced == (berlin,)
+    assert orc.get(facts(orc)[bonn]).status is MemoryStatus.ACTIVE
+    # A session that is read late, though it was said before, replaces nothing.
+    say(orc, "third", ("user", "I was in Prague, I think."), event_time="2025-05-01")
+    prague = "The user was in Prague."
+    model.then(change(prague, "I was in Prague"))
+    report = read(orc, "third")
+    assert [each.code for each in report.rejected] == ["change.said_before"]
+    assert orc.get(facts(orc)[bonn]).status is MemoryStatus.ACTIVE
+    [late] = [each for each in orc.memories.list(statuses=["superseded"]) if each.content == prague]
+    assert [each.from_id for each in orc.trace(late.memory_id).edges_in] == [facts(orc)[bonn]]
+
+
+def test_a_memory_that_is_said_again_gains_evidence(orc: Orchestrator, model: PageModel) -> None:
+    old = learned(orc, model, BERLIN)
+    before = orc.get(old).confidence
+    turns = say(orc, "second", ("user", "As you know, I live in Park Row."))
+    model.then({"same": [{"known": "k1", "turns": [1]}]})
+    [fact] = read(orc, "second").facts
+    assert (fact.outcome, fact.memory_id, fact.evidence) == ("strengthened", old, tuple(turns))
+    assert orc.get(old).confidence > before
+
+
+def test_what_a_person_said_is_kept_and_what_is_planned_until_its_day(
+    orc: Orchestrator, model: PageModel, clock: FixedClock
+) -> None:
+    cat = learned(orc, model, "Nora has a cat called Tinto.")
+    said = say(orc, "second", ("assistant", "I found a trip in August, it is booked."))
+    trip, other = "A trip is booked for August 2027.", "The assistant found a trip."
+    later = add(trip, [1], "it is booked", happened="2027-08")
+    model.then({"add": [later, add(other, [1], "I found a trip")]})
+    read(orc, "second")
+    ids = facts(orc)
+    # Whoever wrote it down.
+    noted = orc.remember(
+        "Nora pays 720 pounds.",
+        source={"captured_by": "extractor"},
+        decay_rate=0.1,
+        derived_from=behind(orc, cat),
+    )
+    assert (orc.get(cat).decay_rate, orc.get(ids[trip]).decay_rate > 0) == (0.0, True)
+    clock.advance(ms=400 * MS_PER_DAY)
+    orc.jobs.run("decay")
+    assert {each: orc.get(each).status for each in (cat, noted, ids[trip], ids[other])} == {
+        cat: "active",
+        noted: "active",
+        ids[trip]: "active",
+        ids[other]: "retracted",
+    }
+    clock.advance(ms=400 * MS_PER_DAY)
+    orc.jobs.run("decay")
+    assert orc.get(ids[trip]).status is MemoryStatus.RETRACTED
+    assert orc.get(said[0]).status is MemoryStatus.ACTIVE
+
+
+def test_a_speaker_in_an_ingested_file_counts_as_that_file(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    old = learned(orc, model, BERLIN)
+    source = {"captured_by": "extractor", "content_sha256": "0" * 64}
+    source["source_type"] = "channel_transcript"
+    say(orc, "second", ("user", "We moved to Hamburg."), source=source)
+    model.then(change(HAMBURG, "moved to Hamburg"))
+    report = read(orc, "second")
+    assert [each.code for each in report.rejected] == ["change.contradicted"]
+    assert orc.get(old).status is MemoryStatus.ACTIVE
