@@ -47,7 +47,7 @@ def demo() -> int:
     run("context", NAME, QUESTIONS[0], "--budget", "500")
     say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
     edge_id, newer_id = contested()
-    run("case", "show", NAME, edge_id)
+    run("case", NAME, edge_id)
     say("The trace of one side: its source, its history, and what was decided because of it.")
     run("trace", NAME, newer_id)
     say("What it reached: whom it was handed to, and what rests on it.")

@@ -68,7 +68,7 @@ def test_it_shows_the_bulletin_and_the_trace_of_the_contradiction(shown: str) ->
 
 
 def test_it_answers_an_auditor(shown: str) -> None:
-    case = shown.split("$ memgraph case show")[1].split("$ memgraph trace")[0]
+    case = shown.split("$ memgraph case")[1].split("$ memgraph trace")[0]
     assert "closes at 20:00" in case
     assert "closes at 22:00" in case
     impact = shown.split("$ memgraph impact")[1].split("$ memgraph grounds")[0]
