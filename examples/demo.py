@@ -32,9 +32,7 @@ def demo() -> int:
     say("Two conversations. In the second one the key has moved.")
     run("say", NAME, "--file", str(TALKS))
     settle()
-    say(
-        "What an agent reads before a message: both turns, with what one does to the other."
-    )
+    say("What an agent reads before a message: both turns, with what one does to the other.")
     run("context", NAME, "Who has the spare key of the depot?", "--budget", "150")
     say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
     run("contradictions", NAME, "--text", "workshop closes")
