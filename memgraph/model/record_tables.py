@@ -246,6 +246,9 @@ class SessionRow(SQLModel, table=True):
     consolidated_at: int | None = column(sa.Integer)
     # The last consolidated turn, in the order of storing.
     consolidated_through: str | None = column(sa.Text)
+    # The last turn before those that were read without a language model, empty if it was the first;
+    # NULL if there are none.
+    labelled_after: str | None = column(sa.Text)
 
 
 class LeaseRow(SQLModel, table=True):

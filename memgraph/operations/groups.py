@@ -114,12 +114,7 @@ class HistoryOperations(Handle[F], group="history"):
             return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
 
     @operation(
-        Permission.READ,
-        "GET",
-        "/memories/{memory_id}/history",
-        tag="auditing",
-        id="history",
-        command="",
+        Permission.READ, "GET", "/memories/{memory_id}/history", tag="auditing", id="history"
     )
     def get(self, memory_id: MemoryId) -> History:
         """Return all statuses that a memory had, with their times. Raises NotFound."""

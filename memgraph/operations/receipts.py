@@ -91,14 +91,7 @@ class Receipts(Handle[F], group="receipts"):
         with self._service.opened(self.name) as opened:
             return reading.receipt(opened, self._view, receipt_id)
 
-    @operation(
-        Permission.AUDIT,
-        "GET",
-        "/bulletins",
-        tag="receipts",
-        id="list_bulletins",
-        command="bulletins",
-    )
+    @operation(Permission.AUDIT, "GET", "/bulletins", tag="receipts", id="list_bulletins")
     def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:
         """Return the bulletins that were delivered, newest first.
 
@@ -124,7 +117,7 @@ class Receipts(Handle[F], group="receipts"):
         "/bulletins/{bulletin_id}",
         tag="receipts",
         id="get_issued_bulletin",
-        command="issued-bulletin",
+        command="bulletin-issued",
     )
     def bulletin(self, bulletin_id: Id) -> StoredBulletin:
         """Return a bulletin exactly as it was delivered.

@@ -14,6 +14,7 @@ from memgraph.clock import MS_PER_DAY, Clock, SystemClock
 from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
+from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import health, jobs, metadata
@@ -108,8 +109,11 @@ def _reported(
         return heard
 
     try:
-        with opened.timed("job", request.job.value):
+        with opened.timed("job", request.job.value), usage_tally() as usage:
             report = _work(opened, request, progress, must_stop)
+        if usage.calls:
+            counts = {**report.counts, **usage.as_counts()}
+            report = report.model_copy(update={"counts": counts})
     except MemgraphError as error:
         report = JobReport.failed(error)
     except OSError as error:

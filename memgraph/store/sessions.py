@@ -409,17 +409,61 @@ def has_turns_after(snapshot: Snapshot, session_id: str, pk: int) -> bool:
 
 
 @prepared
-def _set_progress() -> sa.Update:
+def _set_progress(by_model: bool) -> sa.Update:
     s = tables.sessions
-    read = {"consolidated_through": value("through"), "consolidated_at": value("at")}
+    before = sa.func.coalesce(s.c.labelled_after, s.c.consolidated_through, "")
+    read = {
+        "consolidated_through": value("through"),
+        "consolidated_at": value("at"),
+        "labelled_after": sa.null() if by_model else before,
+    }
     return sa.update(s).where(s.c.session_id == value("session")).values(read)
 
 
 def note_consolidated(
-    transaction: Transaction, session_id: str, through: str | None, consolidated_at: int | None
+    transaction: Transaction,
+    session_id: str,
+    through: str | None,
+    consolidated_at: int | None,
+    *,
+    by_model: bool,
 ) -> None:
-    """Record the progress of a session; ``consolidated_at`` is None if turns remain."""
-    _set_progress().write(transaction, session=session_id, through=through, at=consolidated_at)
+    """Record the progress of a session.
+
+    Args:
+        consolidated_at: None if turns remain.
+        by_model: False if only labelled sentences were read; see ``reopen_labelled``.
+    """
+    _set_progress(by_model).write(
+        transaction, session=session_id, through=through, at=consolidated_at
+    )
+
+
+@prepared
+def _reopen_labelled() -> sa.Update:
+    s = tables.sessions
+    unread = {
+        "consolidated_through": sa.func.nullif(s.c.labelled_after, ""),
+        "consolidated_at": None,
+        "labelled_after": None,
+    }
+    return sa.update(s).where(s.c.labelled_after.is_not(None)).values(unread)
+
+
+def reopen_labelled(transaction: Transaction) -> None:
+    """Set all sessions back to before the turns that were read without a language model."""
+    _reopen_labelled().write(transaction)
+
+
+@prepared
+def _has_labelled() -> sa.Select[Any]:
+    s = tables.sessions
+    return sa.select(s.c.session_id).where(s.c.labelled_after.is_not(None)).limit(1)
+
+
+def has_labelled(snapshot: Snapshot) -> bool:
+    """Return True if turns of a session were read without a language model."""
+    return _has_labelled().row(snapshot) is not None
 
 
 def _comparable_facts() -> tuple[sa.Select[Any], sa.FromClause]:

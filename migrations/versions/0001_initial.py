@@ -278,6 +278,7 @@ def upgrade() -> None:
         sa.Column("completed_at", sa.Integer()),
         sa.Column("consolidated_at", sa.Integer()),
         sa.Column("consolidated_through", sa.Text()),
+        sa.Column("labelled_after", sa.Text()),
         sa.PrimaryKeyConstraint("session_id", name=op.f("pk_sessions")),
     )
     op.create_index("ix_sessions_last_seen_at", "sessions", ["last_seen_at", "session_id"])

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from memgraph.errors import ProviderMissing
 from memgraph.model.context import Answer, Citation, ContextBlock
+from memgraph.model.enums import ModelUse
 from memgraph.model.recall import Degraded
 from memgraph.model.receipts import Receipt, degraded_field
 from memgraph.operations.context.block import BuiltBlock
@@ -76,7 +77,7 @@ def answered_by(
     notes = list(_withheld(opened, reader, built))
     if lines:
         sentences, uncited = ask_json(
-            model.completion,
+            model.completion_for(ModelUse.ASK),
             SYSTEM,
             _prompt(opened, built),
             SCHEMA,

@@ -77,6 +77,7 @@ def consolidate_session(
         StorageError: pages already written are kept.
     """
     run = _Run(opened, actor, extractor, dry_run, budget, now_ms, progress, stop)
+    run.reopen_labelled()
     return run.session(session_id)
 
 
@@ -112,9 +113,10 @@ def consolidate_pending(
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
     idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
+    run = _Run(opened, actor, extractor, dry_run, budget, at, _silent, stop)
+    run.reopen_labelled()
     with opened.database.read() as snapshot:
         waiting = queries.ended_sessions(snapshot, at - idle_ms)
-    run = _Run(opened, actor, extractor, dry_run, budget, at, _silent, stop)
     totals: Counter[str] = Counter(sessions=0, contended=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
     ended: SessionReport | None = None
@@ -216,6 +218,16 @@ class _Run:
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
             stop=stop,
         )
+
+    def reopen_labelled(self) -> None:
+        """Let a model read, once, what was consolidated while there was none; not on a dry run."""
+        if self.dry_run or not self.tools.by_model:
+            return
+        with self.opened.database.read() as snapshot:
+            if not queries.has_labelled(snapshot):
+                return
+        with self.opened.database.write() as transaction:
+            queries.reopen_labelled(transaction)
 
     def session(self, session_id: str) -> SessionReport:
         if self.tools.extractor.name != LabelExtractor.name and self.opened.other_model is None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memgraph.consolidation import drafts
 from memgraph.consolidation.comparison import NewStatement, find_candidates
 from memgraph.consolidation.drafts import FactDraft, groups_of, place_of, source_of, turn_of
+from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.matching import MatchedDrafts, match, repeats
 from memgraph.consolidation.ports import Extractor, KnownMemory, PageProposal, TurnPage
 from memgraph.model.conversation import SpeakerRole, voice_of
@@ -52,6 +53,11 @@ class PageResources:
     now_ms: int
     stop: Callable[[], bool]
 
+    @property
+    def by_model(self) -> bool:
+        """False if the extractor reads only labelled sentences."""
+        return self.extractor.name != LabelExtractor.name
+
 
 @dataclass(frozen=True, slots=True)
 class PageTurns:
@@ -84,6 +90,7 @@ class PageWork:
     calls: int = 0
     tokens: int = 0
     incomplete: bool = False
+    by_model: bool = True
 
 
 def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageTurns:
@@ -103,7 +110,7 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     Raises:
         ProviderError: the model failed; the page is left for a later run.
     """
-    work = PageWork()
+    work = PageWork(by_model=tools.by_model)
     handed_out = _handed_out(tools.opened, page.state.session_id)
     turns, echoes = _without_echoes([t for t in page.turns if _counts(t)], handed_out)
     before, _ = _without_echoes(page.before, handed_out)
@@ -327,6 +334,7 @@ def write_page(
             session_id,
             page.state.through if last_turn is None else last_turn.memory_id,
             transaction.at if result.last else None,
+            by_model=work.by_model,
         )
         if result.last:
             fact_count = queries.extracted_facts(transaction, session_id)

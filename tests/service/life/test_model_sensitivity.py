@@ -1,0 +1,83 @@
+"""Nothing above the configured sensitivity is in any request to a language model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import ModelServer
+from page_models import settings
+
+from memgraph import MemoryService
+from memgraph.model.enums import Sensitivity
+from memgraph.rules.scope import Viewer
+
+LEVELS = ("Public", "Internal", "Confidential", "Restricted")
+CANARIES = {level: f"canary{level.lower()}" for level in LEVELS}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    made = ModelServer()
+    yield made
+    made.close()
+
+
+def empty(request: dict[str, Any]) -> Any:
+    """An answer with nothing in it, of the shape that was asked for."""
+    schema = request["response_format"]["json_schema"]["schema"]
+    values = {"boolean": False, "string": "", "array": [], "integer": 0, "object": {}}
+    answer = {name: values[each["type"]] for name, each in schema["properties"].items()}
+    return ModelServer.writes(json.dumps(answer))(request)
+
+
+@pytest.mark.parametrize("limit", LEVELS)
+def test_canaries_above_the_limit_reach_no_request(
+    tmp_path: Path, server: ModelServer, limit: str
+) -> None:
+    server.behave(empty)
+    config = settings(
+        server,
+        **{
+            "memory.llm.max_sensitivity": limit,
+            "memory.entities.accurate": ["llm"],
+            "memory.reflection.min_memories": 1,
+        },
+    )
+    with MemoryService(tmp_path, config=config, environ={"KEY": "k"}, background=False) as service:
+        everybody = Viewer(clearance=Sensitivity.RESTRICTED)
+        orchestrator = service.orchestrator("ana", create=True, viewer=everybody)
+        for level in LEVELS:
+            word = CANARIES[level]
+            orchestrator.save_episode(
+                f"Bruno hid the {word} in Oslo yesterday.",
+                session_id=f"s-{level}",
+                source_role="Bruno",
+                sensitivity=level,
+            )
+            orchestrator.save_episode(
+                f"We painted the {word} in Oslo green.",
+                session_id="mixed",
+                source_role="Ana",
+                sensitivity=level,
+            )
+            orchestrator.sessions.end(f"s-{level}")
+            for verb in ("stands", "lies"):
+                orchestrator.remember(f"The {word} {verb} in Oslo.", sensitivity=level)
+        orchestrator.sessions.end("mixed")
+        orchestrator.settle()
+        for job in ("consolidation", "enrichment", "reflection"):
+            orchestrator.jobs.run(job)
+        orchestrator.ask("Where in Oslo are the canaries?")
+    sent = json.dumps(server.requests)
+    place = LEVELS.index(limit)
+    for level in LEVELS[: place + 1]:
+        assert CANARIES[level] in sent
+    for level in LEVELS[place + 1 :]:
+        assert CANARIES[level] not in sent
+    kinds = {json.dumps(each["response_format"], sort_keys=True) for each in server.requests}
+    # Pages, comparison, enrichment, reflection and a question.
+    assert len(kinds) >= 5
