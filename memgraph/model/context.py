@@ -342,12 +342,28 @@ class BlockMemory(Value):
     marks: tuple[Mark, ...] = ()
 
 
+class BlockProfile(Value):
+    """What a language model wrote about the entity that a message names; line 0 of a block.
+
+    Attributes:
+        text: its line, without the end.
+        memory_ids: the memories that it cites.
+        read: the memories that it was made of.
+    """
+
+    entity_id: str
+    text: str
+    memory_ids: tuple[str, ...]
+    read: tuple[str, ...]
+
+
 class ContextBlock(Value):
     """The result of ``orc.context()``: text for a prompt, and the memories in it.
 
     Attributes:
         text: the text; empty if nothing is related.
         memories: every memory in the text, by the number of its line, from 1.
+        profile: the first line, if the message names an entity that has a summary.
         left_out: the number of further related memories that did not fit.
         token_cost: the tokens of the text, at most the budget.
         counter: the token counter: ``litellm:<model>`` or ``estimate``.
@@ -356,6 +372,7 @@ class ContextBlock(Value):
     text: str
     format: BlockFormat
     memories: dict[int, BlockMemory]
+    profile: BlockProfile | None = None
     left_out: Count
     receipt_id: str
     token_cost: int
@@ -388,7 +405,7 @@ class Answer(Value):
         text: the sentences, each followed by the numbers of its lines in brackets; ``not in
             memory`` without an answer.
         answered: False if the memories do not answer the question, or nothing is related to it.
-        citations: the cited memories, by number.
+        citations: the cited memories, by number; several for number 0, which is a profile.
         model: the model that answered.
         receipt_id: the receipt, which has the block, the answer and its citations.
     """

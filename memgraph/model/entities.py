@@ -51,6 +51,24 @@ class RelatedEntity(EntityInfo):
     together: int
 
 
+class EntitySummary(Value):
+    """What a language model wrote about an entity, as it is stored.
+
+    Attributes:
+        text: at most 120 words; empty if the model wrote nothing.
+        cited: the memories that its sentences cite, all of them active.
+        read: the memories that the model read; who may not see one of them is not shown the text.
+        model: the model that wrote it.
+        written_at: milliseconds.
+    """
+
+    text: str
+    cited: tuple[str, ...]
+    read: tuple[str, ...]
+    model: str
+    written_at: Millis
+
+
 class EntityProfile(EntityInfo):
     """The profile of an entity, from memories that the reader may see.
 
@@ -58,6 +76,8 @@ class EntityProfile(EntityInfo):
         aliases: its other names, sorted: other spellings, merged names, and nicknames from the
             settings.
         protected: facts about it do not decay.
+        summary: what a language model wrote about it, at most 120 words; None without one that the
+            reader may see and whose cited memories are all active.
         first_seen, last_seen: the earliest and the latest of its memories, by ``event_time`` or,
             without one, ``created_at``.
         memories: its active memories, most important first, then newest.
@@ -67,6 +87,7 @@ class EntityProfile(EntityInfo):
 
     aliases: tuple[str, ...]
     protected: bool = False
+    summary: str | None = None
     first_seen: Millis
     last_seen: Millis
     memories: tuple[Memory, ...]

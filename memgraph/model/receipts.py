@@ -83,7 +83,7 @@ class Receipt:
         same_as: the receipt with the items, if the same bytes were delivered before.
         bulletin_id: the delivered bulletin.
         answer: of a question to a model: ``text``, ``answered``, ``model``, ``block`` with the
-            ``text`` that it read, and ``citations``, ids of memories by the numbers of the lines.
+            ``text`` that it read, and ``citations``, pairs of a line's number and a memory's id.
     """
 
     receipt_id: str

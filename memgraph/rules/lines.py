@@ -296,6 +296,8 @@ def profile_line(entity: EntityProfile, zone: tzinfo) -> str:
             parts.append(f"{title} {', '.join(shown)}")
     dates = (date_of(at, zone)[len("Mon ") :] for at in (entity.first_seen, entity.last_seen))
     parts.append(f"mentions: {entity.mention_count}, {' to '.join(dict.fromkeys(dates))}")
+    if entity.summary is not None:
+        parts.append(record_text(entity.summary))
     return "; ".join(parts) + "\n"
 
 

@@ -247,9 +247,10 @@ def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: S
 
             if request.session_id is not None:
                 return _one_session(opened, request.session_id, actor, progress, stop)
-            return consolidate_pending(
+            report = consolidate_pending(
                 opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop, take=request.take
             )
+            return _with_summaries(opened, report, now_ms, progress, stop)
         case JobName.DECAY:
             from memgraph.operations.life.decay import decay
 
@@ -260,6 +261,22 @@ def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: S
             return reflect(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
         case JobName.VERIFICATION:
             return _verify(opened, progress, stop)
+
+
+def _with_summaries(
+    opened: OpenOrchestrator, report: JobReport, now_ms: int, progress: Told, stop: Stop
+) -> JobReport:
+    """Write the summaries of entities after a consolidation, and return the report of both."""
+    from memgraph.operations.life.summaries import write_summaries
+
+    if report.state is not JobState.DONE or report.reason is not None:
+        return report
+    after = write_summaries(opened, now_ms=now_ms, progress=progress, stop=stop)
+    if after is None:
+        return report
+    return after.model_copy(
+        update={"counts": {**after.counts, **report.counts}, "rejected": report.rejected}
+    )
 
 
 def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.model.columns import unreadable
+from memgraph.model.entities import EntitySummary
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
+from memgraph.store.memories import existing_ids
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -26,7 +29,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching, saying
-from memgraph.store.visibility import View, happened_at
+from memgraph.store.visibility import ACTIVE, View, happened_at
 
 NAMED_TYPES: Final = (
     EntityType.PERSON,
@@ -651,6 +654,56 @@ def _of_first_names() -> Any:
 def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins with one of these names, most mentioned first."""
     return list(_rows(_of_first_names().rows(snapshot, keys=sorted(keys))))
+
+
+# The summaries that a model wrote.
+
+
+@prepared
+def _summaries() -> sa.Select[Any]:
+    e = tables.entities
+    query = sa.select(e.c.pk, e.c.summary).where(among(e.c.pk, "pks"), e.c.summary.is_not(None))
+    return query.order_by(e.c.mention_count.desc(), e.c.pk)
+
+
+def summaries(snapshot: Snapshot, pks: Collection[int]) -> dict[int, EntitySummary]:
+    """Return the stored summaries of entities by their keys, the most mentioned first.
+
+    Raises:
+        DatabaseCorrupt: one of them is damaged.
+    """
+    rows = _summaries().rows(snapshot, pks=sorted(pks))
+    try:
+        return {pk: EntitySummary.model_validate_json(text) for pk, text in rows}
+    except ValueError as error:
+        raise unreadable("entities", "summary") from error
+
+
+def summaries_shown(
+    snapshot: Snapshot, pks: Collection[int], view: View
+) -> dict[int, EntitySummary]:
+    """Return the summaries that a reader may see, and whose cited memories are all active."""
+    stored = {pk: one for pk, one in summaries(snapshot, pks).items() if one.text}
+    read = {memory_id for summary in stored.values() for memory_id in summary.read}
+    visible = existing_ids(snapshot, read, replace(view, statuses=None))
+    active = existing_ids(snapshot, read, replace(view, statuses=ACTIVE))
+    return {
+        pk: summary
+        for pk, summary in stored.items()
+        if visible.issuperset(summary.read) and active.issuperset(summary.cited)
+    }
+
+
+@prepared
+def _set_summary() -> sa.Update:
+    e = tables.entities
+    return sa.update(e).where(e.c.pk == value("entity")).values(summary=value("text"))
+
+
+def set_summary(transaction: Transaction, pk: int, summary: EntitySummary | None) -> None:
+    """Replace the summary of an entity."""
+    text = None if summary is None else summary.model_dump_json()
+    _set_summary().write(transaction, entity=pk, text=text)
 
 
 # Queries for the memories that name an entity.

@@ -10,7 +10,15 @@ from sqlalchemy.orm import aliased
 from sqlmodel import col, select
 
 from memgraph.model.tables import EntityAliasRow, EntityRow, MemoryEntityRow
-from memgraph.store.entities import EntityName, Link, TypedEntity, link, links_of, set_names
+from memgraph.store.entities import (
+    EntityName,
+    Link,
+    TypedEntity,
+    link,
+    links_of,
+    set_names,
+    set_summary,
+)
 from memgraph.store.rows import fetch, first, remove, save
 from memgraph.store.snapshot import Transaction
 from memgraph.store.text_index import recount
@@ -36,6 +44,7 @@ def merge(transaction: Transaction, into: int, other: int) -> int:
     for name in names:
         name.merged_into = target.entity_id
     target.protected = target.protected or merged.protected
+    target.summary = merged.summary = None
     save(transaction, target, *names)
     recount(transaction, [into, other], ())
     return moved
@@ -120,4 +129,5 @@ def relink(
     set_names(transaction, {pair: names for pair, names in kept.items() if names})
     link(transaction, gained, links_of(transaction, sorted({pk for _, pk in gained})))
     recount(transaction, [entity_pk], ())
+    set_summary(transaction, entity_pk, None)
     return len(kept)

@@ -288,7 +288,6 @@ def blank(
     nothing |= {"content": "", "summary": "", "tags": "[]", "attributes": "{}", "token_cost": 0}
     blanked = {"content_hash": "erased:" + m.c.memory_id}
     blanked |= {"updated_at": greatest(m.c.updated_at, value("at"))}
-    mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "pks"))
     statements: list[sa.Update | sa.Delete] = [
         sa.update(m).where(among(m.c.memory_id, "ids")).values(nothing | blanked),
         sa.update(e).where(e.c.reason.is_not(None), _joins_given()).values(reason=MARK),
@@ -296,7 +295,6 @@ def blank(
         sa.delete(c).where(among(c.c.memory_pk, "pks")),
         sa.delete(w).where(among(w.c.memory_id, "ids")),
         sa.delete(k).where(among(k.c.memory_id, "ids")),
-        sa.update(n).where(n.c.summary.is_not(None), n.c.pk.in_(mentioned)).values(summary=None),
         *(
             sa.delete(column.table).where(among(column, "entities"))
             for column in (link.c.entity_pk, tables.aliases.c.entity_pk, n.c.pk)
@@ -436,7 +434,8 @@ def _fields_about(
 def rows_about(snapshot: Snapshot, gone: Gone, notes: Collection[str]) -> Iterator[Change]:
     """Yield the changes of rows that were made of erased memories, whatever their text.
 
-    These are lines of bulletins, queries, answers, and the reasons of decisions about them.
+    These are lines of bulletins, summaries of entities, queries, answers, and the reasons of
+    decisions about them.
     """
     b, r, i = tables.bulletins, tables.recalls, tables.recall_items
     h, e, ids = tables.statuses, tables.edges, sorted(gone.memories)
@@ -447,10 +446,18 @@ def rows_about(snapshot: Snapshot, gone: Gone, notes: Collection[str]) -> Iterat
         short = [short_id(item) for item in json.loads(memory_ids) if item in gone.memories]
         lines = (MARK if any(s in line for s in short) else line for line in body.split("\n"))
         yield Change(b.name, (bulletin_id,), {"body": "\n".join(lines)})
+    n = tables.entities
+    summaries = sa.select(n.c.pk, n.c.summary).where(n.c.summary.is_not(None))
+    for pk, summary in _cursor(snapshot, summaries).fetchall():
+        if gone.memories.intersection(json.loads(summary)["read"]):
+            yield Change(n.name, (pk,), {"summary": None})
     citing = sa.select(i.c.recall_id).where(among(i.c.memory_id, "ids"))
     receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
+    profile = sa.func.json_each(r.c.request, sa.literal_column("'$.profile.memory_ids'"))
+    about = profile.table_valued("value", name="p")
+    of_profile = sa.exists().select_from(about).where(among(about.c.value, "ids")).correlate(r)
     asked = sa.select(r.c.recall_id, r.c.query, r.c.answer).where(
-        (r.c.query != "") | r.c.answer.is_not(None), receipt.in_(citing)
+        (r.c.query != "") | r.c.answer.is_not(None), receipt.in_(citing) | of_profile
     )
     for recall_id, query, answer in _cursor(snapshot, asked, ids=ids).fetchall():
         redacted_answer = None if answer is None else redacted_words(answer)

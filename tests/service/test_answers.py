@@ -172,7 +172,7 @@ def test_a_receipt_has_the_block_the_answer_and_its_citations(
         "text": "In Hamburg. [1]",
         "answered": True,
         "model": "litellm/openai/any",
-        "citations": {"1": known},
+        "citations": [[1, known]],
     }
     assert orc.verify().totals == {}
 
@@ -230,7 +230,7 @@ def test_an_erasure_takes_the_answers_and_questions_about_the_memory(
         assert receipt.query == ""
         assert receipt.answer is not None
         assert receipt.answer["text"] == receipt.answer["block"]["text"] == "[erased]"
-        assert receipt.answer["citations"] == {"1": erased}
+        assert receipt.answer["citations"] == [[1, erased]]
     assert orc.verify().totals == {}
 
 

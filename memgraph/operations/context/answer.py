@@ -41,6 +41,7 @@ present from the lines that still hold.
 - Answer questions about the past, such as what was so before or when something changed, from the \
 old lines as well: a line held from its date until its "until", or else until the date of the \
 line that changed it. State dates as dates, not as "yesterday".
+- Line 0, if there is one, is a profile that sums up other lines. Prefer the lines themselves.
 - If lines contradict each other, state both.
 - Answer in the language of the question, in few and short sentences. For each sentence give in \
 `lines` the numbers of all lines that say it. Add nothing that the lines do not say.
@@ -91,8 +92,9 @@ def answered_by(
         text=written(sentences) if sentences else NOT_IN_MEMORY,
         answered=bool(sentences),
         citations=tuple(
-            Citation(number=number, memory_id=block.memories[number].memory_id, line=lines[number])
+            Citation(number=number, memory_id=memory_id, line=lines[number])
             for number in numbers
+            for memory_id in _memory_ids(block, number)
         ),
         model=model.name,
         receipt_id=block.receipt_id,
@@ -102,11 +104,19 @@ def answered_by(
 
 
 def _lines(block: ContextBlock) -> Iterator[tuple[int, str]]:
-    """Yield the lines of the memories in a block by their numbers."""
+    """Yield the lines of a block by their numbers: 0 is the profile, the others are memories."""
+    if block.profile is not None:
+        yield 0, block.profile.text
     for line in block.text.split("\n"):
         number = line.partition("]")[0].removeprefix("[")
         if line.startswith("[") and number.isdecimal() and int(number) in block.memories:
             yield int(number), line
+
+
+def _memory_ids(block: ContextBlock, number: int) -> tuple[str, ...]:
+    if number == 0 and block.profile is not None:
+        return block.profile.memory_ids
+    return (block.memories[number].memory_id,)
 
 
 def _prompt(opened: OpenOrchestrator, built: BuiltBlock) -> str:
@@ -150,7 +160,7 @@ def _receipt(answer: Answer, built: BuiltBlock) -> Receipt:
             "text": answer.text,
             "answered": answer.answered,
             "model": answer.model,
-            "citations": {str(one.number): one.memory_id for one in answer.citations},
+            "citations": [[one.number, one.memory_id] for one in answer.citations],
             "block": {"text": built.block.text},
         },
     )

@@ -12,22 +12,29 @@ from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
 from memgraph.context.token_counters import TokenCounter
 from memgraph.graph.marks import Marks, marked, marks_of
 from memgraph.ids import IdSource
-from memgraph.model.context import BlockFormat, BlockMemory, ContextBlock
+from memgraph.model.context import BlockFormat, BlockMemory, BlockProfile, ContextBlock
 from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.read.recall import RecallInSnapshot, is_label, reading
 from memgraph.operations.read.receipts import ReceiptContext
-from memgraph.rules.blocks import MARK_DIGITS, is_question, is_unfinished, says_nothing
+from memgraph.rules.blocks import (
+    MARK_DIGITS,
+    is_question,
+    is_unfinished,
+    label,
+    record_text,
+    says_nothing,
+)
 from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.decay import confidence_at
-from memgraph.rules.lines import BlockLine, line_of
+from memgraph.rules.lines import BlockLine, date_of, line_of
 from memgraph.rules.ranking import MOST_BEFORE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import graph
+from memgraph.store import entities, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store.memories import short_ids
 from memgraph.store.snapshot import Snapshot
@@ -42,6 +49,8 @@ FEWEST_CONSIDERED, MOST_CONSIDERED = 20, 100
 """The number of ranked memories from which a block is filled, by its budget."""
 TOKENS_PER_LINE = 30
 """Few lines cost less: a dozen are for the head."""
+PROFILE_SHARE = 4
+"""The profile of an entity may take a quarter of the budget."""
 INSIGHT_RANK = 3
 """The rank, from 0, at which the latest reflection is considered."""
 
@@ -146,15 +155,19 @@ def block_for(
             if reflection is not None:
                 found.insert(reflection, INSIGHT_RANK)
         found.read_sources(answered.snapshot)
+        profile = _profile(opened, answered, request, plan)
         at = answered.narrowing.at
         ids = found.memories.keys() if handles else ()
         short = short_ids(answered.snapshot, ids, View(viewer))
+    if profile is not None:
+        plan = replace(plan, head=profile.text + "\n")
     block = filled(_candidates(found, marks, short), plan)
     receipt_id = opened.ids.new(RECEIPT_PREFIX)
     context = ContextBlock(
         text=block.text,
         format=plan.format,
         memories=_memories(block, found, marks, at, settings.decay.exponent),
+        profile=profile if block.lines else None,
         left_out=len(block.left_out),
         receipt_id=receipt_id,
         token_cost=block.token_cost,
@@ -333,6 +346,37 @@ def _end_of(instead: Mapping[str, str], memory_id: str) -> str:
     return memory_id
 
 
+def _profile(
+    opened: OpenOrchestrator, answered: RecallInSnapshot, request: RecallRequest, plan: BlockPlan
+) -> BlockProfile | None:
+    """Return the profile of the first entity that the message names, if there is one to show.
+
+    It may take a quarter of the budget, and is shown only in a fenced block.
+    """
+    if plan.format is not BlockFormat.FENCED or request.as_of is not None:
+        return None
+    if request.kinds and MemoryKind.FACT not in request.kinds:
+        return None
+    snapshot, keys = answered.snapshot, opened.naming.query_keys(request.query)
+    named = entities.by_keys(snapshot, keys) or entities.of_first_names(snapshot, keys)
+    view = answered.narrowing.view
+    for pk, summary in entities.summaries_shown(
+        snapshot, [entity.pk for entity in named], view
+    ).items():
+        [entity] = [one for one in named if one.pk == pk]
+        name = f"{label(entity.canonical_name)} ({entity.type.value})"
+        written_at = date_of(summary.written_at, plan.zone)
+        text = f"[0] {written_at}, profile of {name}: {record_text(summary.text)}"
+        if plan.count(text) <= plan.budget_tokens // PROFILE_SHARE:
+            return BlockProfile(
+                entity_id=entity.entity_id,
+                text=text,
+                memory_ids=summary.cited,
+                read=summary.read,
+            )
+    return None
+
+
 def _candidates(found: _Found, marks: Marks, short: Mapping[str, str]) -> list[Candidate]:
     """Return the lines with their marks; sides of a contradiction stand beside each other."""
     candidates = []
@@ -412,6 +456,7 @@ def _receipt(
     """Return a receipt with exactly the memories of the block, in the order of its text."""
     asked = request.model_dump(mode="json", exclude_defaults=True, exclude={"query", "top_n"})
     left_out = dict(answered.account.left_out or {})
+    profile = {} if context.profile is None else {"profile": {"memory_ids": context.profile.read}}
     return Receipt(
         receipt_id=context.receipt_id,
         at=at,
@@ -425,6 +470,7 @@ def _receipt(
             "insight": include_insight,
             "sha256": hashlib.sha256(context.text.encode()).hexdigest(),
         }
+        | profile
         | degraded_field(context.degraded),
         items=tuple(_receipt_item(line, found, block) for line in block.lines),
         change_seq=answered.account.change_seq,

@@ -138,8 +138,11 @@ class EntityReader:
             other = self.found(row)
             if other is not None:
                 related.append(RelatedEntity(**other.info.model_dump(), together=together))
+        summaries = entities.summaries_shown(self._snapshot, [entity.row.pk], self.view)
+        summary = summaries.get(entity.row.pk)
         return EntityProfile(
             **entity.info.model_dump(),
+            summary=None if summary is None else summary.text,
             aliases=entity.names.others,
             protected=entities.is_protected(self._snapshot, entity.row.pk),
             first_seen=entity.seen.first,

@@ -128,8 +128,9 @@ def shown_to(opened: OpenOrchestrator, view: View, stored_receipt: StoredReceipt
 
 def named(receipt: Receipt) -> list[str]:
     """Return the ids of all memories in a receipt."""
-    bulletin = receipt.asked.get("bulletin", {}).get("memory_ids", ())
-    return [*(item.memory_id for item in receipt.items), *bulletin]
+    asked = (receipt.asked.get(name, {}) for name in ("bulletin", "profile"))
+    beside = [memory_id for part in asked for memory_id in part.get("memory_ids", ())]
+    return [*(item.memory_id for item in receipt.items), *beside]
 
 
 def _shown(snapshot: Snapshot, view: View, stored_receipt: StoredReceipt) -> Receipt:
