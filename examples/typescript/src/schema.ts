@@ -1568,7 +1568,7 @@ export interface components {
          *         text: the sentences, each followed by the numbers of its lines in brackets; ``not in
          *             memory`` without an answer.
          *         answered: False if the memories do not answer the question, or nothing is related to it.
-         *         citations: the cited memories, by number.
+         *         citations: the cited memories, by number; several for number 0, which is a profile.
          *         model: the model that answered.
          *         receipt_id: the receipt, which has the block, the answer and its citations.
          */
@@ -1658,6 +1658,20 @@ export interface components {
             text: string;
             type: components["schemas"]["MemoryType"];
             until?: string | null;
+        };
+        /**
+         * @description What a language model wrote about the entity that a message names; line 0 of a block.
+         *
+         *     Attributes:
+         *         text: its line, without the end.
+         *         memory_ids: the memories that it cites.
+         *         read: the memories that it was made of.
+         */
+        BlockProfile: {
+            entity_id: string;
+            memory_ids: string[];
+            read: string[];
+            text: string;
         };
         BlockWanted: {
             agent_id?: string | null;
@@ -1832,6 +1846,7 @@ export interface components {
          *     Attributes:
          *         text: the text; empty if nothing is related.
          *         memories: every memory in the text, by the number of its line, from 1.
+         *         profile: the first line, if the message names an entity that has a summary.
          *         left_out: the number of further related memories that did not fit.
          *         token_cost: the tokens of the text, at most the budget.
          *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
@@ -1845,6 +1860,7 @@ export interface components {
             memories: {
                 [key: string]: components["schemas"]["BlockMemory"];
             };
+            profile?: components["schemas"]["BlockProfile"] | null;
             receipt_id: string;
             text: string;
             token_cost: number;
@@ -2164,6 +2180,8 @@ export interface components {
          *         aliases: its other names, sorted: other spellings, merged names, and nicknames from the
          *             settings.
          *         protected: facts about it do not decay.
+         *         summary: what a language model wrote about it, at most 120 words; None without one that the
+         *             reader may see and whose cited memories are all active.
          *         first_seen, last_seen: the earliest and the latest of its memories, by ``event_time`` or,
          *             without one, ``created_at``.
          *         memories: its active memories, most important first, then newest.
@@ -2185,6 +2203,7 @@ export interface components {
             /** @default false */
             protected?: boolean;
             related: components["schemas"]["RelatedEntity"][];
+            summary?: string | null;
             type: components["schemas"]["EntityType"];
         };
         /** @enum {string} */
@@ -3440,7 +3459,7 @@ export interface components {
          *         same_as: the receipt with the items, if the same bytes were delivered before.
          *         bulletin_id: the delivered bulletin.
          *         answer: of a question to a model: ``text``, ``answered``, ``model``, ``block`` with the
-         *             ``text`` that it read, and ``citations``, ids of memories by the numbers of the lines.
+         *             ``text`` that it read, and ``citations``, pairs of a line's number and a memory's id.
          */
         Receipt: {
             actor?: string | null;
