@@ -3747,7 +3747,7 @@ export interface components {
          *             ``pending``: some turns remain for a later run, see ``reason``.
          *         extractor: the name of the extractor that proposed the facts.
          *         echoes: the number of sentences that only repeated delivered memories and were left out.
-         *         resolved: the edges of the contradictions that were resolved.
+         *         replaced: the ids of the memories that a model found to be changed or ended.
          *         calls, tokens: the use of the language model.
          *         error_code: the error because of which it is pending.
          */
@@ -3770,7 +3770,7 @@ export interface components {
             /** @default [] */
             rejected?: components["schemas"]["RejectedItem"][];
             /** @default [] */
-            resolved?: string[];
+            replaced?: string[];
             session_id: string;
             /** @enum {string} */
             state: "consolidated" | "unchanged" | "pending";
