@@ -5,14 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
-from memgraph.errors import AccessDenied, Conflict, InvalidInput, MemgraphError, NotFound
+from memgraph.errors import (
+    AccessDenied,
+    Conflict,
+    InvalidInput,
+    MemgraphError,
+    NotFound,
+    ProviderError,
+)
 from memgraph.model.context import tier_of
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.enums import CapturedBy, EdgeType, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.model.enums import (
+    CapturedBy,
+    EdgeType,
+    MemoryType,
+    ModelUse,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
 from memgraph.model.turns import RejectedPart, TaskOutcome, TurnWarning, WriteBackResult
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.rules.similarity import content_hash
@@ -169,8 +185,9 @@ class WriteBackHooks(HookHost):
 
         A text that exists already in the same place is a duplicate. Each statement becomes a memory
         with the source ``workflow_output``, which records its run, step, conversation and place in
-        the output. A ticked box (``- [x] …``) supersedes the todo with the same text that a step
-        stored in the same place.
+        the output. A configured language model gives statements without a label their type. A
+        ticked box (``- [x] …``) supersedes the todo with the same text that a step stored in the
+        same place.
 
         Args:
             output: a text, a mapping, or a list of either; texts are read line by line.
@@ -209,7 +226,8 @@ class WriteBackHooks(HookHost):
 
         def work() -> WriteBackResult:
             parsed = parse_output()
-            inputs = [_memory_input(candidate, place, scope) for candidate in parsed.candidates]
+            candidates = typed_by_model(handle, parsed.candidates)
+            inputs = [_memory_input(candidate, place, scope) for candidate in candidates]
             links = [link for candidate in parsed.candidates for link in _links(candidate)]
             refused = [
                 RejectedPart(locator=rejection.locator, code=rejection.code)
@@ -436,6 +454,35 @@ def scope_of(place: TurnPlace, requested: Scope | str | None) -> dict[str, Any]:
         field = f"{scope.tier}_id"
         raise InvalidInput(f"{field} is required for the tier {scope.tier}", field=field)
     return {"scope": scope, "scope_id": scope_id}
+
+
+def typed_by_model(
+    handle: CaptureHandle, candidates: Sequence[WorkflowCandidate]
+) -> Sequence[WorkflowCandidate]:
+    """Return statements with the types that the language model of ``memory.llm`` gives them.
+
+    Only those without a label are sent, before any transaction. If the model fails, that is logged
+    and they stay as they are.
+    """
+    with handle._service.opened(handle.name) as opened:
+        model, log = opened.llm, opened.log
+    texts = {each.key: each.content for each in candidates if each.type is MemoryType.OBSERVATION}
+    if model is None or not texts or not model.may_read(Sensitivity.INTERNAL):
+        return candidates
+    from memgraph.consolidation.page_model import read_text
+
+    try:
+        read = read_text(model.completion_for(ModelUse.INGEST), texts)
+    except ProviderError as error:
+        log.failure("step_output.untyped", error)
+        return candidates
+    facts = {fact.quoted: fact for fact in reversed(read.facts)}
+    return [
+        replace(each, type=facts[each.key].type, importance=facts[each.key].importance)
+        if each.key in facts
+        else each
+        for each in candidates
+    ]
 
 
 def _joined_output(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:

@@ -32,7 +32,9 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import DiagnosisFinding
+from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
+from memgraph.providers.fake import FakeCompletion
 from memgraph.rules.blocks import FENCE_INTRO
 from memgraph.rules.workflow import ParsedOutput, parse
 from memgraph.service.turns import write_back as writing_back
@@ -227,6 +229,26 @@ def test_a_steps_output_shapes_the_next_context(tmp_path: Path) -> None:
         step = hooks.on_step("Which oven?", **place)
         assert "Buy the large oven." in step.prompt
         assert "Call the oven shop" in step.bulletin
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_model_gives_the_statements_of_a_step_their_type(tmp_path: Path, works: bool) -> None:
+    said = "We picked Redis for caching."
+    fact = {"text": "The team uses Redis for caching.", "type": "Decision", "turns": [1]}
+    answers = [{"add": [fact | {"quote": "picked Redis", "importance": 70}]}] if works else []
+    model = FakeCompletion(answers)
+    with (
+        MemoryService(tmp_path, environ={}, background=False, llm=LanguageModel(model)) as service,
+    ):
+        orc = service.orchestrator("a", create=True)
+        hooks = MemoryHooks(service, "a", deadline_ms=LONG_MS)
+        text = f"{said}\nTodo: Buy more memory."
+        written = hooks.on_step_output(text, workflow_run_id="r", step_id="s")
+        hooks.close()
+        kept = {each.content: each.type for each in map(orc.get, written.memory_ids)}
+    first = MemoryType.DECISION if works else MemoryType.OBSERVATION
+    assert kept == {said: first, "Buy more memory.": MemoryType.TODO}
+    assert "Todo" not in model.calls[0][1]
 
 
 def test_a_step_recalls_its_own_conversation_where_it_is_asked_to(tmp_path: Path) -> None:
