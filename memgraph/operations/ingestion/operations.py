@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.enums import IngestStatus, ModelUse
+from memgraph.model.enums import IngestStatus, ModelUse, Sensitivity
 from memgraph.model.operation import F, WireFormat, local, operation
 from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.model.remote import Limit as PageLimit
@@ -204,14 +204,16 @@ class LocalIngestion(Ingestion[F]):
     def propose(self, text: str) -> Proposals | None:
         """Return the extractor's proposals for a text, checked by rules.
 
-        Returns None if no extractor is configured. ``error_code`` is set if the model failed.
+        Returns None if no extractor is configured, or if ``memory.llm.max_sensitivity`` is below
+        Internal, with which texts are stored. ``error_code`` is set if the model failed.
         """
         from memgraph.operations.ingestion.extraction import configured_extractor, propose
         from memgraph.providers.usage import MeteredCompletion
 
         settings = self._service.settings(self.name)
         provider = self._service.completion or configured_extractor(settings, self._service.environ)
-        if provider is None:
+        limit = Sensitivity(settings.memory.llm.max_sensitivity)
+        if provider is None or limit.level < Sensitivity.INTERNAL.level:
             return None
         with self._service.opened(self.name) as opened:
             metered = MeteredCompletion(provider, opened.model_meter, ModelUse.INGEST)

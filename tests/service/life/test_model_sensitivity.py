@@ -16,6 +16,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
 
 LEVELS = ("Public", "Internal", "Confidential", "Restricted")
+INGESTED = "canaryingested"
 CANARIES = {level: f"canary{level.lower()}" for level in LEVELS}
 
 
@@ -45,6 +46,9 @@ def test_canaries_above_the_limit_reach_no_request(
             "memory.llm.max_sensitivity": limit,
             "memory.entities.accurate": ["llm"],
             "memory.reflection.min_memories": 1,
+            "memory.extractor.provider": "litellm/openai/any",
+            "memory.extractor.api_base": server.url,
+            "memory.extractor.api_key_env": "KEY",
         },
     )
     with MemoryService(tmp_path, config=config, environ={"KEY": "k"}, background=False) as service:
@@ -71,6 +75,7 @@ def test_canaries_above_the_limit_reach_no_request(
         orchestrator.settle()
         for job in ("consolidation", "enrichment", "reflection"):
             orchestrator.jobs.run(job)
+        orchestrator.ingestion.propose(f"The {INGESTED} leads to Oslo.")
         orchestrator.ask("Where in Oslo are the canaries?")
     sent = json.dumps(server.requests)
     place = LEVELS.index(limit)
@@ -78,6 +83,7 @@ def test_canaries_above_the_limit_reach_no_request(
         assert CANARIES[level] in sent
     for level in LEVELS[place + 1 :]:
         assert CANARIES[level] not in sent
+    assert (INGESTED in sent) == (limit != "Public")
     kinds = {json.dumps(each["response_format"], sort_keys=True) for each in server.requests}
     # Pages, comparison, enrichment, reflection and a question.
     assert len(kinds) >= 5
