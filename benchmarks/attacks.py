@@ -28,7 +28,6 @@ from benchmarks.faults import (
     Row,
     Worker,
     findings,
-    finish,
     is_on_server,
     kill,
     prepare,
@@ -42,6 +41,7 @@ from ingest.pipeline import IngestPipeline
 from memgraph.audit import anchor
 from memgraph.audit.journal import JournalHead
 from memgraph.errors import Conflict, DatabaseBusy, MemgraphError
+from memgraph.service.access.keys import KeyStore
 
 PROCESSES = 4
 WRITE = """
@@ -161,6 +161,8 @@ def prompts_attacked(folder: Path, seconds: float) -> Row:
     asked = wrong = 0
     with service_of(folder / "root") as service:
         orc = service.orchestrator(NAME, create=True)
+        # A block that is not empty, also where the first texts are refused.
+        orc.remember("The gate closes at nine.")
         end = time.monotonic() + seconds
         while asked < 50 or time.monotonic() < end:
             parts = random.choices(HOSTILE, k=6)
@@ -183,9 +185,9 @@ def strangers_refused(folder: Path, seconds: float) -> Row:
     with service_of(root) as service:
         for name in (NAME, "other"):
             service.orchestrator(name, create=True).remember(f"The {secret} is below the stone.")
-    key = _key_of(root, "other")
-    revoked = _key_of(root, NAME)
-    finish(start(SERVE, "--root", root, "key", "revoke", revoked.split("_")[1]))
+        keys = KeyStore(root, service.clock, url=service.settings().memory.storage.url)
+        key, revoked = (_key_of(keys, name) for name in ("other", NAME))
+        keys.revoke(revoked.split("_")[1])
     asked = wrong = 0
     with _served(root, folder / "server", keyless=False) as url:
         here = f"{url}/v1/orchestrators"
@@ -320,11 +322,15 @@ def answers_flooded(folder: Path, seconds: float) -> Row:  # noqa: ARG001
     for others in (15, 30):
         with service_of(folder / f"root-{others}") as service:
             orc = service.orchestrator(NAME, create=True)
-            talks = {f"talk-{n}": [f"Guest {n} opens the vault with Mira."] for n in range(others)}
-            talks["flood"] = [f"Visitor {n} opens the vault with Mira." for n in range(100)]
-            for talk, lines in talks.items():
-                source = {"conversation_id": talk, "source_type": "channel_transcript"}
-                orc.remember_many([{"content": line, "source": source} for line in lines])
+            said = [(f"talk-{n}", f"Guest {n} opens the vault with Mira.") for n in range(others)]
+            said += [("flood", f"Visitor {n} opens the vault with Mira.") for n in range(100)]
+            orc.remember_many(
+                {
+                    "content": line,
+                    "source": {"conversation_id": talk, "source_type": "channel_transcript"},
+                }
+                for talk, line in said
+            )
             orc.maintenance.embed_pending()
             items = orc.recall("Who opens the vault with Mira?", top_n=20).items
             held = [each.source.conversation_id == "flood" for each in items]
@@ -510,14 +516,10 @@ ROWS = (
 )
 
 
-def _key_of(root: Path, name: str) -> str:
-    grants = ("--orchestrator", name, "--permission", "read", "--permission", "audit")
-    process = start(SERVE, "--root", root, "--json", "key", "create", name, *grants)
-    told, complaint = process.communicate(timeout=120)
-    if process.returncode:
-        raise RuntimeError(complaint[-500:])
-    secret: str = json.loads(told)["data"]["secret"]
-    return secret
+def _key_of(keys: KeyStore, name: str) -> str:
+    """Return the secret of a new key for one orchestrator."""
+    grants = {"orchestrators": [name], "permissions": ["read", "audit"]}
+    return keys.create({"name": name, **grants}).secret
 
 
 @contextmanager

@@ -482,6 +482,25 @@ def contexts(
     return _measured(found)
 
 
+def statements(
+    context: typer.Context,
+    data: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Labelled statements; repeatable.",
+        ),
+    ],
+) -> CommandResult:
+    """Measure how well the configured model tells right statements from wrong ones."""
+    from benchmarks import statements as bench
+
+    with invocation(context).service() as service, stages("checking") as told:
+        return _measured(bench.run(data, service.settings(), told))
+
+
 def _sizes(given: str) -> list[int]:
     try:
         return [int(each) for each in given.split(",")]
@@ -521,6 +540,7 @@ BENCH = make_group(
         "latency": latency,
         "life": life,
         "context": contexts,
+        "statements": statements,
         "turns": turns,
     },
 )

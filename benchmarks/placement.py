@@ -1,7 +1,7 @@
 """Place orchestrators on servers: how even it is, what a hot one does, what moving one costs.
 
 The sizes of orchestrators are made up (a Zipf-like law); the bytes of a memory and of an empty
-orchestrator are measured, see docs/guides/scale.md. No server is used.
+orchestrator are measured, see docs/guides/postgresql.md. No server is used.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 from memgraph import Sensitivity
 from memgraph.operations.life.models import LanguageModel
-from memgraph.providers.fake import FakeToolCalling
 
 _LINE = re.compile(r"^\[(\d+)\] .*?: (.*)$", re.MULTILINE)
 
@@ -28,6 +27,6 @@ class CitingCompletion:
 @contextmanager
 def citing() -> Iterator[None]:
     """Let ``ask`` use such a model, which may read everything."""
-    model = LanguageModel(FakeToolCalling(), CitingCompletion(), Sensitivity.RESTRICTED)
+    model = LanguageModel(CitingCompletion(), Sensitivity.RESTRICTED)
     with patch("memgraph.operations.context.answer.required_model", lambda _opened: model):
         yield

@@ -87,6 +87,9 @@ def verify(
     statuses with times, reasons and actors. So are edges and their resolutions. All other values
     are compared by the digest of their table, except for `whole_tables.UNCOUNTED`.
 
+    If an index is damaged, the audit ends with that: all else is read through indexes. Rebuild them
+    and verify again.
+
     Args:
         anchor_file: the path of the anchor.
         stop: called before each check; True ends the audit with the findings so far.
@@ -120,7 +123,7 @@ def verify(
     report_progress = progress or (lambda _stage, _done, _total: None)
     with database.store.inspect() as snapshot:
         for place, (stage, check) in enumerate(checks):
-            if stop():
+            if stop() or FindingCode.INDEX_DAMAGED in report.totals:
                 return report
             report_progress(stage, place, len(checks) + 1)
             with _as_findings(database.engine, report, stage):
@@ -138,14 +141,16 @@ def verify(
 _DAMAGE = {
     None: FindingCode.DATABASE_DAMAGED,
     "fts": FindingCode.TEXT_INDEX_DRIFT,
-    "indexes": FindingCode.INDEX_DAMAGED,
 }
 
 
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
     """Run the engine's own check of its pages and of the types of stored values."""
     for damage in snapshot.engine.damage(snapshot):
-        if damage.row is None:
+        if damage.part == "indexes":
+            message = f"{damage.message}; rebuild, then verify again: the rest is not checked yet"
+            report.add(FindingCode.INDEX_DAMAGED, message)
+        elif damage.row is None:
             report.add(_DAMAGE[damage.part], damage.message)
         else:
             table, number = damage.row

@@ -34,6 +34,7 @@ class LineMark:
         until: when its direct successor was said, in milliseconds; None: it was not replaced.
         in_part: other parts of it still hold.
         contradicts: the ids of active memories that contradict it, unresolved.
+        probable: those of ``contradicts`` that nobody stated.
         changed_by: the ids of active memories that probably changed it, newest first; nobody
             decided it.
     """
@@ -42,6 +43,7 @@ class LineMark:
     until: int | None = None
     in_part: bool = False
     contradicts: tuple[str, ...] = ()
+    probable: frozenset[str] = frozenset()
     changed_by: tuple[str, ...] = ()
 
 
@@ -110,12 +112,15 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
         named = (marks.shown_as(one, shown_ids) for one in ids)
         return tuple(dict.fromkeys(one for one in named if one not in (None, line.memory_id)))
 
+    contradicts = names(mark.contradicts) or mark.contradicts
+    stated = names(one for one in mark.contradicts if one not in mark.probable)
     return replace(
         line,
         until=line.until if mark.until is None else mark.until,
         in_part=mark.in_part,
         replaced_by=names(mark.replaced_by) or mark.replaced_by,
-        contradicts=names(mark.contradicts) or mark.contradicts,
+        contradicts=contradicts,
+        probable=mark.probable | frozenset(contradicts).difference(stated, mark.contradicts),
         changed_by=names(mark.changed_by) or mark.changed_by,
     )
 
@@ -186,6 +191,11 @@ def _mark(
         memory_id not in replaced and 0 < len(replaced) < len(facts)
     )
     against = elsewhere(other for one in own for other in pairs.opponents(one))
+    probable = {
+        other
+        for other in against
+        if all(pairs.is_probable(one, other) for one in own if other in pairs.opponents(one))
+    }
     # What was replaced needs no guess besides.
     standing = [one for one in own if one not in replaced or one in partial]
     changed = elsewhere(other for one in standing for other in pairs.changed_by(one))
@@ -194,6 +204,7 @@ def _mark(
         until=min((_said_at(memory) for memory in firsts), default=None),
         in_part=in_part,
         contradicts=tuple(dict.fromkeys(against)),
+        probable=frozenset(probable),
         changed_by=tuple(dict.fromkeys(changed)),
     )
 

@@ -78,7 +78,7 @@ class Contexts(TierHandle[F], group="contexts"):
         )
         return builder.build_context(task, request, **fields)
 
-    @operation(Permission.READ, "POST", "/relevant", tag="recall", body="Message")
+    @operation(Permission.READ, "POST", "/relevant", tag="recall", body="Message", command="")
     def relevant(
         self,
         prompt: Query,
@@ -106,7 +106,9 @@ class Contexts(TierHandle[F], group="contexts"):
         )
         return RelevantMemories(bundle=bundle, reflection=memories.latest_reflection())
 
-    @operation(Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier")
+    @operation(
+        Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier", command="tier"
+    )
     def tier(
         self,
         tier: Annotated[

@@ -117,6 +117,7 @@ class Contradictions(Handle[F], group="contradictions"):
         "/contradictions/{edge_id}/resolve",
         tag="graph",
         id="resolve_contradiction",
+        command="resolve",
         body="Resolution",
     )
     def resolve(self, edge_id: EdgeId, *, winner: Name, reason: Reason) -> None:
@@ -140,6 +141,7 @@ class Contradictions(Handle[F], group="contradictions"):
         "/contradictions/{edge_id}/dismiss",
         tag="cases",
         id="dismiss_contradiction",
+        command="dismiss",
         body=ReasonBody,
     )
     def dismiss(self, edge_id: EdgeId, *, reason: Reason) -> None:
@@ -161,6 +163,7 @@ class Contradictions(Handle[F], group="contradictions"):
         "/contradictions/{edge_id}/accept",
         tag="cases",
         id="accept_change",
+        command="accept",
         body=ReasonBody,
     )
     def accept(self, edge_id: EdgeId, *, reason: Reason) -> None:
@@ -205,6 +208,7 @@ class Contradictions(Handle[F], group="contradictions"):
         "/contradictions/{edge_id}/reopen",
         tag="graph",
         id="reopen_contradiction",
+        command="reopen",
         body=ReasonBody,
     )
     def reopen(self, edge_id: EdgeId, *, reason: Reason) -> None:

@@ -54,6 +54,7 @@ class Entities(Handle[F], group="entities"):
         tag="entities",
         body="EntityWanted",
         id="get_entity_info",
+        command="entity",
     )
     def get(
         self, name_or_id: Named, *, limit: Annotated[int, Field(ge=0, le=100)] = 10

@@ -84,6 +84,7 @@ class Everyday(WritingHandle[F]):
         body=MemoryInput,
         answer=StoredId,
         served=False,  # by ``store``
+        command="",
     )
     def remember(self, content: str, **fields: Unpack[MemoryFields]) -> str:
         """Store a memory and return its id; return the id of an existing duplicate.
@@ -113,6 +114,7 @@ class Everyday(WritingHandle[F]):
         tag="memories",
         body="MemoryBatch",
         answer=Outcomes,
+        command="",
     )
     def remember_many(
         self,
@@ -141,6 +143,7 @@ class Everyday(WritingHandle[F]):
         body=EpisodeInput,
         answer=StoredId,
         status=201,
+        command="",
     )
     def save_episode(
         self, content: str, *, session_id: str, source_role: str, **fields: Unpack[EpisodeFields]
@@ -173,6 +176,7 @@ class Everyday(WritingHandle[F]):
         tag="conversations",
         body="EpisodeBatch",
         answer=Outcomes,
+        command="",
     )
     def save_episodes(
         self,
@@ -346,7 +350,12 @@ class Everyday(WritingHandle[F]):
             )
 
     @operation(
-        Permission.WRITE, "POST", "/memories/{memory_id}/restore", tag="memories", body=ReasonBody
+        Permission.WRITE,
+        "POST",
+        "/memories/{memory_id}/restore",
+        tag="memories",
+        body=ReasonBody,
+        command="restore-memory",
     )
     def restore(self, memory_id: MemoryId, *, reason: Reason) -> None:
         """Restore a memory that is retracted, or superseded without an active successor.

@@ -114,7 +114,12 @@ class HistoryOperations(Handle[F], group="history"):
             return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
 
     @operation(
-        Permission.READ, "GET", "/memories/{memory_id}/history", tag="auditing", id="history"
+        Permission.READ,
+        "GET",
+        "/memories/{memory_id}/history",
+        tag="auditing",
+        id="history",
+        command="",
     )
     def get(self, memory_id: MemoryId) -> History:
         """Return all statuses that a memory had, with their times. Raises NotFound."""

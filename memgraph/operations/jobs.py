@@ -65,7 +65,7 @@ class Jobs(Handle[F], group="jobs"):
         id="list_jobs",
         answer=WireResult(JobBoard, unwrap=lambda board: board.plans),
         served=False,  # with ``list``
-        command="job-plans",
+        command="",
     )
     def plans(self) -> Sequence[JobPlan]:
         """Return when each job is next due and whether it is overdue."""

@@ -44,6 +44,7 @@ class Memories(WritingHandle[F], group="memories"):
         tag="memories",
         answer=WireResult(MemoryPage, cursor=lambda memory: memory.memory_id),
         id="list_memories",
+        command="list",
     )
     def list(
         self,
@@ -150,6 +151,7 @@ class Memories(WritingHandle[F], group="memories"):
         tag="memories",
         body="Forgetting",
         answer=ForgetOutcomes,
+        command="",
     )
     def forget(
         self,
@@ -188,7 +190,7 @@ class Memories(WritingHandle[F], group="memories"):
             MemoryCounts.model_validate,
             lambda counts: counts.model_dump(mode="json", exclude_unset=True),
         ),
-        command="visible-counts",
+        command="",
     )
     def counts(self) -> dict[str, dict[str, int]]:
         """Return the number of memories that this handle sees, by kind, type and status."""
@@ -197,7 +199,9 @@ class Memories(WritingHandle[F], group="memories"):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return memories.counts(snapshot, self._view)
 
-    @operation(Permission.READ, "GET", "/expiring", tag="recall", id="list_expiring")
+    @operation(
+        Permission.READ, "GET", "/expiring", tag="recall", id="list_expiring", command="expiring"
+    )
     def expiring(
         self,
         *,
@@ -228,6 +232,7 @@ class Memories(WritingHandle[F], group="memories"):
         "/reflection",
         tag="recall",
         id="get_reflection",
+        command="reflection",
         answer=LatestReflection,
     )
     def latest_reflection(self) -> Memory | None:

@@ -91,7 +91,14 @@ class Receipts(Handle[F], group="receipts"):
         with self._service.opened(self.name) as opened:
             return reading.receipt(opened, self._view, receipt_id)
 
-    @operation(Permission.AUDIT, "GET", "/bulletins", tag="receipts", id="list_bulletins")
+    @operation(
+        Permission.AUDIT,
+        "GET",
+        "/bulletins",
+        tag="receipts",
+        id="list_bulletins",
+        command="bulletins",
+    )
     def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:
         """Return the bulletins that were delivered, newest first.
 
@@ -117,7 +124,7 @@ class Receipts(Handle[F], group="receipts"):
         "/bulletins/{bulletin_id}",
         tag="receipts",
         id="get_issued_bulletin",
-        command="bulletin-issued",
+        command="issued-bulletin",
     )
     def bulletin(self, bulletin_id: Id) -> StoredBulletin:
         """Return a bulletin exactly as it was delivered.

@@ -81,7 +81,7 @@ class Sources(Handle[F], group="sources"):
         tag="sources",
         id="source_info",
         body="SourceNamed",
-        command="source",
+        command="",
     )
     def get(self, kind: Kind, name: SourceText) -> SourceInfo:
         """Return the totals of one source's memories.
@@ -100,7 +100,12 @@ class Sources(Handle[F], group="sources"):
         return result
 
     @operation(
-        Permission.AUDIT, "GET", "/memories/{memory_id}/lines", tag="auditing", id="source_lines"
+        Permission.AUDIT,
+        "GET",
+        "/memories/{memory_id}/lines",
+        tag="auditing",
+        id="source_lines",
+        command="",
     )
     def lines(self, memory_id: MemoryId) -> SourceLines:
         """Return the source lines of a memory: lines of its stored file, or turns.

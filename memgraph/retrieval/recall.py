@@ -88,7 +88,7 @@ CONTEXT_SURPLUS = 80
 
 _MODEL_CHANGED = Degraded(
     code="vector.model_changed",
-    text="the embedding model was changed; run: memgraph embeddings rebuild",
+    text="the embedding model was changed; run: memgraph embed --rebuild",
 )
 _VECTORS_PENDING = Degraded(
     code="vector.pending",

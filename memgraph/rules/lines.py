@@ -61,6 +61,7 @@ class BlockLine:
         until: when it ceased to be valid, in milliseconds; None: it has not, or it is unknown.
         in_part: only a part of it was replaced.
         replaced_by, replaces, contradicts: ids of other memories.
+        probable: those of ``contradicts`` that nobody stated.
         changed_by, changes: ids of memories that probably changed it, and the reverse.
         notes: what else its head says, for instance the status of a decision.
         handle: the short id at the end of the line, by which tools refer to it; "" for none.
@@ -79,6 +80,7 @@ class BlockLine:
     replaced_by: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    probable: frozenset[str] = frozenset()
     changed_by: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -364,9 +366,12 @@ def _marks(line: BlockLine, name: Callable[[str], str], zone: tzinfo) -> list[st
         marks.append(f"{part}replaced" + (f" by {newer}" if newer else ""))
     if older := _named(line.replaces, name):
         marks.append(f"replaces {older}")
-    if line.contradicts:
-        others = _named(line.contradicts, name)
-        marks.append(f"contradicts {others}" if others else "contradicted")
+    probable = [one for one in line.contradicts if one in line.probable]
+    stated = [one for one in line.contradicts if one not in line.probable]
+    for sure, against in (("", stated), ("probably ", probable)):
+        if against:
+            others = _named(against, name)
+            marks.append(f"{sure}contradicts {others}" if others else f"{sure}contradicted")
     if line.changed_by:
         later = _named(line.changed_by, name)
         marks.append("probably changed" + (f" by {later}" if later else ""))

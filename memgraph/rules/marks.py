@@ -122,6 +122,16 @@ class Pairs:
         kinds = (PairKind.CONTRADICTS,)
         return tuple(sorted({*self._later(memory_id, kinds), *self._earlier(memory_id, kinds)}))
 
+    def is_probable(self, memory_id: str, other_id: str) -> bool:
+        """Return True if nobody stated that two memories contradict each other."""
+        edges = [*self._into(memory_id), *self._out_of(memory_id)]
+        return all(
+            pair.weight < 1.0
+            for pair in edges
+            if pair.kind is PairKind.CONTRADICTS
+            and other_id in (pair.later.memory_id, pair.earlier.memory_id)
+        )
+
     def later(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of the memories that contradict or change a memory later, newest first.
 
@@ -169,16 +179,21 @@ class Pairs:
 
         With the short ids and dates of the others, newest first; "" for a memory without a mark.
         """
-        others: dict[MarkKind, list[ConflictSide]] = {}
+        others: dict[str, list[ConflictSide]] = {}
         for pair, other in self._pairs_of(memory_id):
             kind = _NAMES[pair.kind][other == pair.later]
-            if kind in _NOTES and other not in others.setdefault(kind, []):
-                others[kind].append(other)
+            if kind not in _NOTES:
+                continue
+            note = _NOTES[kind]
+            if kind is MarkKind.CONTRADICTS and self.is_probable(memory_id, other.memory_id):
+                note = f"probably {note}"
+            if other not in others.setdefault(note, []):
+                others[note].append(other)
         notes = []
-        for kind, sides in others.items():
+        for note, sides in others.items():
             labels = [f"{short_id(side.memory_id)} ({_date(side)})" for side in sides[:MOST_NAMED]]
             more = f" and {len(sides) - MOST_NAMED} more" if len(sides) > MOST_NAMED else ""
-            notes.append(f"{_NOTES[kind]} {', '.join(labels)}{more}")
+            notes.append(f"{note} {', '.join(labels)}{more}")
         return "; ".join(notes)
 
     def _pairs_of(self, memory_id: str) -> list[tuple[Pair, ConflictSide]]:

@@ -140,7 +140,7 @@ class OpenOrchestrator:
             self.log.warning(
                 "embedding.model_changed",
                 stored=self.other_model,
-                rebuild=f"memgraph embeddings rebuild {paths.name}",
+                rebuild=f"memgraph embed {paths.name} --rebuild",
             )
 
     def _background(self) -> BackgroundWork:

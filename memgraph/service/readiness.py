@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 VERIFY: Final = "run: memgraph verify, then memgraph restore with a backup"
 REMEDIES: Final[Mapping[str, str]] = {
     "embedding.model_changed": "The vectors come from another model than the configured one:"
-    " run memgraph embeddings rebuild, or set the model back.",
+    " run memgraph embed --rebuild, or set the model back.",
     "embedding.failing": "Some memories could not be embedded: check the model,"
-    " then run memgraph embeddings retry.",
+    " then run memgraph embed --retry.",
     "comparison.failing": "The model that compares facts fails: check memory.llm."
     " New facts wait until it works.",
     "model.failing": "The last call of the language model failed: run memgraph config check."

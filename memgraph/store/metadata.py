@@ -65,7 +65,7 @@ def adopt(transaction: Transaction, orchestrator_id: str) -> None:
 
 SCHEMA_HEAD = "0001_initial"
 UPGRADABLE: tuple[str, ...] = ()
-"""The earlier revisions, which ``memgraph db upgrade`` brings to ``SCHEMA_HEAD``."""
+"""The earlier revisions, which ``memgraph upgrade`` brings to ``SCHEMA_HEAD``."""
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
 
 
@@ -102,8 +102,7 @@ def require_head(current: str) -> None:
     """Raise SchemaOutdated or SchemaUnknown if a revision differs from this version's."""
     if is_outdated(current):
         raise SchemaOutdated(
-            f"the schema is at {current}, but memgraph needs {SCHEMA_HEAD}; run: memgraph db"
-            " upgrade",
+            f"the schema is at {current}, but memgraph needs {SCHEMA_HEAD}; run: memgraph upgrade",
             found=current,
             needed=SCHEMA_HEAD,
         )

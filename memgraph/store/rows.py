@@ -1,7 +1,7 @@
 """Read and write rows as objects of the tables' classes, and convert result rows to values.
 
-``fetch`` and ``save`` serve the tables that no recall reads: they take 100 to 300 µs per call,
-where a prepared statement takes 10, and 30 ms at the first call of a process.
+``fetch`` and ``save`` serve the tables that no recall reads: they take 0.4 ms per call, where a
+prepared statement takes 0.02, and 30 ms more at the first call of a process.
 
 The functions named ``…_from_row`` take a row as a sequence in the order of the field names that
 they document. They build values without validation, because the tables' constraints have already
@@ -14,6 +14,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -116,12 +117,19 @@ def _session(snapshot: Snapshot) -> Session:
 
 def _require_sound_object(row: SQLModel) -> None:
     """Raise DatabaseCorrupt if a value of a row does not have the type of its column."""
-    mapper = sa.inspect(type(row))
-    for attribute in mapper.column_attrs:
-        cell, [column] = getattr(row, attribute.key), attribute.columns
-        if cell is not None and not isinstance(cell, stored_type(column.type) or object):
-            key = mapper.primary_key_from_instance(row)[0]
-            raise unreadable(mapper.local_table.name, key, column=column.name)
+    for name, column, types in _columns_of(type(row)):
+        cell = getattr(row, name)
+        if cell is not None and not isinstance(cell, types):
+            key = sa.inspect(type(row)).primary_key_from_instance(row)[0]
+            raise unreadable(column.table.name, key, column=column.name)
+
+
+@cache
+def _columns_of(kind: type[SQLModel]) -> tuple[tuple[str, Any, Any], ...]:
+    """Return the attributes of a class of rows, with their columns and the types of the values."""
+    attributes = sa.inspect(kind).column_attrs
+    columns = [(attribute.key, attribute.columns[0]) for attribute in attributes]
+    return tuple((name, column, stored_type(column.type) or object) for name, column in columns)
 
 
 def _unknown_member(snapshot: Snapshot, table: sa.Table) -> DatabaseCorrupt:

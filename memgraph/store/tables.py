@@ -1,63 +1,31 @@
-"""The tables of ``memgraph.model.tables`` for use in statements, loaded at the first access."""
+"""The tables of ``memgraph.model.tables``, under short names, for use in statements."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from memgraph.model.tables import metadata as _schema
 
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
-aliases: sa.Table
-audit_log: sa.Table
-bulletins: sa.Table
-comparisons: sa.Table
-derivations: sa.Table
-document_keys: sa.Table
-edges: sa.Table
-embeddings: sa.Table
-entities: sa.Table
-file_parts: sa.Table
-files: sa.Table
-job_runs: sa.Table
-leases: sa.Table
-links: sa.Table
-memories: sa.Table
-metadata: sa.Table
-pending_links: sa.Table
-recall_items: sa.Table
-recalls: sa.Table
-sessions: sa.Table
-sources: sa.Table
-statuses: sa.Table
-supports: sa.Table
-table_digests: sa.Table
-vector_changes: sa.Table
-
-# The tables whose names in the database differ from those here.
-_NAMES = {
-    "aliases": "entity_aliases",
-    "comparisons": "memory_comparisons",
-    "derivations": "memory_derivations",
-    "document_keys": "ingest_document_keys",
-    "edges": "memory_edges",
-    "embeddings": "memory_embeddings",
-    "file_parts": "ingest_parts",
-    "files": "ingest_files",
-    "links": "memory_entities",
-    "metadata": "memory_metadata",
-    "pending_links": "ingest_pending_links",
-    "sources": "memory_sources",
-    "statuses": "memory_status",
-    "supports": "memory_supports",
-    "vector_changes": "memory_vector_changes",
-}
-
-
-def __getattr__(name: str) -> sa.Table:
-    if name not in __annotations__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from memgraph.model.tables import metadata as schema
-
-    table = schema.tables[_NAMES.get(name, name)]
-    globals()[name] = table
-    return table
+aliases = _schema.tables["entity_aliases"]
+audit_log = _schema.tables["audit_log"]
+bulletins = _schema.tables["bulletins"]
+comparisons = _schema.tables["memory_comparisons"]
+derivations = _schema.tables["memory_derivations"]
+document_keys = _schema.tables["ingest_document_keys"]
+edges = _schema.tables["memory_edges"]
+embeddings = _schema.tables["memory_embeddings"]
+entities = _schema.tables["entities"]
+file_parts = _schema.tables["ingest_parts"]
+files = _schema.tables["ingest_files"]
+job_runs = _schema.tables["job_runs"]
+leases = _schema.tables["leases"]
+links = _schema.tables["memory_entities"]
+memories = _schema.tables["memories"]
+metadata = _schema.tables["memory_metadata"]
+pending_links = _schema.tables["ingest_pending_links"]
+recall_items = _schema.tables["recall_items"]
+recalls = _schema.tables["recalls"]
+sessions = _schema.tables["sessions"]
+sources = _schema.tables["memory_sources"]
+statuses = _schema.tables["memory_status"]
+supports = _schema.tables["memory_supports"]
+table_digests = _schema.tables["table_digests"]
+vector_changes = _schema.tables["memory_vector_changes"]

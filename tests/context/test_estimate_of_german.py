@@ -1,4 +1,4 @@
-"""How far the estimate is off where words are long: figures that docs/guides/context.md tells."""
+"""How far the estimate is off where words are long: the figures of docs/guides/agents.md."""
 
 from __future__ import annotations
 

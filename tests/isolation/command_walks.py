@@ -16,11 +16,9 @@ WHY = ("--reason", "asked")
 
 OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
-    "anchor": "tells the number and the seal of the last entry",
     "repair": "takes a journal over as it is",
     "rebuild": "makes indexes of everything anew",
-    "db upgrade": "changes the schema of whole databases",
-    "db status": "tells versions alone",
+    "upgrade": "changes the schema of whole databases",
     "key create": "the keys are the operator's",
     "key list": "the keys are the operator's",
     "key revoke": "the keys are the operator's",
@@ -29,10 +27,7 @@ OPERATORS = {
     "serve": "its routes are walked by themselves",
     "mcp": "its tools, resources and prompts are walked by themselves",
     "worker": "works on everything",
-    "embeddings status": "tells numbers of everything",
-    "embeddings drain": "works on everything",
-    "embeddings retry": "works on everything",
-    "embeddings rebuild": "works on everything",
+    "embed": "works on everything",
     "import": "brings whole orchestrators in",
     "restore": "replaces whole databases",
     "migrate-store": "moves whole databases",
@@ -58,6 +53,8 @@ BY_THEMSELVES = {"context", "tier", "promote", "run"}
 OPERATORS_HERE = {
     "verify": "audits everything",
     "erase": "erases whatever it is told to",
+    "files": "the files of a root are its operator's",
+    "erasures": "tells what was erased, which only who sees everything may know",
     "export": "writes everything",
     "backup": "copies everything",
     "run": "a job works on everything, and its report tells the operator of all of it",
@@ -75,10 +72,10 @@ def _remember(view: View) -> Iterator[Line]:
     yield ["remember", ONE, f"{view.words[0]} {TELLS}"]
 
 
-def _sources(view: View, command: str, *more: str) -> Iterator[Line]:
+def _retract_source(view: View) -> Iterator[Line]:
     for talk in view.talks[:4]:
-        yield ["source", command, ONE, f"conversation:{talk}", *more]
-    yield ["source", command, ONE, "/", *more]
+        yield ["retract-source", ONE, "--conversation-id", talk, *WHY]
+    yield ["retract-source", ONE, "--path", "/", *WHY]
 
 
 def _say(view: View) -> Iterator[Line]:
@@ -90,7 +87,6 @@ def _sessions(view: View) -> Iterator[Line]:
     yield ["sessions", ONE, "--pending"]
     for talk in view.talks[:1]:
         yield ["sessions", ONE, "--before", talk]
-        yield ["sessions", ONE, "--end", talk]
 
 
 def _relate(view: View) -> Iterator[Line]:
@@ -139,7 +135,11 @@ def _resolve(view: View) -> Iterator[Line]:
 
 def _edges(verb: str, view: View, *more: str) -> Iterator[Line]:
     for edge, _, _ in view.hidden_edges[:6]:
-        yield ["case", verb, ONE, edge, *more]
+        yield [verb, ONE, edge, *more]
+
+
+def _accept(view: View) -> Line:
+    return ["accept", ONE, view.made["mark"], *WHY]
 
 
 def _stale(view: View) -> Iterator[Line]:
@@ -165,26 +165,26 @@ def _list(view: View) -> Iterator[Line]:
 
 
 def _entities(view: View) -> Iterator[Line]:
-    yield ["entities", "list", ONE, "--limit", "1000"]
-    yield ["entities", "list", ONE, "--prefix", "kx"]
+    yield ["entities", ONE, "--limit", "1000"]
+    yield ["entities", ONE, "--prefix", "kx"]
 
 
 def _merge(view: View) -> Iterator[Line]:
     own = [each.word for each in view.world.seen(view.viewer)[:2]]
     for other in (own[1], *view.words[:2]):
-        yield ["entities", "merge", ONE, own[0], other, *WHY]
-        yield ["entities", "merge", ONE, other, own[0], *WHY]
+        yield ["merge-entities", ONE, own[0], other, *WHY]
+        yield ["merge-entities", ONE, other, own[0], *WHY]
 
 
 def _remove_alias(view: View) -> Iterator[Line]:
     own = [each.word for each in view.world.seen(view.viewer)[:2]]
     for entity, name in (own, (own[0], view.words[0]), (view.words[0], view.words[1])):
-        yield ["entities", "remove-alias", ONE, entity, name, *WHY]
+        yield ["remove-alias", ONE, entity, name, *WHY]
 
 
 def _protect(view: View) -> Iterator[Line]:
     for word in (view.world.seen(view.viewer)[0].word, *view.words[:2]):
-        yield ["entities", "protect", ONE, word, *WHY]
+        yield ["protect-entity", ONE, word, *WHY]
 
 
 def _entity(view: View) -> Iterator[Line]:
@@ -209,7 +209,7 @@ def _run(view: View) -> Iterator[Line]:
 
 COMMAND_WALKS: dict[str, Lines] = {
     # Receipts tell what was asked: by nobody here as yet.
-    "receipt list": lambda view: iter([["receipt", "list", ONE]]),
+    "receipts": lambda view: iter([["receipts", ONE]]),
     "init": lambda view: iter([["init", ONE, "--exist-ok"], ["init", TWO]]),
     "sessions": _sessions,
     "recall": _recall,
@@ -219,13 +219,14 @@ COMMAND_WALKS: dict[str, Lines] = {
     "bulletin": lambda view: iter([["bulletin", ONE]]),
     "contradictions": _contradictions,
     "resolve": _resolve,
-    "case show": lambda view: _edges("show", view),
-    "case dismiss": lambda view: _edges("dismiss", view, *WHY),
-    "case export": lambda view: _edges("export", view, "-o", "case.html"),
+    "case": lambda view: _edges("case", view),
+    "dismiss": lambda view: _edges("dismiss", view, *WHY),
+    "reopen": lambda view: _edges("reopen", view, *WHY),
+    "accept": lambda view: iter([*_edges("accept", view, *WHY), _accept(view)]),
+    "export-case": lambda view: _edges("export-case", view, "-o", "case.html"),
     "stale": _stale,
     "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
     "diff": lambda _: iter([["diff", ONE, "2000-01-01", "2100-01-01", "--limit", "1000"]]),
-    "history": lambda view: _each("history", *view.own[:3], *view.hidden),
     "impact": lambda view: _each("impact", *view.own[:3], *view.hidden),
     "grounds": lambda view: _each("grounds", *view.own[:3], *view.hidden),
     "correct": lambda view: _each(
@@ -233,36 +234,40 @@ COMMAND_WALKS: dict[str, Lines] = {
     ),
     "confirm": lambda view: _each("confirm", view.own[4], *view.hidden[:2]),
     "retract": lambda view: _each("retract", view.own[5], *view.hidden[:2], more=WHY),
+    "restore-memory": lambda view: _each("restore-memory", view.own[5], *view.hidden[:2], more=WHY),
     "promote": _promote,
-    "tier": lambda view: iter([["tier", ONE, "--global", "--limit", "500"]]),
-    "receipt bulletins": lambda view: iter([["receipt", "bulletins", ONE]]),
-    "receipt bulletin": lambda view: iter(
-        ["receipt", "bulletin", ONE, view.made[each]] for each in ("bulletin", "far_bulletin")
+    "tier": lambda view: iter([["tier", ONE, "global", "--limit", "500"]]),
+    "bulletins": lambda view: iter([["bulletins", ONE]]),
+    "issued-bulletin": lambda view: iter(
+        ["issued-bulletin", ONE, view.made[each]] for each in ("bulletin", "far_bulletin")
     ),
-    "receipt show": lambda view: iter(
-        ["receipt", "show", ONE, view.made[each]] for each in ("receipt", "far_receipt")
+    "receipt": lambda view: iter(
+        ["receipt", ONE, view.made[each]] for each in ("receipt", "far_receipt")
     ),
     "expiring": lambda view: iter([["expiring", ONE, "--days", "36000", "--limit", "500"]]),
     "reflection": lambda view: iter([["reflection", ONE]]),
     "list": _list,
-    "show": lambda view: _each("show", view.own[0], *view.hidden),
-    "entities list": _entities,
-    "entities merge": _merge,
-    "entities remove-alias": _remove_alias,
-    "entities protect": _protect,
+    "get": lambda view: _each("get", view.own[0], *view.hidden),
+    "entities": _entities,
+    "merge-entities": _merge,
+    "remove-alias": _remove_alias,
+    "protect-entity": _protect,
     "entity": _entity,
     "stats": lambda view: iter([["stats", ONE]]),
     "verify": lambda view: iter([["verify", ONE]]),
-    "source list": lambda view: iter(
-        [["source", "list", ONE, "--limit", "500"], ["source", "list", ONE, "--kind", "run"]]
+    "sources": lambda view: iter(
+        [["sources", ONE, "--limit", "500"], ["sources", ONE, "--kind", "run"]]
     ),
-    "source show": lambda view: _sources(view, "show"),
+    "retract-source": _retract_source,
+    "files": lambda view: iter([["files", ONE]]),
+    "erasures": lambda view: iter([["erasures", ONE]]),
+    "end-session": lambda view: _each("end-session", *view.talks[:2]),
     "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,
     "tools": lambda view: iter([["tools", ONE]]),
     "call": _call,
-    "erase": lambda view: iter([["erase", ONE, view.hidden[0], "--reason", "x"]]),
+    "erase": lambda view: iter([["erase", ONE, "--memory-id", view.hidden[0], "--reason", "x"]]),
     "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
     "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
     "orchestrators": lambda view: iter([["orchestrators"]]),
@@ -278,11 +283,11 @@ def elsewhere(view: View) -> Iterator[Line]:
     """On a root these name what is theirs to see; a key sees what it was granted."""
     for task in TASKS:
         yield ["context", ONE, QUERY, "--task", task, "--budget", "20000"]
-        yield ["tier", ONE, "--task", task]
-        yield ["receipt", "list", ONE, "--task", task]
+        yield ["tier", ONE, "task", task]
+        yield ["receipts", ONE, "--task-id", task]
         for one, project in product(_promoted(view), PROJECTS):
             where = ("--task", task, "--project", project)
             yield ["promote", ONE, one, *where, "--to", "project", "--yes", *WHY]
     for project in PROJECTS:
-        yield ["tier", ONE, "--project", project]
+        yield ["tier", ONE, "project", project]
         yield ["list", ONE, "--project", project]

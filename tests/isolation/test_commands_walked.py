@@ -28,7 +28,7 @@ from memgraph.clock import FixedClock
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.surfaces.cli import main
 from memgraph.surfaces.cli.app import command_names
-from memgraph.surfaces.cli.reference import command_paths
+from memgraph.surfaces.cli.reference import command_paths, derived_commands
 from memgraph.surfaces.cli.remote import REMOTE
 
 SERVER_OPTIONS: dict[str, Any] = {
@@ -82,7 +82,8 @@ def walker(
 
 
 HERE = COMMAND_WALKS.keys() - OPERATORS_HERE.keys()
-THERE = COMMAND_WALKS.keys() & REMOTE
+ON_A_SERVER = REMOTE | derived_commands().keys()
+THERE = COMMAND_WALKS.keys() & ON_A_SERVER
 
 
 def lines_of(view: View, commands: Set[str]) -> list[tuple[str, Line]]:
@@ -109,8 +110,8 @@ def test_every_command_is_walked() -> None:
     assert {each.split()[0] for each in command_paths()} == set(command_names())
     assert set(command_paths()) == COMMAND_WALKS.keys() | OPERATORS.keys()
     assert COMMAND_WALKS.keys() & OPERATORS.keys() == set()
-    assert COMMAND_WALKS.keys() >= REMOTE
-    assert OPERATORS_HERE.keys() <= REMOTE
+    assert COMMAND_WALKS.keys() >= ON_A_SERVER
+    assert OPERATORS_HERE.keys() <= ON_A_SERVER
 
 
 @pytest.mark.parametrize(("who", "form"), [("public", "--json"), ("a task", "")])

@@ -132,6 +132,6 @@ def test_a_command_ends_with_the_code(
     assert main(["remember", "orc", "The office is in Berlin."]) == 0
     assert main(["recall", "orc", "office"]) == 0
     capsys.readouterr()
-    assert main(["embeddings", "drain", "orc", "--json"]) == 1
+    assert main(["embed", "orc", "--json"]) == 1
     told = capsys.readouterr()
     assert '"extra.missing"' in told.err + told.out

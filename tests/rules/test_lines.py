@@ -304,6 +304,20 @@ def test_sides_of_a_contradiction_name_each_other() -> None:
     assert "[1] Thu 2026-01-01, Fact, contradicted: A lamp.\n" in alone
 
 
+def test_a_contradiction_that_nobody_stated_is_called_probable() -> None:
+    lines = [
+        line("A lamp.", "a", contradicts=("b", "c"), probable=frozenset({"b"})),
+        line("No lamp.", "b", contradicts=("a",), probable=frozenset({"a"})),
+        line("Two lamps.", "c", contradicts=("a",)),
+    ]
+    shown = render(lines, BlockFormat.FENCED, mark=MARK).splitlines()[2:5]
+    assert [one.partition("Fact, ")[2] for one in shown] == [
+        "contradicts [3], probably contradicts [2]: A lamp.",
+        "probably contradicts [1]: No lamp.",
+        "contradicts [1]: Two lamps.",
+    ]
+
+
 def test_both_lines_of_a_probable_change_name_each_other() -> None:
     later = 1_767_225_600_000 + MS_PER_DAY
     lines = [

@@ -118,7 +118,7 @@ def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
         [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
     assert (line["event"], line["level"]) == ("embedding.model_changed", "warning")
     assert line["stored"] == "fake-64@1"
-    assert line["rebuild"] == "memgraph embeddings rebuild o"
+    assert line["rebuild"] == "memgraph embed o --rebuild"
 
 
 def test_the_background_drains_by_itself(tmp_path: Path) -> None:

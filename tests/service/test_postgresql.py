@@ -441,7 +441,7 @@ def test_the_command_line_works_on_a_server(
     assert "nine" in run("recall", "orc-1", "gate")
     assert "orc-1" in run("health", "--json")
     run("verify", "orc-1")
-    run("db", "upgrade", "orc-1")
+    run("upgrade", "orc-1")
     assert "nine" in run("bulletin", "orc-1")
     run("backup", "orc-1", str(tmp_path / "backup.db"))
     run("remember", "orc-1", "The gate closes at ten.")

@@ -16,7 +16,7 @@ import pytest
 
 from ingest.claims import claim
 from ingest.pipeline import MAX_ATTEMPTS
-from memgraph.surfaces.cli.reference import command_paths
+from memgraph.surfaces.cli.reference import command_paths, derived_commands
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -33,10 +33,17 @@ DOCS = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encod
 
 
 def documented(command: str) -> set[str]:
-    """The keys of ``data`` as docs/cli.md has them; of variants, the first."""
+    """The keys of ``data``: of variants the first; of a derived command those of its operation."""
     row = re.search(rf"^\| `{re.escape(command)}` \| (.+?)(?:;.*)? \|$", DOCS, re.MULTILINE)
-    assert row is not None
-    return set(re.findall(r"`([^`]+)`", row[1]))
+    told = set(re.findall(r"`([^`]+)`", row[1])) if row else set()
+    declared = derived_commands().get(command)
+    if declared is None:
+        assert row is not None, command
+        return told
+    if declared.result is None:
+        return told | declared.in_path
+    plain = getattr(declared.sent, "__dataclass_fields__", ["items"])
+    return told | set(getattr(declared.sent, "model_fields", plain))
 
 
 def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[str, Sequence[str]]:
@@ -45,11 +52,13 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     one, other, edge = make()
     third = cli.remember("The shop sells bread.")
     no_case = cli.json("relate", "orc-1", third, "Contradicts", one)["edge_id"]
+    earlier, later = cli.remember("The cake costs 3 EUR."), cli.remember("The cake costs 4 EUR.")
+    mark = cli.json("relate", "orc-1", later, "Updates", earlier, "--weight", "0.6")["edge_id"]
     noted = cli.remember("The oven is slow.", "--scope", "session", "--scope-id", "t1")
     cli.remember("Ada Okafor bakes with Nora Quill.")
     receipt = cli.json("recall", "orc-1", "bread")["receipt_id"]
     cli("bulletin", "orc-1")
-    bulletin = cli.json("receipt", "bulletins", "orc-1")["bulletins"][0]["bulletin_id"]
+    bulletin = cli.json("bulletins", "orc-1")["bulletins"][0]["bulletin_id"]
     cli("say", "orc-1", "We open at nine.", "--session-id", "tuesday")
     backup = str(folder / "orc-1.backup")
     labels = folder / "labels"
@@ -61,6 +70,8 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     locomo.write_text(json.dumps([LOCOMO]), encoding="utf-8")
     few = folder / "few.jsonl"
     few.write_text(json.dumps(RETRIEVAL) + "\n", encoding="utf-8")
+    key_ids = [str(cli.json("key", "create", name, *KEY_FOR)["key_id"]) for name in "abc"]
+    cli.json("key", "revoke", key_ids[2])
     return {
         "init": ["init", "orc-2"],
         "ingest": ["ingest", "orc-1"],
@@ -73,56 +84,56 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "subgraph": ["subgraph", "orc-1", one],
         "bulletin": ["bulletin", "orc-1"],
         "contradictions": ["contradictions", "orc-1"],
-        "resolve": ["resolve", "orc-1", edge, "--winner", one, "--reason", "asked"],
-        "case show": ["case", "show", "orc-1", edge],
-        "case dismiss": ["case", "dismiss", "orc-1", no_case, *WHY],
-        "case export": ["case", "export", "orc-1", edge, "-o", str(folder / "case.html")],
+        "resolve": ["resolve", "orc-1", edge, "--winner", one, *WHY],
+        "reopen": ["reopen", "orc-1", edge, *WHY],
+        "case": ["case", "orc-1", edge],
+        "dismiss": ["dismiss", "orc-1", no_case, *WHY],
+        "accept": ["accept", "orc-1", mark, *WHY],
+        "export-case": ["export-case", "orc-1", edge, "-o", str(folder / "case.html")],
         "stale": ["stale", "orc-1"],
         "trace": ["trace", "orc-1", one],
         "diff": ["diff", "orc-1", "2000-01-01", "2100-01-01"],
-        "history": ["history", "orc-1", one],
         "impact": ["impact", "orc-1", one],
         "grounds": ["grounds", "orc-1", one],
-        "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", "--reason", "asked"],
+        "correct": ["correct", "orc-1", one, "The shop closes at 21:00.", *WHY],
         "confirm": ["confirm", "orc-1", third],
-        "retract": ["retract", "orc-1", third, "--reason", "wrong"],
-        "source list": ["source", "list", "orc-1"],
-        "source show": ["source", "show", "orc-1", "conversation:tuesday"],
+        "retract": ["retract", "orc-1", third, *WHY],
+        "restore-memory": ["restore-memory", "orc-1", third, *WHY],
+        "retract-source": ["retract-source", "orc-1", "--conversation-id", "tuesday", *WHY],
+        "sources": ["sources", "orc-1"],
         "promote": [
             *("promote", "orc-1", noted, "--task", "t1"),
             *("--to", "project", "--project", "web"),
         ],
-        "tier": ["tier", "orc-1", "--project", "web"],
-        "receipt list": ["receipt", "list", "orc-1"],
-        "receipt show": ["receipt", "show", "orc-1", receipt],
-        "receipt bulletins": ["receipt", "bulletins", "orc-1"],
-        "receipt bulletin": ["receipt", "bulletin", "orc-1", bulletin],
+        "tier": ["tier", "orc-1", "project", "web"],
+        "receipts": ["receipts", "orc-1"],
+        "receipt": ["receipt", "orc-1", receipt],
+        "bulletins": ["bulletins", "orc-1"],
+        "issued-bulletin": ["issued-bulletin", "orc-1", bulletin],
+        "files": ["files", "orc-1"],
         "expiring": ["expiring", "orc-1"],
         "reflection": ["reflection", "orc-1"],
         "list": ["list", "orc-1"],
-        "show": ["show", "orc-1", one],
-        "entities list": ["entities", "orc-1"],
-        "entities merge": ["entities", "merge", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
-        "entities remove-alias": [
-            *("entities", "remove-alias", "orc-1", "Ada Okafor"),
-            *("Nora Quill", *WHY),
-        ],
-        "entities protect": ["entities", "protect", "orc-1", "Vitalia Borges", *WHY],
+        "get": ["get", "orc-1", one],
+        "entities": ["entities", "orc-1"],
+        "merge-entities": ["merge-entities", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
+        "remove-alias": ["remove-alias", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
+        "protect-entity": ["protect-entity", "orc-1", "Vitalia Borges", *WHY],
         "entity": ["entity", "orc-1", "Nora Quill"],
+        "end-session": ["end-session", "orc-1", "tuesday"],
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
-        "anchor": ["anchor", "orc-1"],
         "repair": ["repair", "orc-1"],
         "audit": ["audit", "orc-1", "--fail-on", "contradiction=50%"],
-        "erase": ["erase", "orc-1", third, "--reason", "asked"],
+        "erase": ["erase", "orc-1", "--memory-id", third, *WHY],
+        "erasures": ["erasures", "orc-1"],
         "rebuild": ["rebuild", "orc-1"],
-        "db upgrade": ["db", "upgrade", "--all"],
-        "db status": ["db", "status", "orc-1"],
+        "upgrade": ["upgrade", "--all"],
         "key create": ["key", "create", "app", *KEY_FOR],
         "key list": ["key", "list"],
-        "key revoke": ["key", "revoke", cli.json("key", "create", "a", *KEY_FOR)["key_id"]],
-        "key rotate": ["key", "rotate", cli.json("key", "create", "b", *KEY_FOR)["key_id"]],
-        "key forget": ["key", "forget", ended(cli)],
+        "key revoke": ["key", "revoke", key_ids[0]],
+        "key rotate": ["key", "rotate", key_ids[1]],
+        "key forget": ["key", "forget", key_ids[2]],
         "serve": ["serve", "--port", "0", "--allow-without-key"],
         "mcp": ["mcp", "--orchestrator", "orc-1"],
         "worker": ["worker", "--once"],
@@ -130,10 +141,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "run": ["run", "decay", "orc-1"],
         "tools": ["tools", "orc-1"],
         "call": ["call", "orc-1", "memory_stats", "--all"],
-        "embeddings status": ["embeddings", "status", "orc-1"],
-        "embeddings drain": ["embeddings", "drain", "orc-1"],
-        "embeddings retry": ["embeddings", "retry", "orc-1"],
-        "embeddings rebuild": ["embeddings", "rebuild", "orc-1"],
+        "embed": ["embed", "orc-1", "--retry"],
         "export": ["export", "orc-1", "-o", str(folder / "export.jsonl")],
         "import": ["import", "orc-3", str(folder / "export.jsonl")],
         "backup": ["backup", "orc-1", backup],
@@ -157,13 +165,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
             *("--rounds", "1", "--pause-ms", "10"),
         ],
     }
-
-
-def ended(cli: CommandLine) -> str:
-    """The id of a key that was revoked."""
-    key_id = str(cli.json("key", "create", "c", *KEY_FOR)["key_id"])
-    cli.json("key", "revoke", key_id)
-    return key_id
 
 
 @contextmanager
@@ -228,8 +229,8 @@ def test_every_command_prints_the_one_documented_shape(
 ) -> None:
     given = examples(cli, contradiction, tmp_path)
     wrong = []
-    # It takes a server: see tests/service/test_postgresql.py.
-    assert sorted([*given, "migrate-store"]) == sorted(command_paths())
+    # They take a server and a model: see tests/service/test_postgresql.py and test_answers.py.
+    assert sorted([*given, "migrate-store", "ask"]) == sorted(command_paths())
     for command, arguments in given.items():
         with needs(cli, command):
             ran = cli(*arguments, "--json")
@@ -283,18 +284,18 @@ def test_a_memory_is_stored_once_and_shown_as_it_was_given(cli: CommandLine) -> 
     assert told["outcome"] == "stored"
     assert told["embedding"] == {"embedded": 1, "pending": 0}
     assert cli.json("remember", "orc-1", *given)["outcome"] == "duplicate"
-    (memory,) = cli.json("show", "orc-1", told["memory_id"])["memories"]
+    memory = cli.json("get", "orc-1", told["memory_id"])
     assert memory["content"] == "Backups are kept for 30 days."
     assert (memory["type"], memory["importance"], memory["tags"]) == ("Decision", 80, ["ops"])
     assert memory["attributes"] == {"n": 1}
-    shown = cli("show", "orc-1", told["memory_id"]).out
+    shown = cli("get", "orc-1", told["memory_id"]).out
     assert "Backups are kept for 30 days." in shown
     assert "Decision, active" in shown
 
 
 def test_content_and_questions_come_from_standard_input_too(cli: CommandLine) -> None:
     stored = cli.json("remember", "orc-1", "-", stdin="Two lines\nof text.\n")["memory_id"]
-    (memory,) = cli.json("show", "orc-1", stored)["memories"]
+    memory = cli.json("get", "orc-1", stored)
     assert memory["content"] == "Two lines\nof text."
     found = cli.json("recall", "orc-1", "-", stdin="which lines?")
     assert [each["memory"]["memory_id"] for each in found["items"]] == [stored]
@@ -327,10 +328,10 @@ def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLi
     ran = cli("recall", "orc-1", "when does the shop close?", "--explain")
     assert f"from {notes}#L3-L4" in ran.out
     (item, _) = cli.json("recall", "orc-1", "when does the shop close?")["items"]
-    headers = [line.split() for line in ran.out.splitlines() if line.startswith("#")]
-    assert set(item["legs"]) <= set(headers[0])
+    [header] = [line for line in ran.out.splitlines() if line.startswith("#")]
+    assert set(item["legs"]) <= set(header.split())
     for modifier in item["modifiers"]:
-        assert modifier.replace("_", " ") in " ".join(headers[1])
+        assert modifier.replace("_", " ") in " ".join(header.split())
     assert f"{item['score']:.5f}" in ran.out
 
 
@@ -368,35 +369,35 @@ def test_scope_and_clearance_decide_what_is_seen(cli: CommandLine) -> None:
     plain = cli.remember("Open to all.")
 
     def seen(*options: str) -> set[str]:
-        found = cli.json("list", "orc-1", *options)["memories"]
+        found = cli.json("list", "orc-1", *options)["items"]
         return {each["memory_id"] for each in found}
 
     assert seen() == {plain}
     assert seen("--clearance", "Restricted") == {plain, secret}
     assert seen("--project", "other", "--project", "atlas") == {plain, project}
-    assert cli.error("show", "orc-1", secret)["code"] == "memory.not_found"
+    assert cli.error("get", "orc-1", secret)["code"] == "memory.not_found"
 
 
 def test_lists_are_filtered_and_paged(cli: CommandLine) -> None:
     stored = [cli.remember(f"Fact number {number}.", "--tag", "n") for number in range(3)]
     cli.remember("A goal.", "--type", "Goal")
     first = cli.json("list", "orc-1", "--tag", "n", "--limit", "2")
-    second = cli.json("list", "orc-1", "--tag", "n", "--before", first["next_before"])
-    got = [each["memory_id"] for each in (*first["memories"], *second["memories"])]
+    second = cli.json("list", "orc-1", "--tag", "n", "--before", first["next_cursor"])
+    got = [each["memory_id"] for each in (*first["items"], *second["items"])]
     assert got == stored[::-1]
-    assert second["next_before"] is None
+    assert second["next_cursor"] is None
     assert "A goal." in cli("list", "orc-1", "--type", "goal").out
 
 
 def test_a_memory_is_corrected_confirmed_retracted_and_restored(cli: CommandLine) -> None:
     old = cli.remember("The shop closes at 20:00.")
     new = cli.json("correct", "orc-1", old, "It closes at 21:00.", "--reason", "sign")["memory_id"]
-    assert cli.json("show", "orc-1", old)["memories"][0]["status"] == "superseded"
+    assert cli.json("get", "orc-1", old)["status"] == "superseded"
     cli.json("confirm", "orc-1", new)
-    assert cli.json("show", "orc-1", new)["memories"][0]["decay_rate"] == 0.0
-    assert cli.json("retract", "orc-1", new, "--reason", "no")["status"] == "retracted"
-    restored = cli.json("retract", "orc-1", new, "--restore", "--reason", "yes")
-    assert restored["status"] == "active"
+    assert cli.json("get", "orc-1", new)["decay_rate"] == 0.0
+    assert cli.json("retract", "orc-1", new, "--reason", "no") == {"memory_id": new}
+    assert old in cli("retract", "orc-1", new, "--reason", "no").out
+    cli.json("restore-memory", "orc-1", new, "--reason", "yes")
     trace = cli.json("trace", "orc-1", new, "--actor", "ada")
     assert [each["status"] for each in trace["status_history"]] == [
         "active",
@@ -428,10 +429,10 @@ def test_a_contradiction_is_listed_resolved_and_reopened(
     assert one in shown
     assert other in shown
     cli.json("resolve", "orc-1", edge, "--winner", one, "--reason", "asked the owner")
-    assert cli("contradictions", "orc-1").out == "no open contradiction\n"
+    assert cli("contradictions", "orc-1").out == "nothing found\n"
     assert "asked the owner" in cli("contradictions", "orc-1", "--resolved").out
-    assert cli.json("show", "orc-1", other)["memories"][0]["status"] == "superseded"
-    cli.json("resolve", "orc-1", edge, "--reopen", "--reason", "asked again")
+    assert cli.json("get", "orc-1", other)["status"] == "superseded"
+    cli.json("reopen", "orc-1", edge, "--reason", "asked again")
     assert len(cli.json("contradictions", "orc-1")["items"]) == 1
 
 
@@ -477,7 +478,7 @@ def test_files_are_ingested_told_one_by_one_and_taken_once(
     again = cli("ingest", "orc-1", str(folder / "notes.md"))
     assert "duplicate" in again.out
     assert cli("ingest", "orc-1").out.startswith("the drop zone is empty: name files")
-    (todo,) = cli.json("list", "orc-1", "--type", "Todo")["memories"]
+    (todo,) = cli.json("list", "orc-1", "--type", "Todo")["items"]
     assert todo["content"] == "Water the plants"
 
 
@@ -579,7 +580,7 @@ def test_what_is_stored_cannot_act_on_the_terminal(
     other = cli.remember("plain")
     cli.json("relate", "orc-1", other, "Contradicts", one, "--reason", hostile)
     for command in (
-        ["show", one],
+        ["get", one],
         ["list"],
         ["recall", "x"],
         ["recall", "x", "--explain"],
@@ -628,7 +629,7 @@ def test_a_backup_is_restored_and_what_was_there_is_kept(cli: CommandLine, tmp_p
     cli.remember("After the backup.")
     told = cli.json("restore", "orc-1", str(backup))
     assert Path(told["replaced"]).is_dir()
-    found = cli.json("list", "orc-1")["memories"]
+    found = cli.json("list", "orc-1")["items"]
     assert [each["memory_id"] for each in found] == [stored]
 
 
@@ -641,7 +642,7 @@ def test_an_export_comes_back_as_it_was(
     streamed = cli("export", "orc-1").out
     assert len(streamed.splitlines()) == len(file.read_text(encoding="utf-8").splitlines())
     cli.json("import", "orc-2", str(file))
-    listed = [cli.json("list", name)["memories"] for name in ("orc-1", "orc-2")]
+    listed = [cli.json("list", name)["items"] for name in ("orc-1", "orc-2")]
     for each in (*listed[0], *listed[1]):
         del each["orchestrator_id"]
     assert listed[0] == listed[1]
@@ -676,7 +677,7 @@ def test_repair_tells_what_is_lost_and_goes_on_when_it_is_told_to(cli: CommandLi
 
     cli.remember("One.")
     cli.remember("Two.")
-    assert re.fullmatch(r"orc-1 \d+ [0-9a-f]{64}\n", cli("anchor", "orc-1").out)
+    assert re.match(r"orc-1 \d+ [0-9a-f]{64}\n", cli("repair", "orc-1").out)
     assert "nothing is lost" in cli("repair", "orc-1").out
     with sqlite.connect(cli.database()) as connection:
         connection.execute("DELETE FROM audit_log WHERE seq = (SELECT max(seq) FROM audit_log)")

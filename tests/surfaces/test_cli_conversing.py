@@ -19,7 +19,7 @@ def sessions(cli: CommandLine, *options: str) -> dict[str, tuple[int, bool]]:
 
 def test_say_stores_a_turn(cli: CommandLine) -> None:
     told = cli.json("say", "orc-1", "Hello.", "--session-id", "s-1", "--role", "Anna")
-    [shown] = cli.json("show", "orc-1", told["memory_id"])["memories"]
+    shown = cli.json("get", "orc-1", told["memory_id"])
     assert told["session_id"] == "s-1"
     assert (shown["content"], shown["session_id"], shown["source_role"], shown["kind"]) == (
         "Hello.",
@@ -57,7 +57,7 @@ def test_a_file_of_turns_gets_an_outcome_for_each_line(cli: CommandLine, tmp_pat
         (6, "rejected"),
     ]
     assert sessions(cli) == {"s-1": (1, False), "s-2": (1, True)}
-    [two] = cli.json("show", "orc-1", told["outcomes"][2]["memory_id"])["memories"]
+    two = cli.json("get", "orc-1", told["outcomes"][2]["memory_id"])
     assert (two["source_role"], two["event_time"]) == ("user", "2026-01-02T03:04:05.000Z")
 
 
@@ -82,12 +82,12 @@ def test_sessions_are_listed_a_page_at_a_time_and_ended(cli: CommandLine) -> Non
     assert first["next_before"] == first["sessions"][-1]["session_id"]
     rest = cli.json("sessions", "orc-1", "--limit", "2", "--before", first["next_before"])
     assert len(rest["sessions"]) == 1
-    assert cli.json("sessions", "orc-1", "--end", "c") == {"session_id": "c", "ended": True}
-    assert cli.json("sessions", "orc-1", "--end", "c")["ended"] is False
+    assert cli.json("end-session", "orc-1", "c") == {"ended": True}
+    assert cli.json("end-session", "orc-1", "c")["ended"] is False
     assert sessions(cli, "--pending") == {"a": (1, False), "b": (1, False), "c": (1, False)}
     shown = cli("sessions", "orc-1").out
     assert "completed" in shown
-    assert cli.error("sessions", "orc-1", "--end", "nobody")["code"] == "memory.not_found"
+    assert cli.error("end-session", "orc-1", "nobody")["code"] == "memory.not_found"
 
 
 def test_who_may_not_see_turns_sees_no_session(cli: CommandLine) -> None:

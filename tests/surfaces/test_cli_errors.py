@@ -24,7 +24,7 @@ NEEDING_A_DATABASE = [
     ("stats",),
     ("expiring",),
     ("reflection",),
-    ("show", "fact_1"),
+    ("get", "fact_1"),
     ("recall", "question"),
     ("subgraph", "fact_1"),
     ("contradictions",),
@@ -33,16 +33,16 @@ NEEDING_A_DATABASE = [
     ("confirm", "fact_1"),
     ("verify",),
     ("rebuild",),
-    ("db upgrade",),
-    ("db status",),
-    ("embeddings status",),
+    ("upgrade",),
+    ("stats", "--visible"),
+    ("embed",),
     ("ingest",),
 ]
 
 
 def with_name(command: tuple[str, ...], name: str) -> list[str]:
     """The arguments, with the orchestrator's name behind the command's own."""
-    return [*command[0].split(), name, *command[1:]]
+    return [command[0], name, *command[1:]]
 
 
 def missing(database: Path) -> None:
@@ -155,8 +155,8 @@ def test_the_bulletin_of_a_damaged_orchestrator_is_empty_and_says_so(cli: Comman
         ["resolve", "orc-1", "edge_1", "--reason", "x"],
         ["resolve", "orc-1", "edge_1", "--reason", "x", "--winner", "a", "--reopen"],
         ["db"],
-        ["db", "upgrade"],
-        ["db", "upgrade", "orc-1", "--all"],
+        ["upgrade"],
+        ["upgrade", "orc-1", "--all"],
         ["ingest", "orc-1", "no-such-file"],
         ["bench", "locomo"],
     ],
@@ -227,7 +227,7 @@ def test_a_rate_above_its_limit_and_a_measure_that_there_is_not_are_told_apart(
     ("arguments", "code"),
     [
         (["remember", "orc-1", "x", "--derived-from", "fact_0"], "memory.not_found"),
-        (["show", "orc-1", "fact_0"], "memory.not_found"),
+        (["get", "orc-1", "fact_0"], "memory.not_found"),
         (["trace", "orc-1", "../../etc"], "memory.not_found"),
         (["relate", "orc-1", "a", "Updates", "b"], "memory.not_found"),
         (["confirm", "orc-1", "fact_0"], "memory.not_found"),
@@ -251,7 +251,7 @@ def test_what_the_domain_refuses_ends_with_1_and_its_code(
 
 
 def test_an_error_for_a_person_is_one_line_that_cannot_act(cli: CommandLine) -> None:
-    ran = cli("show", "orc-1", "fact_\x1b[2J\u202e\nerror[storage.full]: no")
+    ran = cli("get", "orc-1", "fact_\x1b[2J\u202e\nerror[storage.full]: no")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("error[memory.not_found]: ")
     assert ran.err.count("\n") == 1
@@ -262,14 +262,13 @@ def test_an_error_for_a_person_is_one_line_that_cannot_act(cli: CommandLine) -> 
 @pytest.mark.parametrize(
     ("arguments", "lists"),
     [
-        (["show", "orc-1", "fact_nope"], "list"),
+        (["get", "orc-1", "fact_nope"], "list"),
         (["impact", "orc-1", "fact_nope"], "list"),
-        (["case", "show", "orc-1", "edge_nope"], "contradictions"),
-        (["source", "show", "orc-1", "nope.md"], "source list"),
-        (["retract", "orc-1", "--source", "nope.md", "--reason", "x"], "source list"),
-        (["receipt", "bulletin", "orc-1", "bul_nope"], "receipt bulletins"),
-        (["grounds", "orc-1", "run-nope"], "receipt list"),
-        (["entity", "orc-1", "Nobody"], "entities list"),
+        (["case", "orc-1", "edge_nope"], "contradictions"),
+        (["retract-source", "orc-1", "--path", "nope.md", "--reason", "x"], "sources"),
+        (["issued-bulletin", "orc-1", "bul_nope"], "bulletins"),
+        (["grounds", "orc-1", "--workflow-run-id", "run-nope"], "receipts"),
+        (["entity", "orc-1", "Nobody"], "entities"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memgraph.clock import iso, parse_time
 from memgraph.model.influence import SourceLine
-from memgraph.surfaces.cli.commands.influence import LINE_CHARS, _line_text
+from memgraph.surfaces.cli.render import LINE_CHARS, LINES
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def test_neither_a_memory_nor_a_run_is_not_found(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
-    told = cli.error("grounds", "orc-1", "nope")
+    told = cli.error("grounds", "orc-1", "--workflow-run-id", "nope")
     assert (told["code"], told["details"]["workflow_run_id"]) == ("memory.not_found", "nope")
 
 
@@ -36,15 +36,19 @@ def test_differences_are_told_until_now(cli: CommandLine) -> None:
     assert [each["memory_id"] for each in cli.json("diff", "orc-1", before)["learnt"]] == [one]
 
 
+def _line(line: SourceLine) -> str:
+    return LINES["SourceLine"](line, {})
+
+
 def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
-    assert _line_text(SourceLine(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
-    assert _line_text(SourceLine(number=7, text="  - tea")) == "7:   - tea"
-    assert len(_line_text(SourceLine(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
+    assert _line(SourceLine(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
+    assert _line(SourceLine(number=7, text="  - tea")) == "7:   - tea"
+    assert len(_line(SourceLine(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
 
 
 def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
-    kind = ("source", "list", "orc-1", "--kind", "bogus")
+    kind = ("sources", "orc-1", "--kind", "bogus")
     for asked in (kind, ("recall", "orc-1", " ")):
         told = cli.error(*asked)
         assert "Value error" not in str(told), told
@@ -67,17 +71,13 @@ def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
         [late],
     ]
     told = [line.strip("│├└─ ") for line in cli("impact", "orc-1", ground).out.splitlines()]
-    [handed] = [line for line in told if line.startswith("handed out")]
-    [without] = [line for line in told if line.startswith("dependent memories were returned")]
-    assert handed == "handed out 1 time: recall 1"
-    assert without == "dependent memories were returned without it 1 time: recall 1"
-    assert told[told.index(handed) + 1].startswith(own["receipt_id"])
-    line = told[told.index(without) + 1]
-    assert line.startswith(further["receipt_id"])
-    assert line.endswith(f": {late}")
-    sides = cli.json("case", "show", "orc-1", edge)["sides"]
+    for label, receipt, memory in (
+        ("own hand outs (1)", own["receipt_id"], ground),
+        ("further hand outs (1)", further["receipt_id"], late),
+    ):
+        line = told[told.index(label) + 1]
+        assert line.startswith(receipt)
+        assert line.endswith(memory)
+    sides = cli.json("case", "orc-1", edge)["sides"]
     counts = {each["memory"]["memory_id"]: each["influence"]["recalls"] for each in sides}
     assert counts == {ground: 1, other: 0}
-    tables = cli("impact", "orc-1", ground, "--table").out
-    first, second = tables.index(own["receipt_id"]), tables.index(further["receipt_id"])
-    assert first < tables.index("dependent memories were returned without it") < second

@@ -32,7 +32,7 @@ MISTAKES = [
     (["remember", "orc-1", "x", "--event-time", "yesterday"], 2, "--event-time: not an ISO 8601"),
     (["remember", "orc-1", "x", "--importance", "900"], 2, "--importance: "),
     (["say", "orc-1", "Hello."], 2, "--session-id: is missing"),
-    (["show", "orc-1", "fact_0"], 1, "memgraph list orc-1"),
+    (["get", "orc-1", "fact_0"], 1, "memgraph list orc-1"),
     (
         ["resolve", "orc-1", "edge_0", "--winner", "x", "--reason", "y"],
         1,
@@ -50,7 +50,7 @@ MISTAKES = [
     (["export", "orc-1", "-o", "no/such", "--format", "vault"], 1, "No such file or directory"),
     (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
     (["import", "orc-2", "{notes}"], 1, "memgraph export wrote"),
-    (["entity", "orc-1", "Bob"], 1, "memgraph entities list orc-1"),
+    (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
     (["run", "nojob", "orc-1"], 2, "'enrichment', 'consolidation'"),
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
     (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),
@@ -96,7 +96,7 @@ def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
     assert "memgraph restore orc-1 FILE --as NAME" in cli("restore", "orc-2", file).err
     assert cli("restore", "orc-3", file, "--as", "orc-2").code == 1
     assert cli.json("restore", "orc-1", file, "--as", "orc-2")["orchestrator"] == "orc-2"
-    assert cli.json("show", "orc-2", kept)["memories"][0]["content"] == "The shop sells bread."
+    assert cli.json("get", "orc-2", kept)["content"] == "The shop sells bread."
     assert cli("verify", "orc-2").out.splitlines()[-1].startswith("OK: ")
     assert "orc-2 already has a database" in cli("restore", "orc-1", file, "--as", "orc-2").err
     lines = str(tmp_path / "orc-1.jsonl")
@@ -117,7 +117,7 @@ def test_a_backup_is_restored_where_the_settings_of_the_new_name_point(
     (cli.root / "memgraph.toml").write_text(placement)
     assert cli("restore", "orc-1", file, "--as", "orc-3").code == 0
     for name in ("orc-1", "orc-2", "orc-3"):
-        assert [item["memory_id"] for item in cli.json("list", name)["memories"]] == [kept]
+        assert [item["memory_id"] for item in cli.json("list", name)["items"]] == [kept]
         assert cli.database(name).exists() is (name == "orc-2")
     listed = cli.json("orchestrators")["orchestrators"]
     stores = {item["orchestrator"]: item["store"] for item in listed}
@@ -147,9 +147,9 @@ def test_times_are_shown_in_the_zone_of_this_machine(
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        assert "event time   2026-07-01 19:00:00 JST" in cli("show", "orc-1", moment).out
-        assert "event time   2026-07-01\n" in cli("show", "orc-1", date).out
-        told = cli.json("show", "orc-1", moment)["memories"][0]["event_time"]
+        assert "event time   2026-07-01 19:00:00 JST" in cli("get", "orc-1", moment).out
+        assert "event time   2026-07-01\n" in cli("get", "orc-1", date).out
+        told = cli.json("get", "orc-1", moment)["event_time"]
         assert told == "2026-07-01T10:00:00.000Z"
     finally:
         monkeypatch.undo()

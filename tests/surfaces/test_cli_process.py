@@ -56,11 +56,11 @@ def test_answers_and_errors_go_to_their_streams(root: Path) -> None:
     good = run(root, "recall", "orc-1", "shop", "--json")
     assert (good.returncode, good.stderr) == (0, "")
     assert json.loads(good.stdout)["data"]["items"][0]["memory"]["content"].startswith("Grüße")
-    refused = run(root, "show", "orc-1", "fact_0")
+    refused = run(root, "get", "orc-1", "fact_0")
     assert (refused.returncode, refused.stdout) == (1, "")
     told = "error[memory.not_found]: no memory 'fact_0'. Try: memgraph list orc-1\n"
     assert refused.stderr == told
-    wrong = run(root, "show", "orc-1")
+    wrong = run(root, "get", "orc-1")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("error[cli.usage]: ")
 
@@ -80,7 +80,7 @@ def test_an_encoding_that_cannot_show_a_memory_gets_escapes(root: Path) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "Gr\\xfc\\xdfe" in shown.stdout
     told = run(root, "list", "orc-1", "--json", PYTHONIOENCODING="ascii")
-    assert json.loads(told.stdout)["data"]["memories"][0]["content"].startswith("Grüße")
+    assert json.loads(told.stdout)["data"]["items"][0]["content"].startswith("Grüße")
 
 
 def test_a_reader_that_goes_away_is_no_crash(root: Path) -> None:
@@ -177,8 +177,8 @@ def test_completion_scripts_are_printed(root: Path, shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("memgraph rec", {"recall", "receipt"}),
-        ("memgraph embeddings ", {"status", "drain", "retry", "rebuild"}),
+        ("memgraph rec", {"recall", "receipt", "receipts"}),
+        ("memgraph key ", {"create", "list", "revoke", "rotate", "forget"}),
         ("memgraph remember orc-1 x --kind ", {"episode", "fact", "reflection"}),
         ("memgraph recall --exp", {"--explain"}),
         ("memgraph ingest --w", {"--watch"}),

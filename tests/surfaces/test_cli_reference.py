@@ -12,7 +12,7 @@ import pytest
 from typer.core import TyperGroup
 
 from memgraph.surfaces.cli.app import command_names, load_command
-from memgraph.surfaces.cli.reference import command_paths, reference
+from memgraph.surfaces.cli.reference import command_paths, derived_commands, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_the_docs_hold_the_reference_as_it_is_generated() -> None:
 @pytest.mark.parametrize("path", command_paths())
 def test_every_command_has_a_heading_and_its_data_in_the_docs(path: str) -> None:
     assert f"## memgraph {path}\n" in DOCS
-    assert f"| `{path}` |" in DOCS
+    assert path in derived_commands() or f"| `{path}` |" in DOCS
 
 
 def test_the_docs_name_no_command_that_is_not_there() -> None:

@@ -10,7 +10,7 @@ import pytest
 from serving_worlds import Served, serving
 from test_cli_commands import examples
 
-from memgraph.surfaces.cli.reference import command_paths
+from memgraph.surfaces.cli.reference import command_paths, derived_commands
 from memgraph.surfaces.cli.remote import REMOTE
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ def test_every_command_works_on_a_server_or_says_that_it_does_not(
 ) -> None:
     given = examples(cli, contradiction, tmp_path)
     assert set(command_paths()) >= REMOTE
+    on_a_server = REMOTE | derived_commands().keys()
     options = ("--server", served.url, "--key", served.key(), "--json")
     for command, arguments in given.items():
         ran = cli(*arguments, *options)
-        if command not in REMOTE:
+        if command not in on_a_server:
             assert ran.error["code"] == "cli.local_only", command
             continue
         assert (ran.code, ran.err) == (0, ""), command
@@ -64,12 +65,12 @@ def test_a_server_and_the_root_beside_it_tell_the_same(
     one, _, edge = contradiction()
     root = ("--root", str(remote.root))
     for arguments in (
-        ["show", "orc-1", one],
+        ["get", "orc-1", one],
         ["list", "orc-1", "--all"],
         ["contradictions", "orc-1"],
         ["trace", "orc-1", one],
         ["entities", "orc-1"],
-        ["tier", "orc-1", "--global"],
+        ["tier", "orc-1", "global"],
         ["health"],
         ["orchestrators"],
         ["verify", "orc-1"],
@@ -80,6 +81,9 @@ def test_a_server_and_the_root_beside_it_tell_the_same(
         if arguments[0] == "contradictions":
             assert [each["edge"]["edge_id"] for each in there["items"]] == [edge]
             continue
+        if arguments[0] == "bulletin":
+            assert there["bulletin"]["text"] == here["bulletin"]["text"]
+            continue
         if arguments == ["orchestrators"]:
             for orchestrator in here["orchestrators"]:
                 assert orchestrator["store"].endswith(".db")
@@ -89,8 +93,8 @@ def test_a_server_and_the_root_beside_it_tell_the_same(
 
 
 def test_a_root_named_beats_the_server_of_the_environment(remote: CommandLine) -> None:
-    assert remote.error("db", "status", "orc-1")["code"] == "cli.local_only"
-    assert remote.json("db", "status", "orc-1", "--root", str(remote.root))["orchestrator"]
+    assert remote.error("repair", "orc-1")["code"] == "cli.local_only"
+    assert remote.json("repair", "orc-1", "--root", str(remote.root))["orchestrator"]
     both = remote("stats", "orc-1", "--root", str(remote.root), "--server", "http://127.0.0.1:9")
     assert (both.code, both.err.split(":")[0]) == (2, "error[cli.usage]")
 
@@ -102,7 +106,7 @@ def test_the_key_is_read_from_a_file_and_shown_nowhere(
     (tmp_path / "key").write_text(secret + "\n", encoding="ascii")
     there = ("--server", served.url)
     stored = cli.json("remember", "orc-1", "By a file.", *there, "--key-file", f"{tmp_path}/key")
-    assert cli.json("show", "orc-1", stored["memory_id"])["memories"][0]["content"] == "By a file."
+    assert cli.json("get", "orc-1", stored["memory_id"])["content"] == "By a file."
     for key in ("wrong", secret[:-1], secret + "x"):
         refused = cli("stats", "orc-1", *there, "--key", key, "--json")
         assert refused.error["code"] == "access.unauthenticated"
@@ -125,9 +129,9 @@ def test_whoever_shows_a_key_means_a_server(cli: CommandLine, tmp_path: Path) ->
         ["--ca-file", f"{tmp_path}/file"],
         ["--plain-http"],
     ):
-        for command in (["remember", "orc-1", "Not here."], ["db", "status", "orc-1"]):
+        for command in (["remember", "orc-1", "Not here."], ["repair", "orc-1"]):
             assert cli.error(*command, *option)["code"] == "cli.usage", option
-    assert cli.json("list", "orc-1")["memories"] == []
+    assert cli.json("list", "orc-1")["items"] == []
 
 
 def test_who_may_not_count_everything_counts_what_is_visible(
@@ -148,11 +152,11 @@ def test_who_may_not_count_everything_counts_what_is_visible(
 
 def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> None:
     for arguments, code in (
-        (["show", "orc-1", "fact_none"], "memory.not_found"),
-        (["show", "orc-9", "fact_none"], "orchestrator.missing"),
+        (["get", "orc-1", "fact_none"], "memory.not_found"),
+        (["get", "orc-9", "fact_none"], "orchestrator.missing"),
         (["init", "orc-1"], "orchestrator.exists"),
         (["remember", "orc-1", "x", "--importance", "101"], "input.invalid"),
-        (["verify", "orc-1", "--accept-journal", "why"], "cli.local_only"),
+        (["backup", "orc-1", "x", "--accept-findings"], "cli.local_only"),
         (["stats", "orc-1", "--actor", "ada"], "cli.usage"),
         (["stats", "orc-1", "--server", "memory.example"], "input.invalid"),
         (["stats", "orc-1", "--server", "http://memory.example"], "input.invalid"),
@@ -160,16 +164,13 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
     ):
         assert remote.error(*arguments)["code"] == code, arguments
     assert remote.json("init", "orc-1", "--exist-ok")["created"] is False
-    refused = remote.error("verify", "orc-1", "--accept-journal", "why")
-    assert "with these options" in refused["message"]
-    assert "with these options" not in remote.error("key", "list")["message"]
     for command, named in ((["ingest", "orc-1"], True), (["key", "list"], False)):
         assert ("PUT /ingest/files" in remote.error(*command)["message"]) is named
 
 
 def test_an_answer_about_hand_outs_reaches_as_far_as_the_key(remote: CommandLine) -> None:
     for narrower, sees in (((), ""), (("--clearance", "Public"), " up to Public")):
-        told = remote("receipt", "list", "orc-1", *narrower).out.splitlines()
+        told = remote("receipts", "orc-1", *narrower).out.splitlines()
         assert told[-1] == f"Anything that your key{sees} may not see is left out"
 
 
@@ -207,8 +208,8 @@ def test_the_options_narrow_what_the_key_sees(remote: CommandLine) -> None:
     inside = remote.json(
         "remember", "orc-1", "Atlas has a plan.", "--scope", "project", "--scope-id", "atlas", *root
     )["memory_id"]
-    assert remote.error("show", "orc-1", inside)["code"] == "memory.not_found"
-    assert remote.json("show", "orc-1", inside, "--project", "atlas")["memories"]
+    assert remote.error("get", "orc-1", inside)["code"] == "memory.not_found"
+    assert remote.json("get", "orc-1", inside, "--project", "atlas")["memory_id"] == inside
     assert remote.error("context", "orc-1", "plan", "--project", "atlas")["code"] == "cli.usage"
     told = remote.json("context", "orc-1", "plan", "--task", "t1", "--project", "atlas")
     assert [each["memory_id"] for each in told["items"]] == [inside]

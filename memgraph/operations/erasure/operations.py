@@ -121,6 +121,7 @@ class Erasure(Handle[F], group="erasure"):
         "/erasures",
         tag="erasure",
         id="list_erasures",
+        command="erasures",
         answer=ErasureList,
         whole="the reports of erasures",
     )

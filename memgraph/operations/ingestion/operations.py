@@ -32,7 +32,7 @@ class Ingestion(Handle[F], group="ingestion"):
         "/ingest/files/{sha256}",
         tag="ingest",
         id="get_file",
-        command="ingest-file",
+        command="",
     )
     def get(
         self,
@@ -79,7 +79,7 @@ class Ingestion(Handle[F], group="ingestion"):
         "/ingest/files",
         tag="ingest",
         id="list_files",
-        command="ingest-files",
+        command="files",
     )
     def list(
         self,

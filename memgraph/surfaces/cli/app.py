@@ -15,9 +15,10 @@ from typer.core import TyperGroup
 from memgraph import __version__
 from memgraph.errors import InvalidInput, MemgraphError, NotFound, OrchestratorMissing, without_kind
 from memgraph.paths import orchestrator_names, runtime_root
+from memgraph.surfaces.cli import commands
 from memgraph.surfaces.cli.builder import common_parameters, make_command
+from memgraph.surfaces.cli.commands import COMMANDS, GROUPS, PLUGIN
 from memgraph.surfaces.cli.invocation import Invocation, flush
-from memgraph.surfaces.cli.screen import COMMANDS, GROUPS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -36,19 +37,22 @@ LISTS: Final = {
     "memory_id": "list",
     "edge_id": "contradictions",
     "session_id": "sessions",
-    "receipt_id": "receipt list",
-    "bulletin_id": "receipt bulletins",
-    "workflow_run_id": "receipt list",
+    "receipt_id": "receipts",
+    "bulletin_id": "bulletins",
+    "workflow_run_id": "receipts",
+    "sha256": "files",
 }
 """The command that lists the possible values, by the field in the error's details."""
 NAMES: Final = {
-    "source": "source list",
-    "retract": "source list",
-    "entity": "entities list",
-    "entities": "entities list",
-    "erase": "entities list",
+    "source": "sources",
+    "retract-source": "sources",
+    "entity": "entities",
+    "merge-entities": "entities",
+    "remove-alias": "entities",
+    "protect-entity": "entities",
+    "erase": "entities",
 }
-"""The command that lists the possible names, by the failed command or its first word."""
+"""The command that lists the possible names, by the failed command."""
 
 
 REMEDIES: Final = {
@@ -120,7 +124,7 @@ def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> s
         return None
     list_command = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
     if list_command is None and "name" in error.details:
-        list_command = NAMES.get(command) or NAMES.get(command.partition(" ")[0])
+        list_command = NAMES.get(command)
     return None if list_command is None else f"Try: memgraph {list_command} {orchestrator}"
 
 
@@ -137,8 +141,7 @@ _MOST_NAMES = 10
 HELP = """Typed long-term memory for agent orchestrators.
 
 Start with: memgraph init ORC. Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
-usage. Every operation in docs/http.md is also a command with the name of the operation: memgraph
-retract-source --help. `memgraph --version` prints the version."""
+usage. `memgraph --version` prints the version."""
 
 
 class CommandMissing(MemgraphError):
@@ -160,8 +163,7 @@ class RootGroup(TyperGroup):
     ) -> Command | None:
         if cmd_name in COMMANDS or _plugin(cmd_name) is not None:
             return load_command(cmd_name)
-        declared = _operations().get(cmd_name)
-        return None if declared is None else _derived(declared, cmd_name)
+        return load_command(cmd_name) if cmd_name in operations() else None
 
     def format_commands(
         self,
@@ -190,11 +192,11 @@ class RootGroup(TyperGroup):
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
         name = args[0]
-        unknown = name not in COMMANDS and _plugin(name) is None and name not in _operations()
+        unknown = name not in COMMANDS and _plugin(name) is None and name not in operations()
         if unknown and not name.startswith("-") and not ctx.resilient_parsing:
             from difflib import get_close_matches  # for this one message
 
-            near = get_close_matches(name, {*command_names(), *_operations()}, cutoff=0.7)
+            near = get_close_matches(name, {*command_names(), *operations()}, cutoff=0.7)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
@@ -215,11 +217,14 @@ def load_command(name: str) -> Command:
         CommandMissing: the package that provides the command is not installed.
     """
     listed = COMMANDS.get(name)
-    if listed is not None and listed.module is not None:
-        command: Command = import_module(listed.module).COMMANDS[name]
+    if listed is not None and listed.module:
+        command: Command = import_module(f"{commands.__name__}.{listed.module}").COMMANDS[name]
         return command
-    plugin = _plugin(name)
+    plugin = _plugin(name) if listed is None or listed.module is PLUGIN else None
     if plugin is None:
+        declared = operations().get(name)
+        if declared is not None:
+            return _derived(declared, name)
         raise CommandMissing(f"the command {name!r} cannot be loaded: reinstall memgraph")
     target = plugin.load()
     if isinstance(target, FunctionType):
@@ -235,7 +240,7 @@ def _plugin(name: str) -> EntryPoint | None:
     return next(iter(entry_points(group=ENTRY_POINTS, name=name)), None)
 
 
-def _operations() -> dict[str, Operation]:
+def operations() -> dict[str, Operation]:
     """Return the operations by the names of their commands, such as ``retract-source``."""
     # Loading the declarations is slow, and loading the library behind them is slower. Only commands
     # that are not in the table need the declarations, and only derived ones need the library.
@@ -247,9 +252,11 @@ def _operations() -> dict[str, Operation]:
 
 
 def _derived(declared: Operation, name: str) -> Command:
+    from memgraph.surfaces.cli.commands.derived import CUSTOM
     from memgraph.surfaces.cli.operations import command_of
 
-    return make_command(command_of(declared.function), name)
+    custom = {"method": declared.function, **CUSTOM.get(name, {})}
+    return make_command(command_of(**custom), name)
 
 
 def _summary(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -65,23 +65,6 @@ def memory_line(memory: Memory) -> str:
     status_note = "" if status == "active" else f", {status}"
     beginning = f": {short(summary_of(memory))}" if memory.content else ""
     return f"{memory.memory_id}  {memory.type.value}{status_note}{beginning}"
-
-
-def memory_rows(memories: Iterable[Memory]) -> list[Sequence[str]]:
-    """Return rows for ``MEMORY_COLUMNS``."""
-    return [
-        (
-            memory.memory_id,
-            memory.type.value,
-            status_of(memory),
-            day(memory.event_time if memory.event_time is not None else memory.created_at),
-            short(summary_of(memory)),
-        )
-        for memory in memories
-    ]
-
-
-MEMORY_COLUMNS = ("id", "type", "status", "date", "summary")
 
 
 def below_drop_zone(path: str) -> str:

@@ -57,9 +57,9 @@ def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]
 
 def _pending_note(name: str, report: dict[str, Any]) -> str:
     if report.get("code") == "embedding.model_changed":
-        return f"the embedding model changed; run: memgraph embeddings rebuild {name}"
+        return f"the embedding model changed; run: memgraph embed {name} --rebuild"
     reason = f" ({report['code']})" if "code" in report else ""
-    return f"{report['pending']} to embed{reason}; run: memgraph embeddings drain {name}"
+    return f"{report['pending']} to embed{reason}; run: memgraph embed {name}"
 
 
 @dataclass(slots=True)

@@ -3,74 +3,153 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
+from itertools import starmap
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import typer
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PlainSerializer, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from memgraph.errors import InvalidInput
-from memgraph.model.operation import Operation, Parameter, operation_of
+from memgraph.clock import iso
+from memgraph.errors import InvalidInput, MemgraphError
+from memgraph.model.access import Permission
+from memgraph.model.operation import Operation, Parameter, is_operation, operation_of
 from memgraph.model.values import Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
-from memgraph.surfaces.cli.formats import as_json, short
-from memgraph.surfaces.cli.invocation import CommandResult, invocation
-from memgraph.surfaces.cli.screen import Screen
-
-if TYPE_CHECKING:
-    from inspect import _ParameterKind
+from memgraph.surfaces.cli.formats import as_json
+from memgraph.surfaces.cli.invocation import (
+    CommandResult,
+    InvalidContent,
+    Invocation,
+    invocation,
+)
+from memgraph.surfaces.cli.render import show_result
+from memgraph.surfaces.cli.screen import Screen, stages
 
 Show = Callable[[Screen, Any, Mapping[str, Any]], None]
 """Prints a result for a person; the last argument has the values of the parameters, by name."""
-MAX_COLUMNS = 6
+Extra = Callable[[Invocation, Any, Any, Mapping[str, Any]], Mapping[str, Any]]
+"""Returns more data of an answer, from the call, the handle, the result and the parameters."""
+MAX_STDIN_CHARS: Final = 2_000_001
+FROM_STDIN: Final = frozenset(("content", "query", "prompt"))
+"""The parameters for which ``-`` reads standard input."""
+NO_OPTIONS: Final = frozenset(
+    (
+        *("clearance", "scopes", "project_ids", "session_scope_ids", "key"),
+        *("status", "sequence", "item_id", "content_sha256"),
+    )
+)
+"""The fields of requests that are no options: common options cover them, or programs set them."""
+FIELD_HELP: Final = {
+    "summary": "Instead of a generated one.",
+    "importance": "0 to 100.",
+    "confidence": "0 to 1.",
+    "scope_id": "The session or project of the scope.",
+    "agent_id": "The agent that owns it.",
+    "session_id": "The session it was said in.",
+    "turn_id": "The turn's id in the session.",
+    "source_role": "The speaker.",
+    "event_time": "When it happened, ISO 8601.",
+    "valid_until": "The end of its validity, ISO 8601.",
+    "decay_rate": "Per day; 0: no decay.",
+    "tags": "Each of these; repeatable.",
+    "attributes": "A JSON object.",
+    "derived_from": "A memory that it is derived from; repeatable.",
+    "source_path": "The file it comes from, in an allowed folder.",
+    "locator": "The place in that file.",
+    "types": "Any of these; repeatable.",
+    "kinds": "Any of these; repeatable.",
+    "exclude_session_id": "Not said in this session.",
+    "source_types": "Any of these; repeatable.",
+    "conversation_id": "The conversation it comes from.",
+}
+"""The help of fields whose models do not describe them, or not for a person."""
 
 
 def command_of(
     method: Callable[..., Any],
     show: Show | None = None,
     *,
-    key: str | None = None,
+    group: str | None = None,
     options: Mapping[str, Any] | None = None,
-    text: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    flags: Mapping[str, str] | None = None,
+    prepare: Callable[[Invocation, dict[str, Any]], None] | None = None,
+    extra: Extra | None = None,
+    read: Extra | None = None,
+    failure: Callable[[Any], MemgraphError | None] | None = None,
+    hint: Callable[[Any, Mapping[str, Any]], Sequence[str]] | None = None,
+    done: str = "",
+    reach: bool = False,
 ) -> Function:
     """Return the command for an operation.
 
-    Required positional parameters become arguments, the others options.
+    Positional parameters become arguments, the others options; the fields of a body, too. The JSON
+    is the answer that the HTTP API sends.
 
     Args:
-        show: prints the result; by default its fields, or a table.
-        key: the name of the result in the JSON output; None: the result is the whole output.
-        options: typer arguments and options that replace the derived ones, by parameter.
-        text: the help text; by default the summary in the method's docstring.
+        show: prints the result; by default ``show_result``.
+        group: the attribute of the orchestrator, for a method that is not an operation.
+        options: typer arguments and options that replace the derived ones, by parameter; annotated
+            types also replace their types.
+        defaults: default values that replace those of the library, by parameter.
+        flags: further options with their help; ``prepare`` and ``show`` get their values.
+        prepare: changes the arguments, or the common options, before the call.
+        extra: returns more data for the JSON and for ``show``.
+        read: the same for ``show`` alone.
+        failure: returns the error of a result that is a failure, or None.
+        hint: returns the lines to print after the result, such as the commands that can follow.
+        done: prints a line instead of the result: a format string of the result and the arguments.
+        reach: print that what the reader may not see is left out.
     """
-    declared = operation_of(method)
-    option_by_name = dict(options or {})
+    declared = _declared(method, group)
+    chosen = dict(options or {})
     parameters = [
-        _command_parameter(item, declared, option_by_name.get(name))
+        _command_parameter(item, declared, chosen.get(name), (defaults or {}).get(name))
         for name, item in declared.parameters.items()
     ]
+    body = _Body(declared, chosen)
+    parameters += [*body.parameters, *starmap(_flag, (flags or {}).items())]
 
     def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
-        values = _parsed(declared, values)
-        with invocation(context).orchestrator(orchestrator) as handle:
-            result = declared.method_of(handle)(**values)
-        arguments = {"orchestrator": orchestrator, **values}
+        call = invocation(context)
+        values = _parsed(declared, body.taken(values))
+        if prepare is not None:
+            prepare(call, values)
+        shown = {name: values.pop(name) for name in flags or ()}
+        with call.orchestrator(orchestrator) as handle, _progress(declared) as more:
+            result = declared.method_of(handle)(**values, **more)
+            arguments = {"orchestrator": orchestrator, **values, **shown}
+            added = dict(extra(call, handle, result, arguments)) if extra else {}
+            arguments |= added
+            if read is not None and not call.as_json:
+                arguments |= read(call, handle, result, arguments)
+
+        data = data_of(declared, result, values) | added
 
         def print_result(screen: Screen) -> None:
-            (show or show_result)(screen, result, arguments)
+            if done:
+                screen.line(done.format(result, **arguments))
+            else:
+                (show or show_result)(screen, result, arguments)
+            cursor = data.get("next_cursor") or data.get("next_after")
+            for name, parameter in declared.parameters.items():
+                if cursor is not None and parameter.sent == "cursor":
+                    screen.line(f"more: --{name} {cursor}")
+            for line in hint(result, arguments) if hint else ():
+                screen.line(line)
+            if reach:
+                screen.line(call.reach, style="dim")
 
-        return CommandResult(_data(declared, result, key, values), print_result)
+        return CommandResult(data, print_result, failure(result) if failure else None)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    if declared.rest is not None:
-        option = typer.Option(metavar="JSON", help="Further fields, as a JSON object.")
-        annotation = Annotated[str | None, option]
-        parameters.append(
-            inspect.Parameter(declared.rest, kind, annotation=annotation, default=None)
-        )
     leading = [
         inspect.Parameter("context", kind, annotation=typer.Context),
         inspect.Parameter("orchestrator", kind, annotation=OrchestratorName),
@@ -83,9 +162,104 @@ def command_of(
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     run.__annotations__ = {item.name: item.annotation for item in signature}
     run.__name__ = declared.id
-    run.__doc__ = text or _help(declared)
+    # The docstring is the help.
+    run.__doc__ = declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
     run.remote = True  # type: ignore[attr-defined]
     return run
+
+
+def _flag(name: str, text: str) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        annotation=Annotated[bool, typer.Option(f"--{name}", help=text)],
+        default=False,
+    )
+
+
+def _declared(method: Callable[..., Any], group: str | None) -> Operation:
+    if is_operation(method):
+        return operation_of(method)
+    return Operation(method, Permission.ADMIN, "GET", "", "", method.__name__, group=group)
+
+
+@contextmanager
+def _progress(declared: Operation) -> Iterator[dict[str, Any]]:
+    """Yield the argument that shows the progress of an operation, if it reports any."""
+    if "progress" not in declared.signature.parameters:
+        yield {}
+        return
+    with stages(declared.id.replace("_", " ")) as advance:
+        yield {"progress": advance}
+
+
+def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result as the HTTP API sends it; without one, the ids in the operation's path."""
+    if declared.result is None:
+        return {name: values[name] for name in declared.in_path if name in values}
+    if declared.answer is not None:
+        result = declared.answer.of(result, limit=values.get("limit"))
+    if isinstance(result, Value):
+        return as_json(result)
+    plain = TypeAdapter(declared.sent).dump_python(result, mode="json")
+    return plain if isinstance(plain, dict) else {"items": plain}
+
+
+class _Body:
+    """The options for the fields of a body that an operation takes as ``**fields``."""
+
+    def __init__(self, declared: Operation, chosen: Mapping[str, Any]) -> None:
+        self._fields: dict[str, tuple[str | None, str, Any]] = {}
+        self.parameters: list[inspect.Parameter] = []
+        if declared.rest is None or not isinstance(declared.body, type):
+            return
+        taken = {*declared.parameters, *NO_OPTIONS}
+        for name, info in declared.body.model_fields.items():
+            nested = info.annotation
+            if name in taken or info.is_required():
+                continue
+            if isinstance(nested, type) and issubclass(nested, Value):
+                for inner, inner_info in nested.model_fields.items():
+                    if inner not in taken:
+                        self._add(inner, inner_info, nested, chosen, name)
+            else:
+                self._add(name, info, declared.body, chosen, None)
+
+    def _add(
+        self,
+        name: str,
+        info: FieldInfo,
+        model: type[Value],
+        chosen: Mapping[str, Any],
+        outer: str | None,
+    ) -> None:
+        hint = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+        shown, described = _option_type(hint)
+        self._fields[name] = (outer, name, hint)
+        bare = _without_none(shown)
+        flag = bare is bool
+        text = FIELD_HELP.get(name) or _attributes(model).get(name) or described or ""
+        option = chosen.get(name) or _option_of(name, bare, _sentence(text), default=False)
+        self.parameters.append(
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                annotation=Annotated[bool if flag else bare | None, option],
+                default=False if flag else None,
+            )
+        )
+
+    def taken(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values without the unused options of fields, and with nested fields."""
+        for name, (outer, inner, hint) in self._fields.items():
+            value = values.pop(name)
+            if value is None or value is False or value == []:
+                continue
+            if _without_none(_option_type(hint)[0]) == _Json:
+                value = _json(TypeAdapter(hint), value, name)
+            place = values if outer is None else values.setdefault(outer, {})
+            place[inner] = value
+        return values
 
 
 _Json = Annotated[str, "JSON"]
@@ -93,19 +267,26 @@ _Json = Annotated[str, "JSON"]
 
 
 def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with JSON parsed, and with the fields of ``--fields`` added.
+    """Return the values with JSON parsed, and with standard input read for ``-``.
 
     Raises:
         InvalidInput: a value is not JSON, or not of its parameter's type.
     """
-    fields_json = values.pop(declared.rest, None) if declared.rest is not None else None
     for name, parameter in declared.parameters.items():
         hint = declared.signature.parameters[name].annotation
         if values[name] is not None and _without_none(_option_type(hint)[0]) == _Json:
             values[name] = _json(TypeAdapter(parameter.type), values[name], name)
-    return values | (
-        _json(TypeAdapter(dict[str, Any]), fields_json, "fields") if fields_json else {}
-    )
+        if name in FROM_STDIN and values[name] == "-":
+            values[name] = read_stdin()
+    return values
+
+
+def read_stdin() -> str:
+    """Return standard input without its last line end. Raises InvalidContent: it is not UTF-8."""
+    try:
+        return sys.stdin.read(MAX_STDIN_CHARS).removesuffix("\n")
+    except UnicodeDecodeError:
+        raise InvalidContent("standard input is not UTF-8") from None
 
 
 def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
@@ -116,71 +297,125 @@ def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
         raise InvalidInput(f"{name} must be JSON of its type: {message}", field=name) from None
 
 
-def _help(declared: Operation) -> str:
-    """Return the docstring as help text: "Return …" becomes "Show …"."""
-    return declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
-
-
-def _command_parameter(parameter: Parameter, declared: Operation, option: Any) -> inspect.Parameter:
-    kind: _ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    default = parameter.default
+def _command_parameter(
+    parameter: Parameter, declared: Operation, option: Any, default: Any
+) -> inspect.Parameter:
+    if default is None:
+        default = parameter.default
+    shown, described = _option_type(declared.signature.parameters[parameter.name].annotation)
     if isinstance(default, tuple):
         default = list(default)
-    shown, described = _option_type(declared.signature.parameters[parameter.name].annotation)
+    if get_origin(option) is Annotated:
+        shown, option = get_args(option)
     if option is None:
-        option = _option(parameter, declared, shown, described)
+        text = _sentence(described or declared.described.get(parameter.name, ""))
+        option = _option(parameter, declared, _without_none(shown), text, default)
     return inspect.Parameter(
-        parameter.name, kind, annotation=Annotated[shown, option], default=default
+        parameter.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        annotation=Annotated[shown, option],
+        default=default,
     )
 
 
-def _option(parameter: Parameter, declared: Operation, kind: Any, described: str | None) -> Any:
-    text = (described or declared.described.get(parameter.name, "")).replace("``", "`")
-    text = text[:1].upper() + text[1:]
-    positional = (
-        declared.signature.parameters[parameter.name].kind is not inspect.Parameter.KEYWORD_ONLY
-    )
-    bare = _without_none(kind)
-    metavar = "JSON" if bare == _Json else _metavar(parameter, bare)
-    if parameter.required and positional:
-        return typer.Argument(metavar=metavar, help=text, show_default=False)
+def _option(parameter: Parameter, declared: Operation, bare: Any, text: str, default: Any) -> Any:
+    signature = declared.signature.parameters[parameter.name]
+    if signature.kind is inspect.Parameter.KEYWORD_ONLY:
+        # The name in a query, such as ``status``, is the singular already.
+        name = parameter.name if parameter.sent == parameter.name else f"{parameter.sent}s"
+        name = name if _is_list(bare) else parameter.name
+        return _option_of(name, bare, text, default=default, required=parameter.required)
     if isinstance(bare, type) and issubclass(bare, StrEnum):
-        return choice(bare, text=text)
+        return typer.Argument(
+            metavar=_metavar(parameter.name, bare), help=text, case_sensitive=False
+        )
+    return typer.Argument(metavar=_metavar(parameter.name, bare), help=text, show_default=False)
+
+
+def _option_of(name: str, bare: Any, text: str, *, default: Any, required: bool = False) -> Any:
+    """Return an option; a repeatable one is named in the singular."""
     if bare is bool:
-        return typer.Option(help=text)
-    return typer.Option(metavar=metavar, help=text, show_default=not parameter.required)
+        word = name.replace("_", "-")
+        return typer.Option(f"--{word}" if default is False else f"--{word}/--no-{word}", help=text)
+    flags = [f"--{name.removesuffix('s').replace('_', '-')}"] if _is_list(bare) else []
+    inner = get_args(bare)[0] if _is_list(bare) else bare
+    if isinstance(inner, type) and issubclass(inner, StrEnum):
+        return choice(inner, *flags, text=text)
+    metavar = _metavar(name, inner)
+    if metavar == name.upper():
+        metavar = "TEXT"
+    return typer.Option(*flags, metavar=metavar, help=text, show_default=not required and not flags)
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) is list
+
+
+def _sentence(text: str) -> str:
+    text = text.replace("``", "`")
+    return text[:1].upper() + text[1:]
+
+
+_ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): ((?:.*\n?)(?: {8}.*\n?)*)", re.MULTILINE)
+
+
+def _attributes(model: type[Value]) -> dict[str, str]:
+    """Return the descriptions of a model's fields in its docstring, by name."""
+    section = (inspect.getdoc(model) or "").partition("Attributes:\n")[2]
+    return {
+        name: " ".join(text.split())
+        for names, text in _ATTRIBUTE.findall(section)
+        for name in names.split(", ")
+    }
 
 
 _METAVARS = {
     "reason": "TEXT",
-    "as_of": "TIME",
     "prefix": "TEXT",
     "after": "CURSOR",
     "before": "ID",
+    "since": "TIME",
+    "until": "TIME",
     "edge_id": "EDGE",
+    "from_id": "FROM",
+    "to_id": "TO",
+    "name_or_id": "NAME",
 }
 
 
-def _metavar(parameter: Parameter, bare: Any) -> str:
+def _metavar(name: str, bare: Any) -> str:
+    if bare == _Json:
+        return "JSON"
     if bare in (int, float):
         return "N"
-    if parameter.name in _METAVARS:
-        return _METAVARS[parameter.name]
-    return "ID" if parameter.name.endswith("_id") else parameter.name.upper()
+    if name in _METAVARS:
+        return _METAVARS[name]
+    if name == "as_of" or name.endswith(("_time", "_at", "_until", "event_after", "event_before")):
+        return "TIME"
+    return "ID" if name.endswith(("_id", "_ids")) or name == "ids" else name.upper()
 
 
 def _option_type(hint: Any) -> tuple[Any, str | None]:
     """Return the type that a parameter has on the command line, and its description."""
     described = None
+    is_time = False
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         for part in metadata:
+            is_time |= isinstance(part, PlainSerializer) and part.func is iso
             if isinstance(part, FieldInfo):
                 described = " ".join(filter(None, (described, part.description, _range(part))))
+    if is_time:
+        return str, described
     if get_origin(hint) in (Union, UnionType):
         members = [part for part in get_args(hint) if part is not type(None)]
+        kinds = [part for part in members if isinstance(part, type) and issubclass(part, StrEnum)]
         # A string can express the other members of the union, such as a time in milliseconds.
-        bare, inner = (str, None) if str in members else _option_type(members[0])
+        preferred: list[Any] = [*kinds, *(part for part in members if part is str)]
+        bare: Any = preferred[0] if preferred else None
+        inner = None
+        if bare is None:
+            bare, inner = _option_type(members[0])
         return (bare | None if type(None) in get_args(hint) else bare), described or inner
     if get_origin(hint) in (list, tuple, Sequence, Collection):
         item, _ = _option_type(get_args(hint)[0])
@@ -205,67 +440,3 @@ def _range(field: FieldInfo) -> str | None:
 def _without_none(hint: Any) -> Any:
     members = [item for item in get_args(hint) if item is not type(None)]
     return members[0] if get_origin(hint) in (Union, UnionType) else hint
-
-
-def _data(
-    declared: Operation, result: Any, key: str | None, values: Mapping[str, Any]
-) -> dict[str, Any]:
-    if declared.result is None:
-        return {name: values[name] for name in declared.in_path if name in values}
-    plain = _plain(declared, result)
-    if key is not None:
-        return {key: plain}
-    return plain if isinstance(plain, dict) else {"items": plain}
-
-
-def _plain(declared: Operation, result: Any) -> Any:
-    if isinstance(result, Value):
-        return as_json(result)
-    return TypeAdapter(declared.result).dump_python(result, mode="json")
-
-
-def show_result(screen: Screen, result: Any, _: Mapping[str, Any]) -> None:
-    """Print a result: the fields of a value, a table of several values, or "done" for None."""
-    if result is None:
-        screen.line("done")
-    elif isinstance(result, Value):
-        _show_fields(screen, as_json(result))
-    elif isinstance(result, Sequence) and not isinstance(result, str):
-        _show_rows(screen, [as_json(item) if isinstance(item, Value) else item for item in result])
-    else:
-        screen.line(str(result))
-
-
-def _show_fields(screen: Screen, fields: Mapping[str, Any]) -> None:
-    """Print the plain fields of an object, then a table for each nested field."""
-    nested = {name: rows for name, value in fields.items() if (rows := _rows_of(value))}
-    plain = [(name, _cell(value)) for name, value in fields.items() if name not in nested]
-    if plain:
-        screen.fields(plain)
-    for name, rows in nested.items():
-        screen.heading(name)
-        _show_rows(screen, rows)
-
-
-def _rows_of(value: Any) -> list[Any]:
-    """Return the objects in a list or a mapping; empty for other values."""
-    items = list(value.values()) if isinstance(value, dict) else value
-    is_nested = isinstance(items, list) and any(isinstance(item, dict) for item in items)
-    return items if is_nested else []
-
-
-def _show_rows(screen: Screen, rows: Sequence[Any]) -> None:
-    if not rows:
-        screen.line("nothing")
-        return
-    tables = [row if isinstance(row, dict) else {"": row} for row in rows]
-    columns = list(tables[0])[:MAX_COLUMNS]
-    screen.table(columns, [[_cell(row.get(name)) for name in columns] for row in tables])
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, dict):
-        return short(", ".join(f"{name} {_cell(item)}" for name, item in value.items()))
-    if isinstance(value, list):
-        return short(", ".join(map(_cell, value)))
-    return "" if value is None else short(str(value))

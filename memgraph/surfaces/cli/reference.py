@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import typer
 from typer.core import TyperGroup
 
-from memgraph.model.operation import operations_of
-from memgraph.operations.groups import Operations
-from memgraph.surfaces.cli.app import PROGRAM, command_names, load_command
+from memgraph.surfaces.cli.app import PROGRAM, command_names, load_command, operations
 from memgraph.surfaces.cli.builder import common_parameters
+from memgraph.surfaces.cli.commands import COMMANDS, OPERATION
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context, Parameter
@@ -31,24 +30,21 @@ def reference() -> str:
     parts = ["## Options of every command\n", _block(_common_options())]
     for name in command_names():
         parts.extend(_sections(load_command(name), name, root, 2))
-    parts.append(_derived_section())
-    return "\n".join(parts)
+    parts.append(_unlisted_section())
+    return "\n".join(part for part in parts if part)
 
 
-def _derived_section() -> str:
-    """Return the table of the commands that are derived from operations and have no section."""
+def _unlisted_section() -> str:
+    """Return the table of the derived commands that the table of commands does not list."""
     rows = [
         f"| `{name}` | {_first_paragraph(declared)} |"
         for name, declared in sorted(derived_commands().items())
+        if name not in COMMANDS
     ]
-    lines = [
-        "## Commands of other operations\n",
-        "`--help` of each command shows its parameters and its full description.\n",
-        "| command | what it does |",
-        "|---|---|",
-        *rows,
-    ]
-    return "\n".join(lines) + "\n"
+    if not rows:
+        return ""
+    head = ["## Commands of other operations\n", "| command | what it does |", "|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
 
 
 def _first_paragraph(declared: Operation) -> str:
@@ -57,12 +53,12 @@ def _first_paragraph(declared: Operation) -> str:
 
 
 def derived_commands() -> dict[str, Operation]:
-    """Return the operations that have no hand-written command, by the names of their commands."""
-    names = command_names()
+    """Return the operations whose commands are derived, by the names of the commands."""
+    listed = {name: entry.module for name, entry in COMMANDS.items()}
     return {
-        declared.command_name: declared
-        for declared in operations_of(Operations).values()
-        if declared.command_name not in names
+        name: declared
+        for name, declared in operations().items()
+        if listed.get(name, OPERATION) == OPERATION
     }
 
 

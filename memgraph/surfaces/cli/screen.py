@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memgraph.surfaces.cli.files import plain
 
@@ -170,21 +170,25 @@ class Branch:
     """A node of a tree to print."""
 
     def __init__(self, text: str, *, style: str = "") -> None:
-        self._text = text
+        self.text = text
         self._style = style
         self._children: list[Branch] = []
 
     def add(self, text: str, *, style: str = "") -> Branch:
         """Add a child and return it."""
         child = Branch(text, style=style)
-        self._children.append(child)
+        self.append(child)
         return child
+
+    def append(self, child: Branch) -> None:
+        """Add a branch with all its children."""
+        self._children.append(child)
 
     def rendered(self, parent: Tree | None = None) -> Tree:
         from rich.text import Text
         from rich.tree import Tree
 
-        label = Text(plain(self._text), self._style)
+        label = Text(plain(self.text), self._style)
         tree = Tree(label) if parent is None else parent.add(label)
         for child in self._children:
             child.rendered(tree)
@@ -311,97 +315,3 @@ def _width() -> int | None:
         return None
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and 20 <= int(columns) <= 10_000 else PIPED_WIDTH
-
-
-class CommandEntry(NamedTuple):
-    """A hand-written command; ``module`` is None if it is an entry point of another package."""
-
-    module: str | None
-    help: str
-
-
-_COMMANDS_PACKAGE = "memgraph.surfaces.cli.commands"
-
-_GROUPS: dict[str, dict[str, tuple[str | None, str]]] = {
-    "Everyday": {
-        "init": ("setup", "Create an orchestrator."),
-        "ingest": (None, "Turn dropped files into memories."),
-        "remember": ("changes", "Store one memory."),
-        "recall": ("memories", "Recall memories that match a question, with their sources."),
-        "context": ("conversations", "Print the context of a task, for a prompt."),
-        "ask": ("memories", "Answer a question from memory, with the cited lines."),
-        "bulletin": ("memories", "Print what to know before the next message."),
-        "say": ("conversations", "Store turns of a conversation."),
-        "sessions": ("conversations", "List conversations and their unprocessed turns."),
-        "list": ("memories", "List memories, newest first."),
-        "show": ("memories", "Show memories with all their fields."),
-        "entity": ("entities", "Show one entity."),
-        "entities": ("entities", "List entities, merge and split them."),
-    },
-    "Changes": {
-        "relate": ("changes", "Join two memories by an edge."),
-        "correct": ("changes", "Replace a memory's text by a new memory."),
-        "confirm": ("changes", "Protect a memory: full confidence, no decay."),
-        "retract": ("changes", "Retract a memory, or restore it."),
-        "promote": ("changes", "Promote a memory to its project, or to global."),
-        "tier": ("changes", "List the items of a task, a project or the global tier."),
-        "expiring": ("changes", "Show what will expire unless it is used."),
-        "reflection": ("changes", "Print the latest weekly reflection."),
-    },
-    "Contradictions": {
-        "contradictions": ("graph", "List contradictions with both sides."),
-        "resolve": ("changes", "Decide a contradiction, or reopen it."),
-        "case": ("cases", "Show, dismiss and export a contradiction as a case."),
-        "stale": ("cases", "List memories with retracted or superseded evidence."),
-    },
-    "Sources and evidence": {
-        "source": ("sources", "List sources."),
-        "trace": ("graph", "Show a memory's sources and its later changes."),
-        "history": ("cases", "Show every status that a memory had."),
-        "diff": ("cases", "Show what changed between two times."),
-        "impact": ("influence", "Show where a memory was used and what depends on it."),
-        "grounds": ("influence", "Show the evidence behind a memory or a run."),
-        "receipt": ("receipts", "Show which memories were returned, and why."),
-        "subgraph": ("graph", "Show the graph around some memories."),
-    },
-    "Audit": {
-        "verify": ("maintenance", "Audit a database and its journal."),
-        "audit": ("audit", "Measure duplicates, contradictions and stale memories."),
-        "stats": ("memories", "Count what is stored."),
-        "anchor": ("maintenance", "Print the head of a journal."),
-        "repair": ("maintenance", "Accept the intact part of a broken journal."),
-        "erase": ("audit", "Erase texts permanently, with a report."),
-    },
-    "Jobs": {
-        "jobs": ("jobs", "Show due times and past runs of jobs."),
-        "run": ("jobs", "Run a job now."),
-        "worker": ("jobs", "Run every job when it is due, until stopped."),
-    },
-    "Service and agents": {
-        "serve": ("service", "Serve programs and agents over HTTP."),
-        "mcp": ("service", "Serve an agent over standard input and output."),
-        "key": ("service", "Create, list, revoke, rotate and forget the keys of a server."),
-        "tools": ("service", "Print the tools for a language model."),
-        "call": ("service", "Run one tool call as a language model would."),
-    },
-    "Maintenance": {
-        "orchestrators": ("setup", "List orchestrators and where they are stored."),
-        "health": ("setup", "Report the health of one orchestrator or all."),
-        "config": ("setup", "Show the settings in force and their origins."),
-        "db": ("maintenance", "Show and upgrade database schemas."),
-        "backup": ("maintenance", "Copy a database into one file."),
-        "restore": ("maintenance", "Restore a database from a backup."),
-        "migrate-store": ("maintenance", "Move an orchestrator into a file or to a server."),
-        "export": ("maintenance", "Export all data as JSON Lines."),
-        "import": ("maintenance", "Import an export."),
-        "embeddings": ("maintenance", "Show, create and rebuild embeddings."),
-        "rebuild": ("maintenance", "Rebuild indexes."),
-    },
-}
-GROUPS = {group: list(commands) for group, commands in _GROUPS.items()}
-"""The names of the commands of each section of ``memgraph --help``."""
-COMMANDS = {
-    name: CommandEntry(module and f"{_COMMANDS_PACKAGE}.{module}", text)
-    for commands in _GROUPS.values()
-    for name, (module, text) in commands.items()
-}

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
+import re
 import shutil
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from model_server import ModelServer, Reply
+from page_models import add
 from processes import Process, often
 
 from memgraph import MemoryService
@@ -134,3 +139,60 @@ def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
     assert found
     for left in found.values():
         assert left == expected
+
+
+def by_model(root: Path, url: str) -> None:
+    """Consolidate with a language model behind this address."""
+    model = {
+        "memory.llm.provider": "litellm/openai/any",
+        "memory.llm.api_base": url,
+        "memory.llm.api_key_env": "KEY",
+        "memory.embedding.provider": "none",
+    }
+    with (
+        MemoryService(
+            root, environ={"KEY": "k"}, background=False, config=CONFIG | IN_PAGES | model
+        ) as service,
+        service.opened(NAME) as opened,
+    ):
+        consolidate_pending(opened)
+
+
+def test_a_page_that_was_killed_is_read_again_and_nothing_is_doubled(tmp_path: Path) -> None:
+    server = ModelServer()
+    root = tmp_path / "root"
+    with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
+        orc = service.orchestrator(NAME, create=True)
+        for number in range(8):
+            orc.save_episode(f"I own boat {number}.", session_id="s", source_role="Ann")
+    answered = threading.Event()
+
+    def answer(request: dict[str, Any]) -> Reply:
+        """Propose a fact of the page's first turn, then let the process be killed at the check."""
+        user = request["messages"][-1]["content"]
+        if "statement 1 (" in user:
+            answered.set()
+            verdicts = [{"statement": 1, "differs": "", "says": "yes"}]
+            return server.writes(json.dumps({"verdicts": verdicts}))(request)
+        boat = re.findall(r"^1 \[.*\] Ann: I own (boat \d)\.$", user, re.MULTILINE)[0]
+        return server.writes(json.dumps({"add": [add(f"Ann owns {boat}.", [1], f"I own {boat}")]}))(
+            request
+        )
+
+    server.behave(answer)
+    try:
+        for wait in (0.0, 0.01, 0.03):
+            answered.clear()
+            run = Process(by_model, root, server.url)
+            assert answered.wait(60)
+            time.sleep(wait)
+            run.kill()
+        assert Process(by_model, root, server.url).wait() == 0
+    finally:
+        server.close()
+    with MemoryService(root, environ={}, background=False, config=CONFIG) as service:
+        orc = service.orchestrator(NAME)
+        found = sorted(each.content for each in orc.memories.list(kinds=["fact"]))
+        assert found == ["Ann owns boat 0.", "Ann owns boat 4."]
+        assert all(orc.trace(each.memory_id).grounds for each in orc.memories.list(kinds=["fact"]))
+        assert orc.verify().ok

@@ -1,4 +1,4 @@
-"""Commands for conversations: say, sessions, context."""
+"""Commands for conversations and prompts: say, sessions, context, promote."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import InvalidInput
+from memgraph.errors import ConfirmationMissing, InvalidInput, NotFound
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.formats import as_json, moment, short
+from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
+from memgraph.surfaces.cli.operations import read_stdin
+from memgraph.surfaces.cli.render import show_table
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
         OmittedMemory,
         Task,
     )
-    from memgraph.surfaces.cli.invocation import Invocation
+    from memgraph.operations.orchestrator import Orchestrator
 
 # A memory with all its fields is never longer.
 MAX_LINE_CHARS = 1_000_000
@@ -79,9 +81,6 @@ def sessions(
     pending: Annotated[
         bool, typer.Option("--pending", help="Only sessions that wait for consolidation.")
     ] = False,
-    end: Annotated[
-        str | None, value("ID", "Mark this session as completed instead of listing.")
-    ] = None,
     before: Annotated[
         str | None, value("ID", "Continue after the last id of the previous page.")
     ] = None,
@@ -89,37 +88,20 @@ def sessions(
 ) -> CommandResult:
     """List conversations, latest activity first, with their number of unconsolidated turns."""
     with invocation(context).orchestrator(orchestrator) as handle:
-        if end is not None:
-            ended = handle.sessions.end(end)
-            state = f"{end} is completed" if ended else f"{end} was already completed"
-            return CommandResult(
-                {"session_id": end, "ended": ended}, lambda screen: screen.line(state)
-            )
         results = handle.sessions.list(pending=pending or None, before=before, limit=limit)
     following = results[-1].session_id if len(results) == limit else None
-    rows = [item.model_dump(mode="json") for item in results]
 
     def show(screen: Screen) -> None:
-        if not results:
+        if results:
+            show_table(screen, results)
+        else:
             screen.line("no conversations")
-            return
-        screen.table(
-            ("id", "turns", "pending", "last turn", "state"),
-            [
-                (
-                    row["session_id"],
-                    str(row["turns"]),
-                    str(row["pending"]),
-                    moment(item.last_seen_at),
-                    _state(row),
-                )
-                for item, row in zip(results, rows, strict=True)
-            ],
-        )
         if following is not None:
             screen.line(f"more: --before {following}")
 
-    return CommandResult({"sessions": rows, "next_before": following}, show)
+    return CommandResult(
+        {"sessions": [as_json(item) for item in results], "next_before": following}, show
+    )
 
 
 def _store_turn(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
@@ -199,16 +181,6 @@ def _only_session(call: Invocation) -> str | None:
     return call.session[0] if len(call.session) == 1 else None
 
 
-def _state(row: dict[str, Any]) -> str:
-    if row["consolidated_at"] is not None:
-        return "consolidated"
-    return "open" if row["completed_at"] is None else "completed"
-
-
-MAX_STDIN_CHARS = 2_000_001
-TEXT_CHARS = 60
-
-
 class BlockFormatOption(StrEnum):
     """The values of ``BlockFormat``, which is not imported just for a help text."""
 
@@ -262,7 +234,7 @@ def context(
     from memgraph.model.values import validated
     from memgraph.operations.context.assembler import ContextAssembler
 
-    text = sys.stdin.read(MAX_STDIN_CHARS) if message == "-" else message
+    text = read_stdin() if message == "-" else message
     request = validated(
         ContextRequest,
         {
@@ -311,19 +283,8 @@ def _block_result(block: ContextBlock, explain: bool) -> CommandResult:
     def show(screen: Screen) -> None:
         screen.raw_lines(block.text)
         if explain:
-            screen.table(
-                ("line", "memory", "score", "confidence", "source"),
-                [
-                    (
-                        str(number),
-                        memory.memory_id,
-                        f"{memory.score:.4f}",
-                        f"{memory.confidence:.2f}",
-                        memory.citation + (", shortened" if memory.shortened else ""),
-                    )
-                    for number, memory in block.memories.items()
-                ],
-            )
+            if block.memories:
+                show_table(screen, list(block.memories.values()))
             screen.line(
                 f"receipt {block.receipt_id}, {block.token_cost} tokens by {block.counter},"
                 f" {block.left_out} left out"
@@ -412,39 +373,92 @@ def _explain(screen: Screen, package: ContextPackage) -> None:
             for tier, use in package.tiers.items()
         ],
     )
-    screen.line()
-    screen.heading("items")
-    screen.table(
-        ("memory", "tier", "tokens", "why", "text"),
-        [
-            (
-                item.memory_id,
-                item.tier.tier,
-                str(item.token_cost),
-                ", ".join([*item.reasons, *(["shortened"] if item.shortened else [])]),
-                short(item.text, TEXT_CHARS),
-            )
-            for item in package.items
-        ],
-    )
-    if package.left_out:
-        screen.line()
-        screen.heading(f"left out: {package.left_out_count}")
-        screen.table(
-            ("memory", "tier", "tokens", "why"),
-            [
-                (memory.memory_id, memory.tier.tier, str(memory.token_cost), memory.reason)
-                for memory in package.left_out
-            ],
-        )
+    for title, rows in (("items", package.items), ("left out", package.left_out)):
+        if rows:
+            screen.line()
+            screen.heading(title)
+            show_table(screen, rows)
     screen.line(
         f"receipt {package.receipt_id}, {package.token_cost} of {package.budget_tokens} tokens"
-        f" by {package.counter}, compression {package.compression_ratio:.2f}"
+        f" by {package.counter}, {package.left_out_count} left out"
     )
+
+
+class PromotionTier(StrEnum):
+    """The targets of a promotion."""
+
+    PROJECT = "project"
+    GLOBAL = "global"
+
+
+def promote(
+    context: typer.Context,
+    orchestrator: OrchestratorName,
+    memory_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)
+    ],
+    to: Annotated[PromotionTier, choice(PromotionTier, "--to", text="The next higher tier.")],
+    task_id: Annotated[str | None, value("ID", "The memory's task.", "--task")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm without being asked.")] = False,
+    reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
+) -> CommandResult:
+    """Promote a task's memory to its project, or a project's to global.
+
+    `memgraph tier` lists the ids. Name the memory's place with --task or --project; with --to
+    project, --project is the target. Promoting a preference or an identity to global requires
+    --yes.
+    """
+    call = invocation(context)
+    target = None
+    if to is PromotionTier.PROJECT:
+        if len(call.project) != 1:
+            raise typer.BadParameter("--to project requires one --project ID: the target")
+        target = call.project[0]
+    if task_id is not None:
+        call.session.append(task_id)
+    with call.orchestrator(orchestrator) as handle:
+        new_id = _promote(handle, memory_id, to, target, yes=yes, reason=reason)
+        embedding = call.after_writing(handle)
+    data = {"memory_id": new_id, "promoted": memory_id, "to": to.value, "embedding": embedding}
+    return CommandResult(
+        data, lambda screen: screen.line(f"promoted {memory_id} to {to.value}: {new_id}")
+    )
+
+
+def _promote(
+    handle: Orchestrator,
+    memory_id: str,
+    to: PromotionTier,
+    target: str | None,
+    *,
+    yes: bool,
+    reason: str,
+) -> str | None:
+    questions: list[str] = []
+
+    def consent(question: str) -> bool:
+        questions.append(question)
+        if not yes:
+            raise ConfirmationMissing("not confirmed")
+        return True
+
+    try:
+        return handle.contexts.promote(
+            memory_id, to.value, target, confirmation_callback=consent, reason=reason
+        )
+    except ConfirmationMissing:
+        raise ConfirmationMissing(
+            f"{questions[0]} If so, use --yes.", memory_id=memory_id
+        ) from None
+    except NotFound as error:
+        # The message does not reveal whether the memory exists.
+        hint = f"{error.message}; name its task or project with --task or --project"
+        raise NotFound(hint, **error.details) from None
 
 
 COMMANDS: dict[str, Any] = {
     "say": make_command(say, "say"),
     "sessions": make_command(sessions, "sessions"),
     "context": make_command(context, "context"),
+    "promote": make_command(promote, "promote"),
 }

@@ -22,14 +22,13 @@ from memgraph.surfaces.cli.invocation import (
     invocation,
     write_json,
 )
+from memgraph.surfaces.cli.render import show_table
 from memgraph.surfaces.cli.screen import Screen, note, stages
 
 if TYPE_CHECKING:
-    from memgraph.model.jobs import JobPlan, JobRun, SessionReport
+    from memgraph.model.jobs import JobRun, SessionReport
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.worker import Worker
-
-RUN_COLUMNS = ("job", "by", "state", "due", "started", "took", "counts", "remark")
 
 
 class JobOption(StrEnum):
@@ -100,11 +99,10 @@ def jobs(
         plans, runs = handle.jobs.plans(), handle.jobs.list(limit=limit)
 
     def show(screen: Screen) -> None:
-        columns = ("job", "schedule", "time zone", "next", "overdue since")
-        screen.table(columns, [_plan_row(plan) for plan in plans])
+        show_table(screen, plans)
         screen.line()
         if runs:
-            screen.table(RUN_COLUMNS, [_run_row(run) for run in runs])
+            show_table(screen, runs)
         else:
             screen.line("no job has run yet")
 
@@ -238,10 +236,9 @@ def _runs_result(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandRe
     last = runs[-1]
     if last.failed:
         refusal = JobFailed(f"{last.job} {last.state}: {_error(last)}", cause=last.error_code)
-    rows = [_run_row(run) for run in runs]
     return CommandResult(
         {"runs": [as_json(run) for run in runs], "embedding": embedding},
-        lambda screen: screen.table(RUN_COLUMNS, rows),
+        lambda screen: show_table(screen, runs),
         refusal,
     )
 
@@ -269,30 +266,6 @@ def _dry_run_result(reports: Sequence[SessionReport]) -> CommandResult:
                 screen.line(f"left pending: {report.reason}")
 
     return CommandResult({"sessions": [report.as_dict() for report in reports]}, show)
-
-
-def _plan_row(plan: JobPlan) -> tuple[str, ...]:
-    return (
-        plan.job.value,
-        plan.schedule or "off",
-        plan.timezone,
-        moment(plan.next_due_at),
-        moment(plan.overdue_since),
-    )
-
-
-def _run_row(run: JobRun) -> tuple[str, ...]:
-    took = "" if run.ended_at is None else f"{(run.ended_at - run.started_at) / 1000:.1f} s"
-    return (
-        run.job.value,
-        run.trigger,
-        run.state.value,
-        moment(run.due_at),
-        moment(run.started_at),
-        took,
-        _counts(run),
-        _error(run),
-    )
 
 
 def _counts(run: JobRun) -> str:

@@ -1,0 +1,180 @@
+"""The consolidator's tools, for an orchestrator's own agent that reads the pages of a session.
+
+They do with an agent what ``memgraph.consolidation.page_model`` does with one call: the agent gets
+a page and the memories that it may touch, and hands in the same operations. They are staged, and
+written page by page by ``orc.jobs.consolidate``, with the same checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from memgraph.consolidation.page_model import (
+    MAX_KNOWN,
+    SCHEMA,
+    AcceptedOperations,
+    AnswerReader,
+    Claim,
+    PagePrompt,
+)
+from memgraph.consolidation.ports import PageProposal
+from memgraph.consolidation.statements import Verdict, check_statements
+from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
+from memgraph.model.enums import ModelUse
+from memgraph.providers.completion import object_schema, parsed_answer, random_mark
+
+if TYPE_CHECKING:
+    from memgraph.consolidation.ports import TurnPage
+    from memgraph.model.jobs import SessionReport
+    from memgraph.operations.orchestrator import Orchestrator
+
+Answer = dict[str, Any] | str
+_LISTS: Final[Mapping[str, Any]] = SCHEMA["properties"]
+_PARAMETERS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
+    "is_session_consolidated": ("Return whether every turn was read.", object_schema()),
+    "get_episodes_for_consolidation": (
+        "Return the next turns, numbered, and the known memories k1, k2 … that they may touch.",
+        object_schema(),
+    ),
+    "save_facts_batch": (
+        "Hand in what is worth remembering in these turns. Each item gets an outcome or a code.",
+        object_schema(facts=_LISTS["add"]),
+    ),
+    "detect_conflicts": ("Return the known memories that the turns may touch.", object_schema()),
+    "resolve_conflict": (
+        "Say that a known memory changed (`text`: the whole new memory) or ended (`text` empty).",
+        _LISTS["change"]["items"],
+    ),
+    "mark_session_consolidated": (
+        "Store what was handed in and end these turns. `consolidated` is false if more are left.",
+        object_schema(),
+    ),
+}
+
+
+class ConsolidatorTools:
+    """The tools of an agent for one session; their state lives as long as this object.
+
+    Args:
+        handle: needs the permission to run jobs.
+        session_id: the session to consolidate.
+        agent: the agent's name, kept with its facts and in the journal.
+    """
+
+    def __init__(self, handle: Orchestrator, session_id: str, *, agent: str = "agent") -> None:
+        self._handle = handle
+        self._session_id = session_id
+        self.name = agent
+        self._page: TurnPage | None = None
+        self._prompt: PagePrompt | None = None
+        self._reader: AnswerReader | None = None
+        self._claims: list[Claim] = []
+        self._is_ended = False
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools of a request in OpenAI's format."""
+        return [
+            {
+                "type": "function",
+                "function": {"name": name, "description": text, "parameters": parameters},
+            }
+            for name, (text, parameters) in _PARAMETERS.items()
+        ]
+
+    def call(self, name: str, arguments: str | Mapping[str, Any] | None = None) -> Answer:
+        """Run one call of the agent. A MemgraphError is returned as its code, not raised."""
+        functions: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
+            "is_session_consolidated": lambda _: {"consolidated": self._is_read()},
+            "get_episodes_for_consolidation": lambda _: self._episodes(),
+            "save_facts_batch": self._save,
+            "detect_conflicts": lambda _: self._known(),
+            "resolve_conflict": self._resolve,
+            "mark_session_consolidated": lambda _: self._mark(),
+        }
+        try:
+            if name not in functions:
+                raise Conflict("this tool does not exist")
+            given = parsed_answer(arguments) if isinstance(arguments, str) else arguments
+            return functions[name](given if isinstance(given, Mapping) else {})
+        except MemgraphError as error:
+            return {"error": {"code": error.code, "message": error.message}}
+
+    def propose(self, page: TurnPage) -> PageProposal:
+        """See `Extractor.propose`: what was handed in for a page; any other page waits."""
+        if self._page is None or page.turns != self._page.turns:
+            self._open(page)
+            return PageProposal(complete=False)
+        if not self._is_ended:
+            return PageProposal(complete=False)
+        return self._checked(page)
+
+    def _open(self, page: TurnPage) -> None:
+        self._page = page
+        self._prompt = PagePrompt(page.turns, page.before, page.known()[:MAX_KNOWN])
+        self._reader = AnswerReader(self._prompt, self.name, page.max_facts)
+        self._claims = []
+
+    def _checked(self, page: TurnPage) -> PageProposal:
+        accepted = AcceptedOperations(self.name, tuple(self._claims), ())
+        verdicts = [Verdict.YES] * len(self._claims)
+        with self._handle._service.opened(self._handle.name) as opened:
+            model = opened.llm
+        if model is not None and model.may_read(page.sensitivity):
+            provider = model.completion_for(ModelUse.CONSOLIDATION)
+            statements = [claim.statement for claim in self._claims]
+            verdicts = check_statements(provider, statements, budget=page.budget)
+        return accepted.supported(verdicts)
+
+    def _run(self, *, dry_run: bool) -> SessionReport:
+        [report] = self._handle.jobs.consolidate(self._session_id, dry_run=dry_run, extractor=self)
+        return report
+
+    def _is_read(self) -> bool:
+        return self._run(dry_run=True).state == "unchanged"
+
+    def _episodes(self) -> Answer:
+        if self._run(dry_run=True).state == "unchanged" or self._prompt is None:
+            return {"consolidated": True}
+        return self._prompt.text(random_mark())
+
+    def _opened(self) -> tuple[PagePrompt, AnswerReader]:
+        if self._prompt is None or self._reader is None:
+            raise Conflict("call get_episodes_for_consolidation first")
+        return self._prompt, self._reader
+
+    def _save(self, given: Mapping[str, Any]) -> Answer:
+        facts = given.get("facts")
+        if not isinstance(facts, list):
+            raise ProviderAnswerInvalid("facts must be a list", reason="facts")
+        return {"results": [self._stage("add", fact) for fact in facts]}
+
+    def _known(self) -> Answer:
+        prompt, _ = self._opened()
+        return {"known": [f"k{n} {each.content}" for n, each in enumerate(prompt.known, start=1)]}
+
+    def _resolve(self, given: Mapping[str, Any]) -> Answer:
+        return self._stage("change" if given.get("text") else "end", given)
+
+    def _stage(self, operation: str, item: Any) -> dict[str, str]:
+        _, reader = self._opened()
+        accepted = reader.read({name: [item] if name == operation else [] for name in _LISTS})
+        self._claims += accepted.claims
+        if accepted.claims:
+            return {"outcome": "staged"}
+        return {"outcome": "rejected", "code": accepted.rejected[-1].code}
+
+    def _mark(self) -> Answer:
+        self._opened()
+        self._is_ended = True
+        try:
+            report = self._run(dry_run=False)
+        finally:
+            self._is_ended = False
+        return {
+            "consolidated": report.state != "pending",
+            "facts": [fact.memory_id for fact in report.facts],
+            "replaced": list(report.replaced),
+            "rejected": [each.code for each in report.rejected],
+        }

@@ -1,0 +1,404 @@
+"""What the derived commands add to their operations: options, printing, and what can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from memgraph.errors import AccessDenied, AuditFailed, ErasureUnproven, MemgraphError
+from memgraph.model.enums import EdgeType
+from memgraph.operations.erasure.operations import Erasure
+from memgraph.surfaces.cli.files import counted
+from memgraph.surfaces.cli.formats import (
+    below_drop_zone,
+    day,
+    edge_line,
+    short,
+    summary_of,
+)
+from memgraph.surfaces.cli.invocation import Invocation
+from memgraph.surfaces.cli.render import COLUMNS, show_table, tree_of
+from memgraph.surfaces.cli.screen import Screen, note
+
+if TYPE_CHECKING:
+    from memgraph.model.access import StoreHealth
+    from memgraph.model.context import Answer, BuiltBulletin
+    from memgraph.model.erasure import ErasureReport
+    from memgraph.model.graph import Case
+    from memgraph.model.jobs import ExpiringMemory, ExpiringReport
+    from memgraph.model.recall import Bundle, RecallItem
+    from memgraph.model.receipts import Receipt
+    from memgraph.model.sources import SourceRetraction
+    from memgraph.model.values import Memory, Outcome
+
+Call = Mapping[str, Any]
+"""The arguments of a command by name, with ``orchestrator`` and what was added to its data."""
+TEXT_CHARS: Final = 400
+TEXTS_SHOWN: Final = 50
+"""The number of a receipt's memories whose text is shown; each needs a request."""
+MORE: Final = {
+    "max_edges": "there are more edges; see them with memgraph subgraph",
+    "token_budget": "more memories match; raise --token-budget",
+    "top_n": "more memories match; raise --top-n",
+}
+"""The remedy for each of ``Bundle.cut_reasons``."""
+_NAME = typer.Argument(metavar="NAME", help="A name, a nickname or an id.", show_default=False)
+_DRY_RUN = typer.Option("--dry-run/--yes", help="Only report what would happen, or do it.")
+_CONTENT = typer.Argument(
+    metavar="CONTENT", help="The text; - reads it from standard input.", show_default=False
+)
+_QUERY = typer.Argument(
+    metavar="QUERY",
+    help="A question or words; - reads standard input. Optional if there are filters.",
+    show_default=False,
+)
+
+
+def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]:
+    return {"embedding": call.after_writing(handle)}
+
+
+def _show_stored(screen: Screen, outcome: Outcome, call: Call) -> None:
+    screen.line(f"{outcome.outcome} {outcome.memory_id}")
+    for other, reason in outcome.reasons.items():
+        screen.line(f"repeats {other}: {reason}")
+    for item in call["stale_evidence"]:
+        screen.line(f"it is already stale: its evidence {item} was retracted or superseded")
+
+
+def _stale_evidence(_: Invocation, handle: Any, outcome: Outcome, call: Call) -> dict[str, Any]:
+    """Return the retracted or superseded evidence of a new memory, if the caller may read it."""
+    evidence, stale_ids = call.get("derived_from", ()), ()
+    if evidence and outcome.memory_id is not None and outcome.outcome == "stored":
+        trace = _trace(handle, outcome.memory_id)
+        stale_ids = () if trace is None else trace.stale_grounds
+    return {"stale_evidence": [item for item in dict.fromkeys(evidence) if item in stale_ids]}
+
+
+def _trace(handle: Any, memory_id: str) -> Any:
+    """Return a trace; None if the key may only write."""
+    try:
+        return handle.trace(memory_id)
+    except AccessDenied:
+        return None
+
+
+def _case_of(handle: Any, memory_id: str, other_id: str) -> str | None:
+    """Return the id of the open contradiction between two memories, or None."""
+    ends = {memory_id, other_id}
+    trace = _trace(handle, memory_id)
+    edges = () if trace is None else trace.open_contradictions
+    return next((edge.edge_id for edge in edges if {edge.from_id, edge.to_id} == ends), None)
+
+
+def _corrected(call: Invocation, handle: Any, new_id: str, arguments: Call) -> dict[str, Any]:
+    case = _case_of(handle, new_id, arguments["memory_id"])
+    return {"case": case, **_embedded(call, handle, new_id, arguments)}
+
+
+def _show_correction(screen: Screen, new_id: str, call: Call) -> None:
+    if call["case"] is None:
+        screen.line(f"stored {new_id}, which replaces {call['memory_id']}")
+    else:
+        screen.line(f"stored {new_id}; {_contradicting(call)}")
+
+
+def _related(_: Invocation, handle: Any, edge_id: str, call: Call) -> dict[str, Any]:
+    updates = call["edge_type"] is EdgeType.UPDATES
+    case = _case_of(handle, call["from_id"], call["to_id"]) if updates else None
+    return {"case": edge_id if case == edge_id else None}
+
+
+def _show_relation(screen: Screen, edge_id: str, call: Call) -> None:
+    screen.line(f"connected by {edge_id}" if call["case"] is None else _contradicting(call))
+
+
+def _contradicting(call: Call) -> str:
+    return (
+        "it replaces nothing, because another author contradicts it:"
+        f" {call['case']} is open, see memgraph case {call['orchestrator']} {call['case']}"
+    )
+
+
+def _had_replaced(_: Invocation, handle: Any, __: Any, call: Call) -> dict[str, Any]:
+    trace = _trace(handle, call["memory_id"])
+    links = () if trace is None else trace.replaced
+    return {"replaced": [link.memory_id for link in links if link.distance == 1]}
+
+
+def _restorable(_: Any, call: Call) -> list[str]:
+    restore = f"memgraph restore-memory {call['orchestrator']}"
+    return [
+        f"it had replaced {old}, which stays superseded; to restore that one:"
+        f" {restore} {old} --reason TEXT"
+        for old in call["replaced"]
+    ]
+
+
+def _after_case(case: Case, call: Call) -> Sequence[str]:
+    orchestrator, edge_id = call["orchestrator"], call["edge_id"]
+    if call["as_of"] is not None:
+        return ()
+    if case.state != "open":
+        return _undo(case, call)
+    return (
+        f"to decide: memgraph resolve {orchestrator} {edge_id} --winner ID --reason TEXT",
+        f"if both are valid: memgraph dismiss {orchestrator} {edge_id} --reason TEXT",
+    )
+
+
+def _undo(_: Any, call: Call) -> Sequence[str]:
+    return (f"to undo: memgraph reopen {call['orchestrator']} {call['edge_id']} --reason TEXT",)
+
+
+def _unchanged(result: SourceRetraction | ErasureReport, _: Call) -> Sequence[str]:
+    return ("nothing was changed; to do it, repeat the command with --yes",) * result.dry_run
+
+
+def _unproven(report: ErasureReport) -> MemgraphError | None:
+    if report.dry_run or report.complete:
+        return None
+    where = f" in {', '.join(report.remains)}" if report.remains else ""
+    steps = ", ".join(report.unfinished)
+    return ErasureUnproven(f"not finished ({steps}){where}; run the same command again")
+
+
+def _show_health(screen: Screen, health: StoreHealth, _: Call) -> None:
+    many = counted(health.memories, "active memory", "active memories")
+    screen.line(f"{many}; turns of conversations are not counted")
+    show_table(screen, health.measures)
+    for measure in health.measures:
+        if measure.examples:
+            screen.heading(measure.measure.value)
+            show_table(screen, measure.examples)
+
+
+def _above_limits(health: StoreHealth) -> AuditFailed | None:
+    failed = [f"{item.measure.value} {item.rate:.2%}" for item in health.measures if item.failed]
+    return AuditFailed(f"above their limits: {', '.join(failed)}") if failed else None
+
+
+def _of_tier(call: Invocation, values: dict[str, Any]) -> None:
+    """Let the reader see the tier that is listed."""
+    if values["scope_id"] is not None:
+        seen = {"task": call.session, "project": call.project}.get(values["tier"])
+        if seen is not None:
+            seen.append(values["scope_id"])
+
+
+def _every_status(_: Invocation, values: dict[str, Any]) -> None:
+    if values["all"]:
+        values["statuses"] = []
+
+
+def _no_memory(memories: Sequence[Memory], call: Call) -> Sequence[str]:
+    name = call["orchestrator"]
+    return () if memories else (f'to store one: memgraph remember {name} "what to remember"',)
+
+
+def _show_bulletin(screen: Screen, built: BuiltBulletin, _: Call) -> None:
+    screen.raw_lines(built.bulletin.text)
+    if built.warning is not None:
+        note(f"warning[{built.warning}]: {built.cause}")
+
+
+def _show_reflection(screen: Screen, memory: Memory | None, _: Call) -> None:
+    screen.block("there is no reflection yet" if memory is None else memory.content)
+
+
+def _texts(_: Invocation, handle: Any, receipt: Receipt, __: Call) -> dict[str, Any]:
+    """Return the first memories of a receipt, by id."""
+    memories = [handle.get(item.memory_id) for item in receipt.items[:TEXTS_SHOWN]]
+    return {"texts": {memory.memory_id: memory for memory in memories}}
+
+
+def _show_receipt(screen: Screen, receipt: Receipt, call: Call) -> None:
+    screen.tree(tree_of(receipt))
+    if receipt.items:
+        text = {"text": lambda item: _beginning(call["texts"].get(item.memory_id))}
+        show_table(screen, receipt.items, {**COLUMNS["ReceiptItem"], **text})
+    else:
+        screen.line("no memory of a context or a recall")
+    if receipt.answer is not None:
+        for name, text in (
+            ("answer", receipt.answer["text"]),
+            ("block", receipt.answer["block"]["text"]),
+        ):
+            screen.line()
+            screen.heading(name)
+            screen.block(text)
+
+
+def _show_answer(screen: Screen, answer: Answer, _: Call) -> None:
+    screen.block(answer.text)
+    if answer.citations:
+        screen.line()
+    for line in dict.fromkeys(citation.line for citation in answer.citations):
+        screen.block(line)
+    for degradation in answer.degraded:
+        note(f"degraded[{degradation.code}]: {degradation.text}")
+
+
+def _beginning(memory: Memory | None) -> str:
+    return "" if memory is None else short(summary_of(memory)) or "[erased]"
+
+
+def _show_expiring(screen: Screen, report: ExpiringReport, _: Call) -> None:
+    if not report.total:
+        screen.line(f"nothing expires before {day(report.until)}")
+        return
+    many = "memory expires" if report.total == 1 else "memories expire"
+    screen.heading(f"{report.total} {many} before {day(report.until)} unless used")
+    columns = {
+        "id": lambda item: item.memory.memory_id,
+        "expires on": lambda item: day(item.expires_at),
+        "confidence": lambda item: f"{item.confidence_now:.2f} → {item.confidence_then:.2f}",
+        "until then": lambda item: curve(item, report.threshold),
+        "summary": lambda item: short(summary_of(item.memory)),
+    }
+    if report.items:
+        show_table(screen, report.items, columns)
+    if len(report.items) < report.total:
+        more = report.total - len(report.items)
+        screen.line(f"{more} more: --limit {min(report.total, 1000)}")
+
+
+def curve(memory: ExpiringMemory, threshold: float) -> str:
+    """Draw a curve of confidences as block characters; full height is 1, a dot means expired."""
+    levels = "▁▂▃▄▅▆▇█"
+    return "".join(
+        "·" if item < threshold else levels[min(int(item * len(levels)), len(levels) - 1)]
+        for item in memory.course
+    )
+
+
+def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
+    if not bundle.items:
+        screen.line("no memory matches")
+    for place, item in enumerate(bundle.items, start=1):
+        _show_item(screen, place, item)
+    if bundle.edges:
+        screen.heading("edges")
+        places = {item.memory.memory_id: f"{n}." for n, item in enumerate(bundle.items, start=1)}
+        for edge in bundle.edges:
+            screen.block(edge_line(edge, places), indent=2)
+    if call["explain"]:
+        _show_explanation(screen, bundle)
+    for degradation in bundle.degraded:
+        note(f"degraded[{degradation.code}]: {degradation.text}")
+    if bundle.cut:
+        note("; ".join(MORE[reason] for reason in bundle.cut_reasons))
+
+
+def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
+    memory = item.memory
+    when = day(memory.event_time if memory.event_time is not None else memory.created_at)
+    status = "" if memory.status.value == "active" else f", {memory.status.value}"
+    speaker = "" if memory.source_role is None else f", {memory.source_role}"
+    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{speaker}")
+    # The texts of records and documents begin with a title on its own line.
+    title, _, text = memory.content.strip().partition("\n")
+    for part in (title, text) if text else (memory.content,):
+        screen.block(short(part, TEXT_CHARS), indent=3)
+    screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
+    if item.mark:
+        screen.line(f"   {item.mark}", style="yellow")
+    if item.brought_by is not None:
+        screen.line(f"   shown because of {item.brought_by}", style="dim")
+
+
+def _show_explanation(screen: Screen, bundle: Bundle) -> None:
+    """Show the rank in every leg (empty if it did not find the memory), and every modifier."""
+    legs = sorted({leg for item in bundle.items for leg in item.legs})
+    modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
+    screen.line()
+    screen.table(
+        ("#", "score", *legs, *(name.replace("_", " ") for name in modifiers), "confidence"),
+        [
+            (
+                str(place),
+                f"{item.score:.5f}",
+                *(str(item.legs.get(leg, "")) for leg in legs),
+                *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
+                f"{item.effective_confidence:.3f}",
+            )
+            for place, item in enumerate(bundle.items, start=1)
+        ],
+    )
+    screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
+
+
+CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
+    "accept": {"done": "accepted {edge_id}"},
+    "ask": {"show": _show_answer},
+    "audit": {"show": _show_health, "failure": _above_limits, "defaults": {"examples": 3}},
+    "bulletin": {"show": _show_bulletin},
+    "bulletins": {"reach": True},
+    "case": {"hint": _after_case},
+    "confirm": {"done": "confirmed {memory_id}"},
+    "contradictions": {
+        "hint": lambda page, call: (
+            (f"the evidence for each side: memgraph case {call['orchestrator']} EDGE",)
+            if page.items
+            else ()
+        )
+    },
+    "correct": {
+        "options": {"content": _CONTENT},
+        "extra": _corrected,
+        "show": _show_correction,
+    },
+    "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
+    "end-session": {"done": "{session_id} is completed"},
+    "entity": {"options": {"name_or_id": _NAME}},
+    "expiring": {"show": _show_expiring},
+    "grounds": {"defaults": {"lines": 20}, "reach": True},
+    "impact": {"reach": True},
+    "issued-bulletin": {"show": lambda screen, issued, _: screen.raw_lines(issued.body)},
+    "list": {
+        "flags": {"all": "Memories of every status."},
+        "prepare": _every_status,
+        "hint": _no_memory,
+    },
+    "protect-entity": {"options": {"name_or_id": _NAME}},
+    "recall": {
+        "options": {"query": _QUERY},
+        "flags": {"explain": "Show the rank in each leg and every modifier."},
+        "show": _show_bundle,
+    },
+    "receipt": {"read": _texts, "show": _show_receipt},
+    "receipts": {"reach": True},
+    "reflection": {"show": _show_reflection},
+    "relate": {"extra": _related, "show": _show_relation},
+    "remember": {
+        "options": {"content": _CONTENT},
+        "extra": _embedded,
+        "read": _stale_evidence,
+        "show": _show_stored,
+    },
+    "reopen": {"done": "reopened {edge_id}"},
+    "resolve": {"done": "resolved {edge_id}: {winner} wins", "hint": _undo},
+    "restore-memory": {"done": "restored {memory_id}"},
+    "retract": {
+        "done": "retracted {memory_id}",
+        "read": _had_replaced,
+        "hint": _restorable,
+    },
+    "retract-source": {"options": {"dry_run": _DRY_RUN}, "hint": _unchanged},
+    "erase": {
+        "method": Erasure.erase,
+        "group": "erasure",
+        "options": {"dry_run": _DRY_RUN},
+        "hint": _unchanged,
+        "failure": _unproven,
+    },
+    "tier": {
+        "options": {
+            "tier": Annotated[str, typer.Argument(metavar="TIER", help="task, project or global.")]
+        },
+        "prepare": _of_tier,
+    },
+}
+"""The arguments of ``command_of`` by command; for the others its defaults fit."""

@@ -1,0 +1,82 @@
+"""An orchestrator's own agent consolidates a session by tools, with the checks of a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from page_models import add
+
+from memgraph import MemoryService, Orchestrator
+from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.model.enums import MemoryStatus
+from memgraph.operations.life.models import LanguageModel
+from memgraph.operations.tools.consolidator import ConsolidatorTools
+from memgraph.providers.fake import FakeCompletion
+
+BERLIN = add("Nora lives in Berlin.", [1], "I live in Berlin")
+
+
+def test_the_tools_are_the_six_of_the_documents(orc: Orchestrator) -> None:
+    names = [each["function"]["name"] for each in ConsolidatorTools(orc, "s").tools]
+    assert names == [
+        "is_session_consolidated",
+        "get_episodes_for_consolidation",
+        "save_facts_batch",
+        "detect_conflicts",
+        "resolve_conflict",
+        "mark_session_consolidated",
+    ]
+
+
+def test_an_agent_reads_saves_and_marks_page_by_page(orc: Orchestrator, clock: FixedClock) -> None:
+    orc.save_episode("I live in Berlin. It is sunny.", session_id="s-1", source_role="Nora")
+    tools = ConsolidatorTools(orc, "s-1", agent="scribe")
+    assert tools.call("save_facts_batch", {"facts": []}) == {"results": []}
+    assert tools.call("detect_conflicts")["error"]["code"] == "memory.conflict"  # type: ignore[index,call-overload]
+    assert tools.call("is_session_consolidated", "{}") == {"consolidated": False}
+    page = str(tools.call("get_episodes_for_consolidation"))
+    assert "Nora: I live in Berlin. It is sunny." in page
+    saved = tools.call("save_facts_batch", json.dumps({"facts": [BERLIN, BERLIN | {"turns": [9]}]}))
+    assert saved == {
+        "results": [
+            {"outcome": "staged"},
+            {"outcome": "rejected", "code": "page.turns_unknown"},
+        ]
+    }
+    done = tools.call("mark_session_consolidated")
+    assert isinstance(done, dict)
+    assert (done["consolidated"], len(done["facts"])) == (True, 1)
+    assert tools.call("is_session_consolidated") == {"consolidated": True}
+    [old] = done["facts"]
+    assert orc.get(old).attributes["model"] == "scribe"
+    clock.advance(ms=MS_PER_DAY)
+    orc.save_episode("I moved to Bonn.", session_id="s-2", source_role="Nora")
+    tools = ConsolidatorTools(orc, "s-2", agent="scribe")
+    tools.call("get_episodes_for_consolidation")
+    assert tools.call("detect_conflicts") == {"known": ["k1 Nora lives in Berlin."]}
+    change = {"known": "k1", "text": "Nora lives in Bonn.", "turns": [1], "quote": "moved to Bonn"}
+    assert tools.call("resolve_conflict", change) == {"outcome": "staged"}
+    done = tools.call("mark_session_consolidated")
+    assert isinstance(done, dict)
+    assert done["replaced"] == [old]
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    assert tools.call("forget_everything", {})["error"]["code"] == "memory.conflict"  # type: ignore[index,call-overload]
+
+
+def test_the_configured_model_checks_what_an_agent_hands_in(tmp_path: Path) -> None:
+    model = FakeCompletion(says="no")
+    with MemoryService(tmp_path, environ={}, background=False, llm=LanguageModel(model)) as service:
+        orc = service.orchestrator("o", create=True)
+        orc.save_episode("I live in Berlin.", session_id="s", source_role="Nora")
+        tools = ConsolidatorTools(orc, "s")
+        tools.call("get_episodes_for_consolidation")
+        tools.call("save_facts_batch", {"facts": [BERLIN]})
+        done = tools.call("mark_session_consolidated")
+    assert done == {
+        "consolidated": True,
+        "facts": [],
+        "replaced": [],
+        "rejected": ["page.said_no"],
+    }
+    assert len(model.checks) == 1
