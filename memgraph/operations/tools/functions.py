@@ -1,15 +1,21 @@
-"""The functions of the tools: what a model's call does, and what it is answered."""
+"""The functions of the tools: what a model's call does, and what it is answered.
+
+The positional parameters after the handle are the tool's arguments, with pydantic's constraints and
+descriptions; keyword-only ones are passed by the host.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType, JobName, JobState, MemoryKind, MemoryType
-from memgraph.operations.tools.schemas import MAX_LISTED, Kind
+from memgraph.model.values import Name, Reason
+from memgraph.operations.tools.schemas import MAX_LISTED, Kind, LineId, Query, Statement
 from memgraph.rules.lines import said_at
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.sources import short_citation
@@ -31,10 +37,12 @@ _FOUND: Final = {"reasons", "comparison"}
 
 def search_memory(
     handle: Orchestrator,
-    query: str,
+    query: Query,
     kind: Kind | None = None,
-    tag: str | None = None,
-    limit: int | None = None,
+    tag: Name | None = None,
+    limit: Annotated[
+        Annotated[int, Field(ge=1, le=100)] | None, Field(description="Lines at most.")
+    ] = None,
     *,
     session_id: str | None = None,
 ) -> str:
@@ -57,9 +65,14 @@ def search_memory(
 
 def remember_fact(
     handle: Orchestrator,
-    content: str,
-    confidence: float = MAX_CONFIDENCE,
-    entity_names: Sequence[str] = (),
+    content: Annotated[
+        Statement,
+        Field(description="One statement that can be understood alone, with names and dates."),
+    ],
+    confidence: Annotated[float, Field(ge=0.0, le=1.0)] = MAX_CONFIDENCE,
+    entity_names: Annotated[
+        tuple[Name, ...], Field(max_length=20, description="Whom and what it is about.")
+    ] = (),
     *,
     session_id: str | None = None,
     scope: str | None = None,
@@ -79,22 +92,28 @@ def remember_fact(
 
 
 def correct_fact(
-    handle: Orchestrator, memory_id: str, new_content: str, *, session_id: str | None = None
+    handle: Orchestrator,
+    memory_id: LineId,
+    new_content: Annotated[Statement, Field(description="What is right; can be understood alone.")],
+    *,
+    session_id: str | None = None,
 ) -> dict[str, Any]:
     corrected = handle.agents.propose_correction(memory_id, new_content, session_id=session_id)
     return {"memory_id": corrected.memory_id, "replaced": corrected.replaced}
 
 
-def confirm_fact(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+def confirm_fact(handle: Orchestrator, memory_id: LineId) -> dict[str, Any]:
     handle.agents.confirm_proposed(memory_id)
     return {"memory_id": memory_id, "protected": True}
 
 
-def get_entity_info(handle: Orchestrator, name: str) -> str:
+def get_entity_info(
+    handle: Orchestrator, name: Annotated[Name, Field(description="Name, alias or nickname.")]
+) -> str:
     return handle.agents.entity_block(name)
 
 
-def forget(handle: Orchestrator, memory_id: str, reason: str | None = None) -> dict[str, Any]:
+def forget(handle: Orchestrator, memory_id: LineId, reason: Reason | None = None) -> dict[str, Any]:
     return {"retracted": handle.agents.forget(memory_id, reason=reason or FORGOTTEN)}
 
 
@@ -137,17 +156,28 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
 
 def relate(
     handle: Orchestrator,
-    from_id: str,
-    edge_type: EdgeType | str,
-    to_id: str,
-    reason: str | None = None,
+    from_id: Annotated[Name, Field(description="The newer, the effect, or the part.")],
+    edge_type: Annotated[
+        EdgeType,
+        Field(
+            description="Updates: from_id replaces to_id. CausedBy: to_id is the evidence of"
+            " from_id. PartOf: to_id is the whole. Contradicts, RelatedTo: either way round."
+        ),
+    ],
+    to_id: Name,
+    reason: Reason | None = None,
 ) -> dict[str, Any]:
     proposed = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
     return {"outcome": proposed.outcome, "edge_id": proposed.edge_id}
 
 
 def contradictions(
-    handle: Orchestrator, resolved: bool = False, limit: int = 10, after: str | None = None
+    handle: Orchestrator,
+    resolved: Annotated[
+        bool, Field(description="Those that were decided, not the open ones.")
+    ] = False,
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] = 10,
+    after: Annotated[Name | None, Field(description="The next_after of the page before.")] = None,
 ) -> dict[str, Any]:
     page = handle.contradictions.list(resolved=resolved, limit=limit, after=after)
     return {
@@ -156,7 +186,7 @@ def contradictions(
     }
 
 
-def trace(handle: Orchestrator, memory_id: str) -> dict[str, Any]:
+def trace(handle: Orchestrator, memory_id: LineId) -> dict[str, Any]:
     result = handle.trace(memory_id)
     memory = result.memory
     return {

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Any, Final, Literal, TypeVar, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from memgraph.errors import InvalidInput, without_kind
-from memgraph.model.enums import EdgeType
-from memgraph.model.values import Name, Reason, Text
-from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_CONTENT_CHARS
+from memgraph.model.values import Name, Text
+from memgraph.rules.proposals import MAX_CONTENT_CHARS
 
 MAX_ARGUMENTS_CHARS: Final = 20_000
 MAX_QUERY_CHARS: Final = 2_000
@@ -29,6 +30,7 @@ def _said(text: str) -> str:
 Statement = Annotated[
     Text, AfterValidator(_said), Field(min_length=1, max_length=MAX_CONTENT_CHARS)
 ]
+Query = Annotated[Text, AfterValidator(_said), Field(max_length=MAX_QUERY_CHARS)]
 LineId = Annotated[Name, Field(description="The id at the end of its line, such as #7k2m9q.")]
 
 
@@ -41,64 +43,22 @@ class ToolArguments(BaseModel):
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 
-class SearchArguments(ToolArguments):
-    query: Annotated[Text, AfterValidator(_said), Field(max_length=MAX_QUERY_CHARS)]
-    kind: Kind | None = None
-    tag: Name | None = None
-    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(None, description="Lines at most.")
+@cache
+def arguments_of(function: Callable[..., Any]) -> type[ToolArguments]:
+    """Return the model of a tool's arguments: the positional parameters after the handle."""
+    hints = get_type_hints(function, localns={"Orchestrator": Any}, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in list(inspect.signature(function).parameters.items())[1:]
+        if parameter.kind is not parameter.KEYWORD_ONLY
+    }
+    return create_model(function.__name__, __base__=ToolArguments, **fields)
 
 
-class RememberArguments(ToolArguments):
-    content: Annotated[
-        Statement,
-        Field(description="One statement that can be understood alone, with names and dates."),
-    ]
-    confidence: Annotated[float, Field(ge=0.0, le=1.0)] = MAX_CONFIDENCE
-    entity_names: Annotated[
-        tuple[Name, ...], Field(max_length=20, description="Whom and what it is about.")
-    ] = ()
-
-
-class CorrectArguments(ToolArguments):
-    memory_id: LineId
-    new_content: Annotated[Statement, Field(description="What is right; can be understood alone.")]
-
-
-class ConfirmArguments(ToolArguments):
-    memory_id: LineId
-
-
-class EntityArguments(ToolArguments):
-    name: Annotated[Name, Field(description="Name, alias or nickname.")]
-
-
-class ForgetArguments(ToolArguments):
-    memory_id: LineId
-    reason: Reason | None = None
-
-
-class NoArguments(ToolArguments):
-    pass
-
-
-class RelateArguments(ToolArguments):
-    from_id: Annotated[Name, Field(description="The newer, the effect, or the part.")]
-    edge_type: EdgeType = Field(
-        description="Updates: from_id replaces to_id. CausedBy: to_id is the evidence of from_id."
-        " PartOf: to_id is the whole. Contradicts, RelatedTo: either way round."
-    )
-    to_id: Name
-    reason: Reason | None = None
-
-
-class ContradictionsArguments(ToolArguments):
-    resolved: bool = Field(default=False, description="Those that were decided, not the open ones.")
-    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] = 10
-    after: Name | None = Field(default=None, description="The next_after of the page before.")
-
-
-class TraceArguments(ToolArguments):
-    memory_id: LineId
+def host_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the keyword-only parameters of a tool, which only the host can pass."""
+    parameters = inspect.signature(function).parameters.items()
+    return tuple(name for name, item in parameters if item.kind is item.KEYWORD_ONLY)
 
 
 def parsed(kind: type[ArgumentsT], arguments: str | Mapping[str, Any] | None) -> ArgumentsT:

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError
 from memgraph.model.access import Permission
-from memgraph.operations.tools import functions, schemas
-from memgraph.operations.tools.schemas import ToolArguments, parsed, schema_of
+from memgraph.operations.tools import functions
+from memgraph.operations.tools.schemas import (
+    ToolArguments,
+    arguments_of,
+    host_parameters,
+    parsed,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
@@ -27,10 +33,10 @@ class Tool:
     """A tool that a model can call.
 
     Attributes:
-        function: called with the orchestrator, the arguments and the parameters in ``host``.
+        function: called with the orchestrator and the arguments; its keyword-only parameters are
+            passed by the host.
         answer: describes its answer, for the reference.
         permission: the permission that a key needs over MCP.
-        host: the parameters that only the host can pass, not the model.
         destructive: True if it may retract or supersede a memory; nothing is ever deleted.
         idempotent: True if repeating the same call changes nothing more.
         default: True if it is offered without being requested.
@@ -39,15 +45,23 @@ class Tool:
 
     title: str
     description: str
-    arguments: type[ToolArguments]
     function: Callable[..., Answer]
     answer: str
     permission: Permission = Permission.READ
-    host: tuple[str, ...] = ()
     destructive: bool = False
     idempotent: bool = True
     default: bool = False
     maintenance: bool = False
+
+    @property
+    def arguments(self) -> type[ToolArguments]:
+        """The model of the arguments."""
+        return arguments_of(self.function)
+
+    @property
+    def host(self) -> tuple[str, ...]:
+        """The parameters that only the host can pass, not the model."""
+        return host_parameters(self.function)
 
     @property
     def changes(self) -> bool:
@@ -59,42 +73,35 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "search_memory": Tool(
         "Search memory",
         "Search the long-term memory. Use it before answering what may have been told before.",
-        schemas.SearchArguments,
         functions.search_memory,
         "The lines of the memories in order of time, best ones first to be chosen, each ending in"
         " its short id.",
-        host=("session_id",),
         default=True,
     ),
     "remember_fact": Tool(
         "Remember a fact",
         "Remember something that the user said and that will matter in later conversations. Do not"
         " repeat what the memory returned.",
-        schemas.RememberArguments,
         functions.remember_fact,
         "`outcome` (`stored` or `duplicate`) and `memory_id`; where they apply, `reasons` and"
         " `comparison` (`pending`: what it may change is looked for in the background).",
         Permission.WRITE,
-        host=("session_id", "scope", "scope_id"),
         default=True,
     ),
     "correct_fact": Tool(
         "Correct a fact",
         "Replace a remembered fact that the user says is wrong or out of date. Find it with"
         " search_memory first.",
-        schemas.CorrectArguments,
         functions.correct_fact,
         "`memory_id` of the new fact, and `replaced`: the old one, or null if it has another author"
         " and the two contradict each other.",
         Permission.WRITE,
-        host=("session_id",),
         destructive=True,
         default=True,
     ),
     "confirm_fact": Tool(
         "Confirm a fact",
         "Protect a remembered fact for good. Only when the user confirmed just this fact.",
-        schemas.ConfirmArguments,
         functions.confirm_fact,
         "`memory_id` and `protected`.",
         Permission.WRITE,
@@ -103,7 +110,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "get_entity_info": Tool(
         "Get entity info",
         "Return all that is remembered about a person, project, place or other entity.",
-        schemas.EntityArguments,
         functions.get_entity_info,
         "A line with the entity's profile, then the lines of its memories, as of `search_memory`.",
         default=True,
@@ -111,7 +117,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "forget": Tool(
         "Forget",
         "Retract a memory that the user asks to forget. Find it with search_memory first.",
-        schemas.ForgetArguments,
         functions.forget,
         "`retracted`: the ids of the memory, and of the facts or turns that say the same.",
         Permission.WRITE,
@@ -121,7 +126,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "memory_stats": Tool(
         "Memory statistics",
         "Return how much is remembered.",
-        schemas.NoArguments,
         functions.memory_stats,
         "`memories`: counts by kind, type and status; `latest_at`; for an admin"
         " `last_consolidation_at`.",
@@ -129,7 +133,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "memory_consolidate": Tool(
         "Consolidate the memory",
         "Run the nightly maintenance now. Slow: only when the user asks for it.",
-        schemas.NoArguments,
         functions.memory_consolidate,
         "`runs`, each with `job`, `state`, `counts` and `error`.",
         Permission.ADMIN,
@@ -140,7 +143,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Relate",
         "Link two memories: one replaces, contradicts, is caused by, is part of or belongs to the"
         " other. A contradiction stays open until a person decides it.",
-        schemas.RelateArguments,
         functions.relate,
         "`outcome` (`stored` or `duplicate`) and `edge_id`.",
         Permission.WRITE,
@@ -149,7 +151,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "contradictions": Tool(
         "Contradictions",
         "List memories that contradict one another, with both sides." + AS_DATA,
-        schemas.ContradictionsArguments,
         functions.contradictions,
         "`contradictions`, each with `edge_id`, `since`, `resolved`, `moot` and both `sides`, the"
         " later one first; `next_after` for the next page.",
@@ -157,7 +158,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
     "trace": Tool(
         "Trace",
         "Return where a memory comes from, what became of it and what it depends on." + AS_DATA,
-        schemas.TraceArguments,
         functions.trace,
         "`memory` with its source and status, `independent_sources`, `also_said_in`, `history`,"
         " `contradicted_by`, `probably_changed_by`, `stale_grounds`, and `linked`: each with its"
