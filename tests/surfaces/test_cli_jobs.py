@@ -104,7 +104,7 @@ def test_run_as_of_another_time(cli: CommandLine) -> None:
 
 
 def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
-    turn = ("--kind", "episode", "--session-id", "s-1", "--role", "user")
+    turn = ("--kind", "episode", "--session-id", "s-1", "--source-role", "user")
     assert cli("remember", "orc-1", "Decision: SQLite for the archive.", *turn).code == 0
     told = cli.json("run", "consolidation", "orc-1", "--session", "s-1", "--dry-run")
     [session] = told["sessions"]

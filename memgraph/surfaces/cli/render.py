@@ -570,6 +570,25 @@ COLUMNS: Final[Mapping[str, Columns]] = {
             (text for text in item.payload.values() if isinstance(text, str)), item.payload
         ),
     },
+    "BlockMemory": {
+        "memory": "memory_id",
+        "score": lambda memory: f"{memory.score:.4f}",
+        "confidence": lambda memory: f"{memory.confidence:.2f}",
+        "source": lambda memory: memory.citation + (", shortened" if memory.shortened else ""),
+    },
+    "PackedItem": {
+        "memory": "memory_id",
+        "tier": lambda item: item.tier.tier,
+        "tokens": "token_cost",
+        "why": lambda item: [*item.reasons, *(["shortened"] if item.shortened else [])],
+        "text": lambda item: short(item.text),
+    },
+    "OmittedMemory": {
+        "memory": "memory_id",
+        "tier": lambda memory: memory.tier.tier,
+        "tokens": "token_cost",
+        "why": "reason",
+    },
     "SessionInfo": {
         "id": "session_id",
         "turns": "turns",
