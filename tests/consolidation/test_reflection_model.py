@@ -86,6 +86,21 @@ def test_memories_are_fenced_and_numbered() -> None:
     }
 
 
+def test_a_line_has_its_speaker_and_what_came_instead() -> None:
+    provider = FakeCompletion([{"sentences": [sentence(1)]}])
+    reflect_with_model(
+        provider,
+        [memory(7, speaker="Mira"), memory(8), memory(9)],
+        ModelBudget(3, 10_000),
+        [("fact_9", "fact_7", 1.0), ("fact_9", "fact_8", 0.9), ("fact_9", "fact_4", 1.0)],
+        max_sensitivity=Sensitivity.INTERNAL,
+    )
+    first, second, third = map(json.loads, provider.calls[0][1].split("\n")[1:-1])
+    assert (first["speaker"], first["replaced_by"]) == ("Mira", [3])
+    assert second["probably_changed_by"] == [3]
+    assert third.keys() == {"number", "type", "at", "text"}
+
+
 @pytest.mark.parametrize(
     ("bad", "code"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -261,6 +262,23 @@ def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
     assert "## In short\n\n- The week was about the depot. [fact_" in found.content
     assert "invented" not in found.content
     assert (found.attributes["by"], found.confidence) == ("model", 0.6)
+
+
+def test_a_model_is_told_who_said_it_and_what_replaced_it(orc: Orchestrator) -> None:
+    old = orc.remember("The depot opens at nine.")
+    new = orc.correct(old, "The depot opens at ten.", reason="new timetable")
+    orc.save_episode("I walked to the depot.", session_id="s", source_role="Mira")
+    orc.save_episode("Was it open?", session_id="s", source_role="user")
+    model = FakeCompletion(
+        [{"sentences": [{"text": "The depot opens at ten instead of nine.", "memories": [1, 2]}]}]
+    )
+    assert reflect(orc, provider=model).counts["by_model"] == 1
+    lines = [json.loads(line) for line in model.calls[0][1].split("\n")[1:-1]]
+    by_text = {line["text"]: line for line in lines}
+    number = by_text["The depot opens at ten."]["number"]
+    assert by_text["The depot opens at nine."]["replaced_by"] == [number]
+    assert by_text["I walked to the depot."]["speaker"] == "Mira"
+    assert all(f"[{cited}]" in saved(orc).content for cited in (old, new))
 
 
 def test_a_model_that_fails_is_told_of_and_the_marks_are_listed(orc: Orchestrator) -> None:

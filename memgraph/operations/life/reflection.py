@@ -30,6 +30,7 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.providers.completion import ModelBudget
 from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
+from memgraph.rules.lines import speaker_of
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
@@ -243,6 +244,8 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLin
     # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import ReflectionInput, reflect_with_model
 
+    ends = [end for pair in week.changes for end in pair[:2]]
+    material = {memory.memory_id: memory for memory in (*week.memories, *ends)}
     inputs = [
         ReflectionInput(
             memory_id=memory.memory_id,
@@ -250,12 +253,14 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLin
             type=memory.type,
             at_ms=memory.created_at if memory.event_time is None else memory.event_time,
             sensitivity=memory.sensitivity,
+            speaker=speaker_of(memory.kind, memory.source_role),
         )
-        for memory in sorted(week.memories, key=_order)
+        for memory in sorted(material.values(), key=_order)
     ]
+    changes = [(pair.first.memory_id, pair.other.memory_id, pair.weight) for pair in week.changes]
     try:
         reflection = reflect_with_model(
-            run.provider, inputs, run.budget, max_sensitivity=run.clearance
+            run.provider, inputs, run.budget, changes, max_sensitivity=run.clearance
         )
     except ProviderError as error:
         where = place.scope.value if place.scope_id is None else f"project {place.scope_id}"
