@@ -81,6 +81,7 @@ def check(url: str, root: Path, *, timeout_s: float = 600.0) -> dict[str, Any]:
         "memory.llm.timeout_s": timeout_s,
         "memory.llm.retries": 0,
         "memory.entities.accurate": ["regex", "llm"],
+        "memory.entities.enrichment_limit": 4,
     }
     environ = {"KEY": "unused"}
     with MemoryService(root, config=config, environ=environ, background=False) as service:

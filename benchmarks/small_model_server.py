@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 CONTEXT_TOKENS = 8_192
-MAX_TOKENS = 512
+MAX_TOKENS = 320
 
 
 class Model:
