@@ -153,7 +153,7 @@ def test_the_bulletin_of_a_damaged_orchestrator_is_empty_and_says_so(cli: Comman
         ["list", "orc-1", "--type", "Opinion"],
         ["relate", "orc-1", "a", "Likes", "b"],
         ["resolve", "orc-1", "edge_1", "--reason", "x"],
-        ["resolve", "orc-1", "edge_1", "--reason", "x", "--winner", "a", "--reopen"],
+        ["reopen", "orc-1", "edge_1"],
         ["db"],
         ["upgrade"],
         ["upgrade", "orc-1", "--all"],

@@ -13,9 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memgraph.errors import Conflict
-from memgraph.paths import take_free_name
-
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file atomically, by renaming a temporary file in the same folder.
@@ -34,24 +31,6 @@ def write_whole(path: Path, content: str | bytes) -> None:
         file.write(data)
         file.close()
         draft.replace(target)
-
-
-@contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that gets its name when the block succeeds; never replace an existing one.
-
-    Use it for work that cannot be repeated: the file is known to be writable before the block runs.
-
-    Raises:
-        Conflict: the file exists.
-        OSError: the folder is missing or not writable, or the disk is full.
-    """
-    if os.path.lexists(path):
-        raise Conflict(f"the file already exists: {path}", path=str(path))
-    with _draft_of(path) as (file, draft):
-        yield file
-        file.close()
-        take_free_name(draft, path)
 
 
 @contextmanager
