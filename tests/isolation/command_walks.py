@@ -39,6 +39,7 @@ OPERATORS = {
     "bench retrieval": "measures on data of its own",
     "bench ablation": "measures on data of its own",
     "bench marks": "measures on data of its own",
+    "bench statements": "measures on data of its own",
     "bench staleness": "measures on data of its own",
     "bench latency": "measures on data of its own",
     "bench life": "measures on data of its own",
