@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, entities, memories, metadata
 from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, EnrichmentCandidate
 from memgraph.store.entities import EntityName
-from memgraph.store.snapshot import NewEntry
+from memgraph.store.snapshot import JournalledTransaction, NewEntry
 
 if TYPE_CHECKING:
     from memgraph.providers.entity_names import StrategyResult
@@ -212,58 +212,27 @@ class _Run:
         through: int,
     ) -> None:
         """Link memories that are unchanged; mark them as enriched if all providers succeeded."""
-        opened, naming = self.opened, self.opened.naming
+        opened = self.opened
         with opened.transaction(self.actor) as transaction:
             open_memories = [
                 memory
                 for memory in enrichment.still_open(transaction, list(names_by_pk))
                 if memory.content_hash == by_pk[memory.pk].content_hash
             ]
-            names = [
-                (memory.pk, tuple(naming.resolved(names_by_pk[memory.pk])))
-                for memory in open_memories
-            ]
-            transaction.record(opened.writer.linker.mend_types(transaction, names))
-            linked = entities.links_of(transaction, [memory.pk for memory in open_memories])
-            new = opened.writer.linker.link(transaction, names, linked)
+            new = link_names(
+                opened,
+                transaction,
+                names_by_pk,
+                open_memories,
+                enriched_at=self.now_ms if self.error is None else None,
+            )
             if self.error is None:
-                for memory in open_memories:
-                    memories.update(
-                        transaction,
-                        memory.memory_id,
-                        attributes=self._stamped(memory, names_by_pk[memory.pk]),
-                    )
                 metadata.put(transaction, CURSOR_KEY, self._cursor_text(through))
                 self.kept = through
-            if open_memories:
-                ids = [memory.memory_id for memory in open_memories]
-                transaction.record([NewEntry("enrich", None, {"memories": ids, "links": new})])
         self.counts["links"] += new
         self.counts["gone"] += len(names_by_pk) - len(open_memories)
         if self.error is None:
             self.counts["enriched"] += len(open_memories)
-
-    def _stamped(self, memory: EnrichmentCandidate, names: Sequence[EntityName]) -> dict[str, Any]:
-        """Return the attributes of an enriched memory, with the names that only models found."""
-        by_rules = {
-            (found_name.key, found_name.type)
-            for found_name in self.opened.find_names(memory.content)
-        }
-        beyond = [
-            [name.name, name.type.value]
-            for name in names
-            if all((entity.key, entity.type) not in by_rules for entity in self._resolved(name))
-        ]
-        attributes = {**memory.attributes, ENRICHED_AT: self.now_ms}
-        if beyond:
-            before = attributes.get(ENRICHED_NAMES)
-            earlier = before if isinstance(before, list) else []
-            new = [name for name in beyond if name not in earlier]
-            attributes[ENRICHED_NAMES] = [*earlier, *new][:MAX_KEPT_NAMES]
-        return attributes
-
-    def _resolved(self, name: EntityName) -> Sequence[EntityName]:
-        return self.opened.naming.resolved([name])
 
     def keep_cursor(self) -> None:
         """Save the cursor if memories were skipped after the last write."""
@@ -273,6 +242,59 @@ class _Run:
 
     def _cursor_text(self, through: int) -> str:
         return json.dumps({"through": through, "with": self.signature})
+
+
+def link_names(
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    names_by_pk: Mapping[int, Sequence[EntityName]],
+    open_memories: Sequence[EnrichmentCandidate],
+    *,
+    enriched_at: int | None,
+) -> int:
+    """Link memories to the names that models found in them; return the number of new links.
+
+    Args:
+        open_memories: the current rows of those memories that are not enriched yet.
+        enriched_at: the time to record in them, in milliseconds; None: they stay to be enriched.
+    """
+    linker, naming = opened.writer.linker, opened.naming
+    names = [
+        (memory.pk, tuple(naming.resolved(names_by_pk[memory.pk]))) for memory in open_memories
+    ]
+    transaction.record(linker.mend_types(transaction, names))
+    linked = entities.links_of(transaction, [memory.pk for memory in open_memories])
+    new = linker.link(transaction, names, linked)
+    if enriched_at is not None:
+        for memory in open_memories:
+            attributes = _stamped(opened, memory, names_by_pk[memory.pk], enriched_at)
+            memories.update(transaction, memory.memory_id, attributes=attributes)
+    if open_memories:
+        ids = [memory.memory_id for memory in open_memories]
+        transaction.record([NewEntry("enrich", None, {"memories": ids, "links": new})])
+    return new
+
+
+def _stamped(
+    opened: OpenOrchestrator,
+    memory: EnrichmentCandidate,
+    names: Sequence[EntityName],
+    now_ms: int,
+) -> dict[str, Any]:
+    """Return the attributes of an enriched memory, with the names that only models found."""
+    by_rules = {(name.key, name.type) for name in opened.find_names(memory.content)}
+    beyond = [
+        [name.name, name.type.value]
+        for name in names
+        if all((each.key, each.type) not in by_rules for each in opened.naming.resolved([name]))
+    ]
+    attributes = {**memory.attributes, ENRICHED_AT: now_ms}
+    if beyond:
+        before = attributes.get(ENRICHED_NAMES)
+        earlier = before if isinstance(before, list) else []
+        new = [name for name in beyond if name not in earlier]
+        attributes[ENRICHED_NAMES] = [*earlier, *new][:MAX_KEPT_NAMES]
+    return attributes
 
 
 def _errors(answer: StrategyResult) -> Iterable[MemgraphError]:

@@ -6,7 +6,7 @@ A page is written in one transaction or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
+from memgraph.operations.life.enrichment import link_names
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
 from memgraph.operations.write.comparisons import nearest
@@ -29,11 +30,13 @@ from memgraph.providers.completion import ModelBudget
 from memgraph.rules.proposals import is_quoted
 from memgraph.rules.similarity import content_hash, statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, entities, memories, receipts
+from memgraph.store import comparisons, enrichment, entities, memories, receipts
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
+from memgraph.store.entities import EntityName
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+from memgraph.text.names import canonical
 
 if TYPE_CHECKING:
     from memgraph.model.values import EdgeInput
@@ -312,7 +315,8 @@ def write_page(
         PageChanged, StoreChanged: nothing was written.
     """
     prepared = [
-        [_prepared(opened, draft) for draft in group.matched.fresh] for group in work.groups
+        [opened.writer.prepare(draft.given) for draft in group.matched.fresh]
+        for group in work.groups
     ]
     model = next((group.proposal.model for group in work.groups if group.proposal.model), None)
     if model is not None:
@@ -371,13 +375,6 @@ def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageR
     return result
 
 
-def _prepared(opened: OpenOrchestrator, draft: FactDraft) -> PreparedMemory:
-    """Prepare a draft, with the names that a model found in it."""
-    prepared = opened.writer.prepare(draft.given)
-    names = opened.naming.named_by_model((each.name, each.type) for each in draft.entities)
-    return replace(prepared, names=tuple(dict.fromkeys((*names, *prepared.names))))
-
-
 def _entry(page: PageTurns, work: PageWork, result: PageResult, stored_count: int) -> NewEntry:
     details = {
         "session_id": page.state.session_id,
@@ -425,6 +422,7 @@ def _write_group(
     result: PageResult,
 ) -> None:
     result.rejected += group.rejected
+    first_pk = memories.last_pk(transaction) + 1
     written = opened.writer.store(transaction, items, [])
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.outcome != "stored":
@@ -442,7 +440,53 @@ def _write_group(
             result.facts.append(note)
     transaction.record(written.entries)
     if group.proposal.model is not None:
+        _name_entities(opened, transaction, group, first_pk)
         _change_known(opened, transaction, group, written, result)
+
+
+def _name_entities(
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    group: GroupWork,
+    first_pk: int,
+) -> None:
+    """Link the facts and turns of a page to the entities that the model named; add their aliases.
+
+    A page that a model has read needs no other enrichment.
+
+    Args:
+        first_pk: the key of the first of the facts, which were stored one after another.
+    """
+    named = opened.naming.named_by_model
+    names: dict[int, list[EntityName]] = {}
+    pairs: list[tuple[EntityName, EntityName]] = []
+    said = " ".join(canonical(turn.content) for turn in group.turns.values())
+    for pk, draft in enumerate(group.matched.fresh, start=first_pk):
+        names[pk] = named((each.name, each.type) for each in draft.entities)
+        for each in draft.entities:
+            both = named([(each.name, each.type), (each.same_as, each.type)])
+            if each.same_as and len(both) == 2 and both[1].key in said:
+                pairs.append((both[0], both[1]))
+    everything = dict.fromkeys(name for found in names.values() for name in found)
+    for turn in group.turns.values():
+        text = canonical(turn.content)
+        names[turn.pk] = [name for name in everything if name.key in text]
+    _add_aliases(transaction, pairs)
+    open_memories = enrichment.still_open(transaction, list(names))
+    link_names(opened, transaction, names, open_memories, enriched_at=transaction.at)
+    _add_aliases(transaction, pairs)
+
+
+def _add_aliases(
+    transaction: JournalledTransaction, pairs: Sequence[tuple[EntityName, EntityName]]
+) -> None:
+    """Add names of one entity as its aliases; a name that is another entity's stays with it."""
+    for pair in pairs:
+        keys = entities.find(transaction, pair).keys
+        for known, other in (pair, pair[::-1]):
+            if known in keys and other not in keys:
+                entities.add_spellings(transaction, [(other.key, keys[known], other.name)])
+                break
 
 
 def _repeated(

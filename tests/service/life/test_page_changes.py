@@ -242,3 +242,23 @@ def test_a_speaker_in_an_ingested_file_counts_as_that_file(
     report = read(orc, "second")
     assert [each.code for each in report.rejected] == ["change.contradicted"]
     assert orc.get(old).status is MemoryStatus.ACTIVE
+
+
+def test_entities_and_aliases_come_with_the_facts_and_nothing_is_enriched_again(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    turns = say(orc, "s", ("user", "My sister myra, well, Mira Holt, joined tidewater."))
+    entities = [
+        {"name": "Mira Holt", "type": "person", "same_as": "Myra"},
+        {"name": "tidewater", "type": "Organization", "same_as": ""},
+        {"name": "Somebody Else", "type": "person", "same_as": ""},
+    ]
+    text = "Mira Holt works at tidewater."
+    model.then({"add": [add(text, [1], "joined tidewater", entities=entities)]})
+    read(orc, "s")
+    fact = facts(orc)[text]
+    found = orc.entities.get("tidewater")
+    assert (found.type, found.mention_count) == ("organization", 2)
+    assert orc.entities.get("Myra").entity_id == orc.entities.get("Mira Holt").entity_id
+    assert all("enriched_at" in orc.get(each).attributes for each in (fact, *turns))
+    assert orc.verify().ok
