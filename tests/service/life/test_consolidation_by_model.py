@@ -39,8 +39,10 @@ STORED = (
     "The garden fence is red.",
     "Ana prefers to get the weekly report on Fridays.",
 )
-# What a run leaves behind of itself, and what waits for a model where there is one.
-_OF_RUNS = {"job_runs", "leases", "memory_comparisons", "table_digests", "sqlite_sequence"}
+# What a run leaves behind of itself, what models used, and what waits for one.
+_OF_RUNS = {"job_runs", "leases", "memory_comparisons", "table_digests", "sqlite_sequence"} | {
+    "memory_metadata"
+}
 
 
 @dataclass
@@ -341,7 +343,10 @@ def test_what_is_too_sensitive_is_never_sent(
         assert made.run().state is JobState.DONE
         assert control.run().state is JobState.DONE
         assert model.calls == 0
-        assert made.dump() == control.dump()
+        found, expected = made.dump(), control.dump()
+        # A session that was read without a model is read again once there is one.
+        assert found.pop("sessions") != expected.pop("sessions")
+        assert found == expected
 
 
 def test_a_dry_run_asks_and_writes_nothing(asked: World, model: PageModel) -> None:
