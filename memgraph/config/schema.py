@@ -144,7 +144,7 @@ class ConsolidationSettings(SettingsGroup):
         default=30, ge=1, le=500, description="Number of turns that are processed at once."
     )
     max_facts_per_page: int = Field(
-        default=12, ge=1, le=200, description="Maximum facts from one page of turns, the best ones."
+        default=24, ge=1, le=200, description="Maximum facts from one page of turns, the best ones."
     )
     idle_minutes: float = Field(
         default=30.0,

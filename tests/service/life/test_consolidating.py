@@ -95,8 +95,8 @@ def test_pages_are_as_long_as_the_setting_says(service: MemoryService) -> None:
     report = run(orc, "s-1", extractor=extractor)
     assert [len(page.turns) for page in extractor.pages] == [30, 30, 5]
     assert report.pages == 3
-    # 12 facts of a page at most; what was left out is told.
-    assert len(report.facts) == 12 + 12 + 5
+    # 24 facts of a page at most; what was left out is told.
+    assert len(report.facts) == 24 + 24 + 5
     assert {each.code for each in report.rejected} == {"fact.too_many"}
 
 
