@@ -21,7 +21,7 @@ class PageModel:
         says: the verdict on a statement.
 
     Attributes:
-        pages, checks, others: the texts of the questions so far.
+        pages, checks, profiles, others: the texts of the questions so far.
         relations: the answer to each question how facts relate.
     """
 
@@ -34,6 +34,7 @@ class PageModel:
         self.server = server
         self.pages: list[str] = []
         self.checks: list[str] = []
+        self.profiles: list[str] = []
         self.others: list[str] = []
         self._answers = list(answers) or [{"add": []}]
         self.says = says
@@ -63,6 +64,9 @@ class PageModel:
                 for number, text in enumerate(_STATEMENT.findall(user), start=1)
             ]
             return written(self.server, {"verdicts": verdicts})(request)
+        if "profiles" in properties:
+            self.profiles.append(user)
+            return written(self.server, {"profiles": [{"entity": 1, "sentences": []}]})(request)
         self.others.append(user)
         return written(self.server, self.relations)(request)
 
