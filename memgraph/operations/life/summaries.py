@@ -201,7 +201,8 @@ def _read(answer: Any, batch: Sequence[SummaryMaterial]) -> list[list[CitedSente
     items = answer.get("profiles") if isinstance(answer, dict) else answer
     if not isinstance(items, list):
         raise ProviderAnswerInvalid("The model returned no profiles.", reason="shape")
-    by_entity = {item.get("entity"): item for item in items if isinstance(item, dict)}
+    given_items = [item for item in items if isinstance(item, dict)]
+    by_entity = {i["entity"]: i for i in given_items if type(i.get("entity")) is int}
     result, first = [], 1
     for number, material in enumerate(batch, start=1):
         given = by_entity.get(number, {}).get("sentences") or []
