@@ -1,0 +1,70 @@
+"""Whatever JSON a model answers, its readers return something or call the answer invalid."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memgraph.consolidation.page_model import AnswerReader, PagePrompt, operations_of
+from memgraph.consolidation.ports import KnownMemory, PageTurn
+from memgraph.consolidation.statements import CitingStatement, EvidenceLine, check_statements
+from memgraph.errors import ProviderAnswerInvalid
+from memgraph.model.enums import MemoryType
+from memgraph.providers.entity_names import judge
+from memgraph.providers.fake import FakeCompletion
+from memgraph.rules.citations import cited_sentences
+
+TURNS = [PageTurn("ep_1", "I moved to Oslo.", "Bruno", 0), PageTurn("ep_2", "Brr!", "Ana", 0)]
+KNOWN = [KnownMemory("fact_1", "Bruno lives in Rome.", MemoryType.FACT, 50, "Bruno", 0, None)]
+FIELDS = (
+    *("text", "type", "turns", "quote", "happened", "entities", "importance", "known", "name"),
+    *("same_as", "statement", "says", "differs", "lines", "memories"),
+)
+LISTS = ("add", "change", "end", "same", "entities", "verdicts", "sentences")
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["k1", "Fact", "person", "yes", "I moved to Oslo", "2024-13", "\ud83d"])
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=len(FIELDS))
+    ),
+    max_leaves=12,
+)
+answers = values | st.dictionaries(st.sampled_from(LISTS), values | st.lists(values, max_size=4))
+
+
+@given(answers)
+def test_a_page_is_read_or_its_answer_is_invalid(answer: Any) -> None:
+    with suppress(ProviderAnswerInvalid):
+        accepted = AnswerReader(PagePrompt(TURNS, (), KNOWN), "m", 12).read(operations_of(answer))
+        assert len(accepted.claims) <= 64
+
+
+@given(answers)
+def test_statements_without_a_verdict_are_not_said(answer: Any) -> None:
+    statement = CitingStatement("He left.", (EvidenceLine("Ana", "2024-05-01", "Brr!"),), (0,))
+    with suppress(ProviderAnswerInvalid):
+        assert len(check_statements(FakeCompletion([answer, answer]), [statement])) == 1
+
+
+@given(answers)
+def test_names_are_those_of_the_text(answer: Any) -> None:
+    text = "Bruno moved to Oslo."
+    assert all(text[span.start : span.end] == span.text for span in judge(answer, text).spans)
+
+
+@given(answers)
+def test_citations_are_lines_that_were_shown(answer: Any) -> None:
+    with suppress(ProviderAnswerInvalid):
+        sentences, _ = cited_sentences(answer, range(1, 4))
+        assert all(set(sentence.numbers) <= {1, 2, 3} for sentence in sentences)
