@@ -152,7 +152,7 @@ def fill_the_rest(database: Database) -> None:
         ),
         (
             "INSERT INTO recalls VALUES ('rcl_1', 7, 'where?', '{}', 'bulletin', 'ada', 'c', 'r',"
-            " 's', 'ab', 3, '{}', '{\"top_n\": 1}', 'ef', NULL, 'bul_1')",
+            " 's', 'ab', 3, '{}', '{\"top_n\": 1}', 'ef', NULL, 'bul_1', NULL)",
             (),
         ),
         ("INSERT INTO recall_items VALUES ('rcl_1', 1, ?, 0.25, '{}')", (memory_id,)),
