@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from memgraph.model.context import ContextPackage
-from memgraph.model.enums import MemoryType
+from memgraph.model.context import ContextPackage, ContextRequest, ContextTier
+from memgraph.model.enums import MemoryType, Sensitivity
 from memgraph.model.graph import Contradiction, Link
 from memgraph.model.recall import Degraded
 from memgraph.model.values import (
     MAX_CONTENT_CHARS,
     Edge,
     Memory,
+    Millis,
     Name,
     Outcome,
     StoredSource,
@@ -23,6 +24,103 @@ from memgraph.model.values import (
 )
 
 MAX_REFERENCES = 64
+
+
+MAX_DEADLINE_MS = 600_000
+MAX_EVIDENCE = 2_000
+
+
+class TurnInput(Value):
+    """The place of a turn, and how long its hook may take.
+
+    Attributes:
+        conversation_id: the conversation; a context leaves out its turns.
+        workflow_run_id, step_id: the run and the step of a workflow.
+        task_id, project_id: the task and the project whose memories are seen besides global ones.
+        deadline_ms: the maximum wait; None: as configured in ``memory.context.deadline_ms``.
+    """
+
+    project_id: Name | None = None
+    deadline_ms: Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)] | None = None
+
+
+class MessageInput(TurnInput):
+    """A message that starts a turn; see ``MemoryHooks.on_message``.
+
+    Attributes:
+        turn_id: the host's own id; a message that is sent twice with it is stored once.
+        from_agent: True if the author is an agent, not a person.
+        event_time: when it was written; None: now.
+        request: the budget and shares of the context; its query and ids are overwritten.
+    """
+
+    conversation_id: Name
+    task_id: Name | None = None
+    content: str
+    speaker: Name = "user"
+    turn_id: Name | None = None
+    from_agent: bool = False
+    sensitivity: Sensitivity = Sensitivity.INTERNAL
+    event_time: Millis | None = None
+    request: ContextRequest | None = None
+
+
+class StepInput(TurnInput):
+    """The prompt of a workflow step; see ``MemoryHooks.on_step``."""
+
+    workflow_run_id: Name
+    step_id: Name
+    conversation_id: Name | None = None
+    task_id: Name | None = None
+    prompt: str
+    exclude_conversation: bool = True
+    request: ContextRequest | None = None
+
+
+class StepOutputInput(TurnInput):
+    """The output of a workflow step; see ``MemoryHooks.on_step_output``.
+
+    Attributes:
+        output: a text, an object, or a list of either; texts are read line by line.
+        tier: where to store it; None: in the project, or globally without one.
+        reasoning, tool_outputs: stored as items of the task.
+    """
+
+    workflow_run_id: Name
+    step_id: Name
+    conversation_id: Name | None = None
+    task_id: Name | None = None
+    output: str | dict[str, Any] | list[Any]
+    tier: ContextTier | None = None
+    reasoning: str | None = None
+    tool_outputs: dict[str, Any] | None = None
+
+
+class TranscriptInput(TurnInput):
+    """Turns of a conversation; see ``MemoryHooks.on_transcript``.
+
+    ``turns``: objects with ``content``, ``source_role`` and other fields of ``EpisodeInput``.
+    """
+
+    conversation_id: Name
+    turns: Annotated[tuple[dict[str, Any], ...], Field(max_length=1_000)]
+
+
+class InquiryInput(TurnInput):
+    """A question of a diagnosis; see ``MemoryHooks.on_diagnostics``.
+
+    Attributes:
+        memory_ids: the memories that the question is about.
+        workflow_run_id: include the memories that this run stored.
+        budget_tokens: the maximum size of the text; None: ``memory.context.budget_tokens``.
+    """
+
+    question: str
+    workflow_run_id: Name | None = None
+    task_id: Name | None = None
+    memory_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
+    max_nodes: Annotated[int, Field(ge=1, le=MAX_EVIDENCE)] = 50
+    budget_tokens: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
 
 
 class TurnWarning(Value):
@@ -179,6 +277,21 @@ class DiagnosisFinding(Value):
     confidence: Unit | None = None
     caused_by: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] | None = None
     tags: Annotated[tuple[Name, ...], Field(max_length=MAX_REFERENCES)] = ()
+
+
+class FindingsInput(TurnInput):
+    """Findings of a diagnosis; see ``MemoryHooks.record_findings``.
+
+    ``memory_ids``: the memories that the diagnosis was based on. A finding is caused by those in
+    its ``caused_by``, or else by those that it cites.
+    """
+
+    findings: Annotated[tuple[DiagnosisFinding, ...], Field(max_length=100)]
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+    conversation_id: Name | None = None
+    task_id: Name | None = None
+    memory_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
 
 
 class TaskOutcome(ResultWithWarnings):

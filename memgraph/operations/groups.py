@@ -28,6 +28,7 @@ from memgraph.operations.jobs import Jobs
 from memgraph.operations.memories import Memories
 from memgraph.operations.receipts import Receipts
 from memgraph.operations.sources import Sources
+from memgraph.operations.turns import Turns
 from memgraph.rules.conversations import SessionState
 
 if TYPE_CHECKING:
@@ -228,6 +229,7 @@ class Operations(Everyday[F]):
     sessions: Sessions[F]
     contexts: Contexts[F]
     agent_memory: AgentMemory[F]
+    turns: Turns[F]
     entities: Entities[F]
     ingestion: Ingestion[F]
     jobs: Jobs[F]

@@ -71,6 +71,7 @@ class Orchestrator(LocalOperations[Blocking]):
             grouped by subject.
         agents: the operations for language models.
         agent_memory: the requests of ``MemoryEntity``.
+        turns: the hooks around a turn.
         stores: the stores of items of a task, a project or the global tier.
     """
 

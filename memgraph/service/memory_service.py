@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.events import SessionCallbacks
     from memgraph.service.open_orchestrator import OpenOrchestrator
+    from memgraph.service.turns.hooks import CallersHooks
     from memgraph.service.worker import Worker
     from memgraph.store.engine import Engine
     from memgraph.store.ports import HeldVectors, VectorCache
@@ -418,6 +420,8 @@ class MemoryService:
 
         Calls in other threads finish and close what they use.
         """
+        if "turns" in vars(self):
+            self.turns.close()
         self.intake.stop()
         self.stores.close()
         with self._callbacks_lock:
@@ -436,6 +440,13 @@ class MemoryService:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @cached_property
+    def turns(self) -> CallersHooks:
+        """The hooks of the callers of this service."""
+        from memgraph.service.turns.hooks import CallersHooks
+
+        return CallersHooks(self)
 
     @property
     def embeds_in_background(self) -> bool:

@@ -455,6 +455,7 @@ WRITES = (
 )
 HOST = "the host's own: its callbacks get the id of every session"
 PIPELINE = "the ingest pipeline's: it is handed what it works on"
+HOOKS = "the hooks of a turn, on every route: tests/isolation/test_routes_walked.py"
 ENTITY = "the requests of an entity: tests/surfaces/http/test_http_agent_memory.py"
 ELSEWHERE = {
     "aio": "the same methods; tests/service/test_aio.py",
@@ -490,6 +491,12 @@ ELSEWHERE = {
     "agent_memory.retrieve": ENTITY,
     "agent_memory.forget": ENTITY,
     "agent_memory.list_items": ENTITY,
+    "turns.on_message": HOOKS,
+    "turns.on_step": HOOKS,
+    "turns.on_step_output": HOOKS,
+    "turns.on_transcript": HOOKS,
+    "turns.on_diagnostics": HOOKS,
+    "turns.record_findings": HOOKS,
     "events.publish": WRITES,
     "entities.protect": "asks as entities.get does: tests/service/test_aliases.py",
     "maintenance.rebuild": OPERATOR,

@@ -94,19 +94,22 @@ def test_the_client_works_against_a_real_server(tmp_path: Path) -> None:
                 "name": "node",
                 "orchestrators": ("orc-1",),
                 "permissions": permissions,
+                "project_ids": ("*",),
+                "session_ids": ("*",),
                 "clearance": "Confidential",
             }
         )
     with server_process(root, keyless=False) as server:
         done = node(
-            *("--test", "--test-reporter=tap", "build/test/client.test.js"),
+            *("--test", "--test-reporter=tap", "--test-concurrency=1"),
+            *("build/test/client.test.js", "build/test/conversation.test.js"),
             cwd=folder,
             URL=server.url,
             KEY=key.secret,
         )
     assert done.returncode == 0, done.stdout[-5_000:]
     assert "# fail 0" in done.stdout
-    assert "# pass 7" in done.stdout
+    assert "# pass 9" in done.stdout
 
 
 def test_the_lock_file_names_no_address() -> None:

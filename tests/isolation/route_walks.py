@@ -334,6 +334,59 @@ def relevant(view: View) -> Iterator[Ask]:
         yield _post("/relevant", {"prompt": word, "limit": 200})
 
 
+# --- the hooks of a turn
+
+
+def _placed(path: str, **body: Any) -> Iterator[Ask]:
+    fields = {"deadline_ms": 30_000, **body}
+    yield _post(path, fields)
+    for project in PROJECTS:
+        yield _post(path, {**fields, "project_id": project})
+    for task in TASKS:
+        yield _post(path, {**fields, "task_id": task})
+
+
+RUN = {"workflow_run_id": "run", "step_id": "step"}
+
+
+@walks("POST", HERE + "/turns/message")
+def on_message(view: View) -> Iterator[Ask]:
+    yield from _placed("/turns/message", content=QUERY, conversation_id="a new one")
+
+
+@walks("POST", HERE + "/turns/step")
+def on_step(view: View) -> Iterator[Ask]:
+    yield from _placed("/turns/step", prompt=QUERY, **RUN)
+
+
+@walks("POST", HERE + "/turns/output")
+def on_step_output(view: View) -> Iterator[Ask]:
+    yield from _placed("/turns/output", output="Decision: we launch.", **RUN)
+    for canary in view.world.hidden(view.viewer)[::15]:
+        # The same text: it must be a memory of its own, not the hidden one's id.
+        yield _post("/turns/output", {"output": f"{canary.word} {TELLS}", **RUN})
+
+
+@walks("POST", HERE + "/turns/transcript")
+def on_transcript(view: View) -> Iterator[Ask]:
+    turns = [{"content": "We launch.", "source_role": "user", "turn_id": "1"}]
+    yield from _placed("/turns/transcript", turns=turns, conversation_id="a new one")
+
+
+@walks("POST", HERE + "/turns/diagnostics")
+def on_diagnostics(view: View) -> Iterator[Ask]:
+    yield from _placed("/turns/diagnostics", question=QUERY, memory_ids=view.hidden)
+
+
+@walks("POST", HERE + "/turns/findings")
+def record_findings(view: View) -> Iterator[Ask]:
+    for one in view.hidden[:4]:
+        for fields in ({"caused_by": [one]}, {}):
+            finding = {"content": "It was the launch.", **fields}
+            yield _post("/turns/findings", {"findings": [finding], "memory_ids": [one]})
+    yield _post("/turns/findings", {"findings": [{"content": "It was the plan."}]})
+
+
 AGENTS = ("Kxagena", "Kxagenb", "nobody")
 
 

@@ -36,6 +36,7 @@ MAKING = "/v1/orchestrators"
 READ_BY_POST = (
     *("/recall", "/relevant", "/subgraph", "/context", "/context/block", "/ask"),
     *("/entities/info", "/verify", "/audit", "/sources/info", "/retrieve", "/listItems"),
+    *("/turns/step", "/turns/diagnostics"),
 )
 DENIED = {"memory.not_found", "access.denied"}
 BRIEFLY = {

@@ -183,8 +183,127 @@ export class Orchestrator {
     );
   }
 
+  /** Store a message, and return the bulletin and the block to put before its prompt. */
+  async onMessage(body: Schema<"MessageInput">): Promise<Schema<"TurnContext">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/message", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Return the bulletin and the block to put before the prompt of a workflow step. */
+  async onStep(body: Schema<"StepInput">): Promise<Schema<"StepContext">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/step", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Store what a step's output says. */
+  async onStepOutput(body: Schema<"StepOutputInput">): Promise<Schema<"WriteBackResult">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/output", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Store turns of a conversation, such as the agent's answer. */
+  async onTranscript(body: Schema<"TranscriptInput">): Promise<Schema<"WriteBackResult">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/transcript", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Return the evidence for a question, with its sources. */
+  async onDiagnostics(body: Schema<"InquiryInput">) {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/diagnostics", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Store the findings of a diagnosis, with their evidence. */
+  async recordFindings(body: Schema<"FindingsInput">): Promise<Schema<"WriteBackResult">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/findings", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Return the private memory of one agent. */
+  memoryEntity(agentId: string): MemoryEntity {
+    return new MemoryEntity(this.http, this.name, this.view, agentId);
+  }
+
   private params<Ids extends Record<string, string>>(ids?: Ids) {
     return { path: { orchestrator: this.name, ...ids } as { orchestrator: string } & Ids, query: this.view };
+  }
+}
+
+/** The private memory of one agent; its requests take effect one after another. */
+export class MemoryEntity {
+  constructor(
+    readonly http: Client<paths>,
+    readonly name: string,
+    readonly view: View,
+    readonly agentId: string,
+  ) {}
+
+  /** Store items, all or none; with a `callId` a repeated call stores nothing. */
+  async store(body: Schema<"StoreRequest">): Promise<Schema<"StoreResult">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/store", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Return the items that match a query, best first. */
+  async retrieve(body: Schema<"RetrieveRequest">): Promise<Schema<"MemoryItemRecord">[]> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/retrieve", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Retract the items that meet every criterion. */
+  async forget(body: Schema<"ForgetRequest">): Promise<Schema<"ForgetResult">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/forget", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  /** Return the items, newest first. */
+  async listItems(body: Schema<"ListRequest"> = {}): Promise<Schema<"MemoryItemRecord">[]> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/agents/{agent_id}/memory/listItems", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
+  private params() {
+    return { path: { orchestrator: this.name, agent_id: this.agentId }, query: this.view };
   }
 }
 

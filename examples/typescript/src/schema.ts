@@ -1532,6 +1532,130 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/turns/diagnostics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * On Diagnostics
+         * @description Return the evidence that the memory has about a question, with all sources.
+         */
+        post: operations["on_diagnostics"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/turns/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record Findings
+         * @description Store the findings of a diagnosis, with their evidence.
+         *
+         *     Memories of the evidence that this handle may not see are left out.
+         */
+        post: operations["record_findings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/turns/message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * On Message
+         * @description Store a message, and return the bulletin and the context to put before its prompt.
+         *
+         *     It requires the permission ``read`` as well.
+         */
+        post: operations["on_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/turns/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * On Step Output
+         * @description Store what a step's output says, each paragraph or line a memory.
+         */
+        post: operations["on_step_output"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/turns/step": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * On Step
+         * @description Return the bulletin and the context to put before the prompt of a workflow step.
+         */
+        post: operations["on_step"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/turns/transcript": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * On Transcript
+         * @description Store turns of a conversation, such as the agent's answer, in order.
+         */
+        post: operations["on_transcript"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/verify": {
         parameters: {
             query?: never;
@@ -2063,6 +2187,24 @@ export interface components {
             memory_id: string;
         };
         /**
+         * @description A finding of a diagnosis.
+         *
+         *     Attributes:
+         *         caused_by: ids of the memories that caused it; None: those of the evidence that the finding
+         *             cites, or else all that were requested.
+         *         importance, confidence: capped at the maximum of a proposal.
+         */
+        DiagnosisFinding: {
+            caused_by?: string[] | null;
+            confidence?: number | null;
+            content: string;
+            importance?: number | null;
+            /** @default [] */
+            tags?: string[];
+            /** @default Observation */
+            type?: components["schemas"]["MemoryType"];
+        };
+        /**
          * @description The changes after ``since`` until ``until``, as far as the reader may see; newest first.
          *
          *     Attributes:
@@ -2440,6 +2582,64 @@ export interface components {
          */
         ErasureTargetKind: "memory" | "entity" | "text" | "session" | "path" | "conversation" | "run" | "content";
         /**
+         * @description Bounded evidence for a question, with the source of every memory.
+         *
+         *     Attributes:
+         *         items: at most ``max_nodes``: the requested memories, then matches of the question, then
+         *             neighbours.
+         *         edges: edges between two of ``items``.
+         *         contradictions: open contradictions of at least one of ``items``.
+         *         grounds: the evidence of the requested memories, by memory id; both ends are in ``items``.
+         *         missing: requested ids that do not exist or are not visible.
+         *         cut: whether a limit left something out.
+         *         cut_reasons: the limits that did: ``max_nodes``, ``budget_tokens`` …
+         *         text: the rendered block.
+         *         token_cost: the estimated number of tokens of ``text``.
+         *         receipt_id: the id of the receipt, which lists exactly the memories of ``text``.
+         */
+        EvidenceBundle: {
+            /** @default [] */
+            contradictions?: components["schemas"]["Contradiction"][];
+            /** @default false */
+            cut?: boolean;
+            /** @default [] */
+            cut_reasons?: string[];
+            /** @default [] */
+            degraded?: components["schemas"]["Degraded"][];
+            /** @default [] */
+            edges?: components["schemas"]["Edge"][];
+            grounds?: {
+                [key: string]: components["schemas"]["Link"][];
+            };
+            /** @default [] */
+            items?: components["schemas"]["EvidenceItem"][];
+            /** @default [] */
+            missing?: string[];
+            question: string;
+            receipt_id?: string | null;
+            /** @default  */
+            text?: string;
+            /** @default 0 */
+            token_cost?: number;
+            /** @default [] */
+            warnings?: components["schemas"]["TurnWarning"][];
+        };
+        /**
+         * @description A memory of an evidence bundle, with its source.
+         *
+         *     Attributes:
+         *         effective_confidence: 0..1, after decay.
+         *         reasons: any of ``asked``, ``recall:<rank>``, ``hop:<distance>``, ``ground:<memory id>``
+         *             and ``contradicts:<memory id>``.
+         */
+        EvidenceItem: {
+            citation: string;
+            effective_confidence: number;
+            memory: components["schemas"]["Memory"];
+            reasons: string[];
+            source: components["schemas"]["StoredSource"];
+        };
+        /**
          * @description The evidence of a memory or a run, as far as the reader may see it.
          *
          *     Attributes:
@@ -2518,6 +2718,23 @@ export interface components {
             /** @enum {string} */
             outcome: "stored" | "strengthened";
             type: components["schemas"]["MemoryType"];
+        };
+        /**
+         * @description Findings of a diagnosis; see ``MemoryHooks.record_findings``.
+         *
+         *     ``memory_ids``: the memories that the diagnosis was based on. A finding is caused by those in
+         *     its ``caused_by``, or else by those that it cites.
+         */
+        FindingsInput: {
+            conversation_id?: string | null;
+            deadline_ms?: number | null;
+            findings: components["schemas"]["DiagnosisFinding"][];
+            /** @default [] */
+            memory_ids?: string[];
+            project_id?: string | null;
+            step_id?: string | null;
+            task_id?: string | null;
+            workflow_run_id?: string | null;
         };
         /**
          * @description The outcome of forgetting one memory.
@@ -2693,6 +2910,26 @@ export interface components {
             sha256: string;
             /** @enum {string} */
             status: "waiting" | "processed" | "rejected" | "held";
+        };
+        /**
+         * @description A question of a diagnosis; see ``MemoryHooks.on_diagnostics``.
+         *
+         *     Attributes:
+         *         memory_ids: the memories that the question is about.
+         *         workflow_run_id: include the memories that this run stored.
+         *         budget_tokens: the maximum size of the text; None: ``memory.context.budget_tokens``.
+         */
+        InquiryInput: {
+            budget_tokens?: number | null;
+            deadline_ms?: number | null;
+            /** @default 50 */
+            max_nodes?: number;
+            /** @default [] */
+            memory_ids?: string[];
+            project_id?: string | null;
+            question: string;
+            task_id?: string | null;
+            workflow_run_id?: string | null;
         };
         /**
          * @description Refuted evidence, and the path to it.
@@ -3076,6 +3313,31 @@ export interface components {
             /** @default 5 */
             limit?: number;
             prompt: string;
+        };
+        /**
+         * @description A message that starts a turn; see ``MemoryHooks.on_message``.
+         *
+         *     Attributes:
+         *         turn_id: the host's own id; a message that is sent twice with it is stored once.
+         *         from_agent: True if the author is an agent, not a person.
+         *         event_time: when it was written; None: now.
+         *         request: the budget and shares of the context; its query and ids are overwritten.
+         */
+        MessageInput: {
+            content: string;
+            conversation_id: string;
+            deadline_ms?: number | null;
+            event_time?: string | number | null;
+            /** @default false */
+            from_agent?: boolean;
+            project_id?: string | null;
+            request?: components["schemas"]["ContextRequest"] | null;
+            /** @default Internal */
+            sensitivity?: components["schemas"]["Sensitivity"];
+            /** @default user */
+            speaker?: string;
+            task_id?: string | null;
+            turn_id?: string | null;
         };
         Neighbourhood: {
             as_of?: string | number | null;
@@ -3563,6 +3825,17 @@ export interface components {
             count?: number;
             where: string;
         };
+        /**
+         * @description A part of an output that was not stored, or not unchanged.
+         *
+         *     Attributes:
+         *         locator: lines (``L3-L4``), a JSON pointer, or the index in a list (``/0``).
+         *         code: a stable code of ``memgraph.rules.workflow``, or the code of an error.
+         */
+        RejectedPart: {
+            code: string;
+            locator: string;
+        };
         /** @description An entity named together with another one. ``together``: the number of these memories. */
         RelatedEntity: {
             canonical_name: string;
@@ -3951,6 +4224,64 @@ export interface components {
             until: string | null;
         };
         /**
+         * @description The context of a workflow step.
+         *
+         *     Attributes:
+         *         bulletin: Markdown; with a ``bulletin_warning`` an earlier one, or empty.
+         *         context: None if there was no time or no memory for it.
+         *         prompt: the bulletin and the context block, to be put before the prompt.
+         *         receipt_id: the receipt of the bulletin; that of the context is in its package. None: there
+         *             was no bulletin.
+         */
+        StepContext: {
+            /** @default  */
+            bulletin?: string;
+            bulletin_warning?: string | null;
+            context?: components["schemas"]["ContextPackage"] | null;
+            /** @default  */
+            prompt?: string;
+            receipt_id?: string | null;
+            /** @default [] */
+            warnings?: components["schemas"]["TurnWarning"][];
+        };
+        /** @description The prompt of a workflow step; see ``MemoryHooks.on_step``. */
+        StepInput: {
+            conversation_id?: string | null;
+            deadline_ms?: number | null;
+            /** @default true */
+            exclude_conversation?: boolean;
+            project_id?: string | null;
+            prompt: string;
+            request?: components["schemas"]["ContextRequest"] | null;
+            step_id: string;
+            task_id?: string | null;
+            workflow_run_id: string;
+        };
+        /**
+         * @description The output of a workflow step; see ``MemoryHooks.on_step_output``.
+         *
+         *     Attributes:
+         *         output: a text, an object, or a list of either; texts are read line by line.
+         *         tier: where to store it; None: in the project, or globally without one.
+         *         reasoning, tool_outputs: stored as items of the task.
+         */
+        StepOutputInput: {
+            conversation_id?: string | null;
+            deadline_ms?: number | null;
+            output: string | {
+                [key: string]: unknown;
+            } | unknown[];
+            project_id?: string | null;
+            reasoning?: string | null;
+            step_id: string;
+            task_id?: string | null;
+            tier?: ("task" | "project" | "global") | null;
+            tool_outputs?: {
+                [key: string]: unknown;
+            } | null;
+            workflow_run_id: string;
+        };
+        /**
          * @description The health rates of the memories that a reader may see.
          *
          *     Attributes:
@@ -4191,6 +4522,49 @@ export interface components {
             supports: components["schemas"]["MemorySupport"][];
         };
         /**
+         * @description Turns of a conversation; see ``MemoryHooks.on_transcript``.
+         *
+         *     ``turns``: objects with ``content``, ``source_role`` and other fields of ``EpisodeInput``.
+         */
+        TranscriptInput: {
+            conversation_id: string;
+            deadline_ms?: number | null;
+            project_id?: string | null;
+            turns: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * @description The context of a message, and the id of the stored message.
+         *
+         *     ``episode_id``: the id of the stored message; None: it is not stored yet, see ``warnings``.
+         */
+        TurnContext: {
+            /** @default  */
+            bulletin?: string;
+            bulletin_warning?: string | null;
+            context?: components["schemas"]["ContextPackage"] | null;
+            episode_id?: string | null;
+            /** @default  */
+            prompt?: string;
+            receipt_id?: string | null;
+            /** @default [] */
+            warnings?: components["schemas"]["TurnWarning"][];
+        };
+        /**
+         * @description A warning of a turn. ``code`` is stable, ``text`` is for people.
+         *
+         *     Codes: ``memory.slow`` (the deadline passed), ``memory.full`` (too many requests wait),
+         *     ``memory.failed`` (a part of it failed), ``memory.closed``, ``access.denied``,
+         *     ``capture.unacknowledged`` (it may still be stored), ``capture.refused`` (it will not be),
+         *     ``bulletin.stale``, ``bulletin.empty``, ``receipt.missing``, and the code of any other error of
+         *     ``memgraph.errors``, such as ``memory.disabled``, ``storage.busy`` or ``storage.corrupt``.
+         */
+        TurnWarning: {
+            code: string;
+            text: string;
+        };
+        /**
          * @description An uploaded file, stored in the drop zone unless its content is known.
          *
          *     Attributes:
@@ -4214,6 +4588,30 @@ export interface components {
             confidence_before: number;
             memory_id: string;
             summary: string;
+        };
+        /**
+         * @description The outcome of writing outputs, turns or findings.
+         *
+         *     Attributes:
+         *         memory_ids: the ids of the stored memories and of existing duplicates, in order.
+         *         outcomes: the outcome of each memory to store; empty if ``acknowledged`` is False.
+         *         edges: the outcomes of the requested edges.
+         *         rejected: the parts that were not stored, or not unchanged.
+         *         acknowledged: whether the write is durable; if not, ``warnings`` tells whether it continues.
+         */
+        WriteBackResult: {
+            /** @default true */
+            acknowledged?: boolean;
+            /** @default [] */
+            edges?: components["schemas"]["Outcome"][];
+            /** @default [] */
+            memory_ids?: string[];
+            /** @default [] */
+            outcomes?: components["schemas"]["Outcome"][];
+            /** @default [] */
+            rejected?: components["schemas"]["RejectedPart"][];
+            /** @default [] */
+            warnings?: components["schemas"]["TurnWarning"][];
         };
     };
     responses: never;
@@ -7388,6 +7786,276 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TierPage"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    on_diagnostics: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InquiryInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvidenceBundle"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    record_findings: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FindingsInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WriteBackResult"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    on_message: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MessageInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnContext"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    on_step_output: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StepOutputInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WriteBackResult"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    on_step: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StepInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepContext"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    on_transcript: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TranscriptInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WriteBackResult"];
                 };
             };
             /** @description Error */

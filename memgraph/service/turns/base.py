@@ -14,7 +14,7 @@ from memgraph.errors import InvalidInput, OrchestratorMissing
 from memgraph.log import open_log
 from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest, Task
 from memgraph.model.enums import Sensitivity
-from memgraph.model.turns import TurnWarning
+from memgraph.model.turns import MAX_DEADLINE_MS, TurnWarning
 from memgraph.model.values import ActorReason, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import Denial, record_denial
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from memgraph.operations.context.assembler import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
-MAX_DEADLINE_MS = 600_000
 MAX_ASIDE = 2_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
@@ -58,6 +57,7 @@ class HookHost:
         actor: str = "orchestrator",
         clearance: Sensitivity = Sensitivity.INTERNAL,
         profile: AgentProfile | None = None,
+        confined: bool = False,
     ) -> None:
         # Imported here, because it loads the whole service, as the caller has already done.
         from memgraph.service.memory_service import MemoryService
@@ -69,6 +69,10 @@ class HookHost:
         self.actor = actor
         self.clearance = clearance
         self.profile = profile
+        # Of writes: the host recognises what is there already, others only what they may see.
+        self._writing = Viewer(
+            clearance=clearance if confined else Sensitivity.RESTRICTED, confined=confined
+        )
         # The grants of the agent's profile, limited to those of the host.
         self._granted = narrow(
             Viewer(clearance=clearance),
@@ -207,10 +211,10 @@ class HookHost:
         return outcome, ()
 
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
-        # This viewer sees everything in these scopes, so that a message that is passed twice is
+        # The host sees everything in these scopes, so that a message that is passed twice is
         # recognised. A message of another agent is never taken for the same.
         projects = frozenset(turn.scope_id for turn in turns if turn.scope_id is not None)
-        viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=projects)
+        viewer = replace(self._writing, project_ids=projects)
         return self._handle(viewer).store(turns, live=True).memories
 
     def _handle(self, viewer: Viewer) -> CaptureHandle:

@@ -467,7 +467,7 @@ class DiagnosisHooks(WriteBackHooks):
         | Mapping[str, Any]
         | Iterable[str | DiagnosisFinding | Mapping[str, Any]],
         *,
-        evidence: EvidenceBundle | None = None,
+        evidence: EvidenceBundle | Sequence[Memory] | None = None,
         workflow_run_id: str | None = None,
         step_id: str | None = None,
         conversation_id: str | None = None,
@@ -485,6 +485,8 @@ class DiagnosisHooks(WriteBackHooks):
 
         Args:
             findings: a text, a ``DiagnosisFinding``, its fields, or a list of up to 100 of these.
+            evidence: as ``on_diagnostics`` returned it, or memories, none of which was requested or
+                recalled.
 
         Raises:
             InvalidInput: a finding is invalid, or is an Identity, which only a person may state;
@@ -506,7 +508,11 @@ class DiagnosisHooks(WriteBackHooks):
         denied = self._denied(place, "record_findings", until)
         if denied is not None:
             return WriteBackResult(warnings=(denied,), acknowledged=False)
-        grounds = () if evidence is None else tuple(item.memory for item in evidence.items)
+        usual: tuple[str, ...] = ()
+        if isinstance(evidence, EvidenceBundle):
+            usual = _usual_causes(evidence)
+            evidence = [item.memory for item in evidence.items]
+        grounds = tuple(evidence or ())
         shelter = _restrictions(grounds, scope_of(place, None), self._granted.agent_id)
         accepted = [finding for finding in parsed if isinstance(finding, DiagnosisFinding)]
         rejected = [
@@ -514,7 +520,7 @@ class DiagnosisHooks(WriteBackHooks):
             for number, finding in enumerate(parsed)
             if not isinstance(finding, DiagnosisFinding)
         ]
-        causes = [_causes(finding, evidence) for finding in accepted]
+        causes = [_causes(finding, grounds, usual) for finding in accepted]
 
         def work() -> WriteBackResult:
             handle = self._writer_for(_extended_place(place, shelter))
@@ -592,15 +598,20 @@ def _finding(value: str | DiagnosisFinding | Mapping[str, Any]) -> DiagnosisFind
     return unfit(fields.content) or fields
 
 
-def _causes(finding: DiagnosisFinding, evidence: EvidenceBundle | None) -> tuple[str, ...]:
-    """Return the ids of a finding's causes: its own, or else chosen from the evidence."""
-    if finding.caused_by is not None or evidence is None:
-        return tuple(dict.fromkeys(finding.caused_by or ()))
-    known = {name: each for each in evidence.memory_ids for name in (each, short_id(each))}
+def _causes(
+    finding: DiagnosisFinding, grounds: Sequence[Memory], usual: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the ids of a finding's causes: its own, the evidence that it cites, or ``usual``."""
+    if finding.caused_by is not None:
+        return tuple(dict.fromkeys(finding.caused_by))
+    ids = [memory.memory_id for memory in grounds]
+    known = {name: each for each in ids for name in (each, short_id(each))}
     names = [name if name in known else name.lower() for name in _CITED.findall(finding.content)]
-    cited = tuple(dict.fromkeys(known[name] for name in names if name in known))
-    if cited:
-        return cited
+    return tuple(dict.fromkeys(known[name] for name in names if name in known)) or usual
+
+
+def _usual_causes(evidence: EvidenceBundle) -> tuple[str, ...]:
+    """Return the ids of the requested memories, or else of the first recalled ones."""
     asked_ids = [item.memory.memory_id for item in evidence.items if "asked" in item.reasons]
     first = [
         item.memory.memory_id

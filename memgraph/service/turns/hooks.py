@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from memgraph.model.context import ContextRequest
+from memgraph.model.context import AgentProfile, ContextRequest
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
@@ -23,10 +25,11 @@ from memgraph.service.turns.prompts import PromptRequest
 from memgraph.service.turns.write_back import WriteBackHooks
 
 if TYPE_CHECKING:
-    from memgraph.model.context import AgentProfile
+    from memgraph.rules.scope import Viewer
     from memgraph.service.memory_service import MemoryService
 
 PREPARE_MS = 30_000
+MAX_CALLERS = 256
 
 
 class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
@@ -47,6 +50,8 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         profile: the agent that the prompts are for. Other agents' private memories, and memories
             above its clearance, are left out. Without an ``agent_id`` the actor's name is the
             agent id.
+        confined: refuse writes that could not be seen through these hooks; for a caller who is not
+            the host.
 
     Raises:
         InvalidInput: ``service`` is not a MemoryService, the deadline is out of range, or the
@@ -208,6 +213,51 @@ class HookOptions(TypedDict, total=False):
     actor: str
     clearance: Sensitivity
     profile: AgentProfile | None
+    confined: bool
+
+
+class CallersHooks:
+    """The hooks of the callers of a service, one for each; made when first needed. Thread-safe."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self._hooks: OrderedDict[tuple[Any, ...], MemoryHooks] = OrderedDict()
+
+    def of(self, name: str, actor: str, viewer: Viewer) -> MemoryHooks:
+        """Return the hooks of a caller; the least recently used beyond ``MAX_CALLERS`` are closed.
+
+        Args:
+            viewer: the caller's; its projects and sessions are those of each turn.
+        """
+        key = (name, actor, viewer.clearance, viewer.agent_id, viewer.confined)
+        unused: MemoryHooks | None = None
+        with self._lock:
+            if key not in self._hooks:
+                agent = viewer.agent_id
+                self._hooks[key] = MemoryHooks(
+                    self._service,
+                    name,
+                    actor=actor,
+                    clearance=viewer.clearance,
+                    profile=None if agent is None else AgentProfile(name=agent, agent_id=agent),
+                    confined=viewer.confined,
+                )
+                if len(self._hooks) > MAX_CALLERS:
+                    _, unused = self._hooks.popitem(last=False)
+            self._hooks.move_to_end(key)
+            hooks = self._hooks[key]
+        if unused is not None:
+            unused.close()
+        return hooks
+
+    def close(self) -> None:
+        """Close all hooks, and store the messages that wait."""
+        with self._lock:
+            hooks = list(self._hooks.values())
+            self._hooks.clear()
+        for one in hooks:
+            one.close()
 
 
 class AsyncMemoryHooks(ThreadPoolCaller):

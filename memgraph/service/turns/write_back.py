@@ -375,8 +375,9 @@ class WriteBackHooks(HookHost):
         )
 
     def _writer_for(self, place: TurnPlace) -> CaptureHandle:
-        """Return a handle that sees every sensitivity in its place, to recognise duplicates."""
-        viewer = self._of_agent(place.viewer(Sensitivity.RESTRICTED))
+        """Return a handle that sees what it has to recognise as a duplicate in a place."""
+        granted = self._writing
+        viewer = replace(self._of_agent(place.viewer(granted.clearance)), confined=granted.confined)
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
     def _written(

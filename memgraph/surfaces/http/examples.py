@@ -118,9 +118,40 @@ RETRIEVAL: Final = _example(
 )
 ITEM_LIST: Final = _example("What is known", {"tier": "SemanticMemory", "limit": 20})
 ITEMS_FORGOTTEN: Final = _example("What is old", {"cutoffDate": "2026-01-01T00:00:00Z"})
+_RUN: Final = {"workflow_run_id": "run-1", "step_id": "plan"}
+MESSAGE: Final = _example(
+    "A message of the user",
+    {
+        "content": "When do you close on Fridays?",
+        "conversation_id": "chat-7",
+        "turn_id": "chat-7-1",
+        "deadline_ms": 30_000,
+    },
+)
+STEP: Final = _example("A step of a plan", {**_RUN, "prompt": "Plan the opening hours."})
+OUTPUT: Final = _example(
+    "A text with a decision", {**_RUN, "output": "Decision: we close at 18:00 on Fridays."}
+)
+TRANSCRIPT: Final = _example(
+    "The answer of the agent",
+    {
+        "conversation_id": "chat-7",
+        "turns": [{"content": "At 18:00.", "source_role": "assistant", "turn_id": "chat-7-2"}],
+    },
+)
+INQUIRY: Final = _example("A question", {"question": "Why do we close at 18:00?", "max_nodes": 20})
+FINDINGS: Final = _example(
+    "A cause", {"findings": [{"content": "The bus leaves at 18:15.", "type": "Observation"}]}
+)
 
 
 _BODIES: Final = {
+    "on_message": MESSAGE,
+    "on_step": STEP,
+    "on_step_output": OUTPUT,
+    "on_transcript": TRANSCRIPT,
+    "on_diagnostics": INQUIRY,
+    "record_findings": FINDINGS,
     "store_items": ITEMS,
     "retrieve_items": RETRIEVAL,
     "list_items": ITEM_LIST,
