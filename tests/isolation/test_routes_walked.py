@@ -36,7 +36,7 @@ MAKING = "/v1/orchestrators"
 READ_BY_POST = (
     *("/recall", "/relevant", "/subgraph", "/context", "/context/block", "/ask"),
     *("/entities/info", "/verify", "/audit", "/sources/info", "/retrieve", "/listItems"),
-    *("/turns/step", "/turns/diagnostics"),
+    *("/turns/message", "/turns/step", "/turns/diagnostics"),
 )
 DENIED = {"memory.not_found", "access.denied"}
 BRIEFLY = {
@@ -64,7 +64,7 @@ class Told:
         if self.answer.status_code in (403, 404):
             # A path with a slash in a parameter matches no route.
             return int(self.answer.json()["code"] != "request.refused")
-        if not self.answer.is_success or not self.ask.path.endswith(("/batch", "/memories/forget")):
+        if not self.answer.is_success or not self.ask.path.endswith(("/batch", f"{HERE}/forget")):
             return 0
         return sum(each["code"] in DENIED for each in self.answer.json()["outcomes"])
 
