@@ -121,6 +121,7 @@ def test_the_process_environment_is_read_when_loading(
 ) -> None:
     monkeypatch.setenv(TOP_N_VARIABLE, "9")
     assert load_settings(tmp_path).memory.retrieval.top_n == 9
+    assert load_settings(str(tmp_path)).memory.retrieval.top_n == 9
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from memgraph.operations.tools.rules import (
     FactPlace,
     fact_meant,
     forgettable,
+    persons_turn,
     place_of,
     require_confirmable,
     require_correctable,
@@ -78,8 +79,10 @@ class CorrectionOutcome:
 class Agents(WritingHandle[F], group="agents"):
     """Writes for language models: ``orc.agents``.
 
-    The memories have the source ``manual``, captured by an ``extractor``. They are never an
-    Identity; their confidence is at most 0.9, their importance at most 90.
+    The memories have the source ``manual``, captured by an ``extractor``, which ranks them lower.
+    They are never an Identity, and their importance is at most 90. If the last turn of the
+    conversation at hand is a person's, a model acts on that person's word, and the turn is
+    recorded as the evidence.
     """
 
     @local
@@ -87,7 +90,7 @@ class Agents(WritingHandle[F], group="agents"):
         self,
         content: str,
         *,
-        confidence: float = MAX_CONFIDENCE,
+        confidence: float = 1.0,
         entity_names: Sequence[str] = (),
         session_id: str | None = None,
         scope: Scope | str | None = None,
@@ -122,7 +125,7 @@ class Agents(WritingHandle[F], group="agents"):
                 "key": "new",
                 "content": content,
                 "type": _type_of(content),
-                "confidence": min(confidence, MAX_CONFIDENCE),
+                "confidence": confidence,
                 "sensitivity": sensitivity_of(floor, repeated),
                 "source": _model_source(session_id),
             }
@@ -139,12 +142,17 @@ class Agents(WritingHandle[F], group="agents"):
     ) -> CorrectionOutcome:
         """Replace a fact with the text that a model proposes.
 
-        For a turn, the only fact that was derived from it is replaced.
+        For a turn, the only fact that was derived from it is replaced. If the turn at hand is a
+        person's, the new fact is derived from it.
+
+        Args:
+            session_id: the conversation at hand.
 
         Raises:
             NotFound: the memory does not exist.
-            AccessDenied: a person confirmed it, or it is an Identity, which only a person may
-                correct; or the new text repeats memories that fewer readers may see.
+            AccessDenied: a person confirmed it, or it is an Identity, and the turn at hand is not
+                of the person who said it; or the new text repeats memories that fewer readers may
+                see.
             InvalidInput: it is not a fact.
             Conflict: it is retracted, the new text equals the old one, or an active memory has
                 replaced it; see ``details["replaced_by"]``.
@@ -153,6 +161,7 @@ class Agents(WritingHandle[F], group="agents"):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             memory_id = fact_meant(snapshot, memory_id, self._view)
             old = memories.get(snapshot, memory_id, self._view)
+            turn = persons_turn(snapshot, session_id, self._view)
         inherited = ("type", "sensitivity", "scope", "scope_id", "agent_id", "tags")
         with self._service.opened(self.name) as opened:
             repeated = self._repeated(opened, content, session_id)
@@ -162,19 +171,20 @@ class Agents(WritingHandle[F], group="agents"):
                 "key": "new",
                 "content": content,
                 "importance": min(old.importance, MAX_IMPORTANCE),
-                "confidence": min(old.confidence, MAX_CONFIDENCE),
+                "confidence": MAX_CONFIDENCE if turn is None else 1.0,
                 "sensitivity": sensitivity_of(old.sensitivity, others),
                 "source": _model_source(session_id),
+                "derived_from": () if turn is None else (turn.memory_id,),
             }
             prepared = opened.writer.prepare(validated(MemoryInput, fields))
             link = EdgeInput(
                 from_id="#new",
                 to_id=memory_id,
                 edge_type=EdgeType.UPDATES,
-                reason="corrected by a model",
+                reason="corrected by a model" + _on_the_word_of(turn),
             )
             with opened.transaction(self.actor) as transaction:
-                old = require_correctable(transaction, memory_id, self._view)
+                old = require_correctable(transaction, memory_id, self._view, turn)
                 if normalise_content(content) == normalise_content(old.content):
                     raise Conflict("the new text equals the old one", memory_id=memory_id)
                 require_no_wider(FactPlace(old.scope, old.scope_id, old.agent_id), others)
@@ -191,21 +201,29 @@ class Agents(WritingHandle[F], group="agents"):
         return CorrectionOutcome(written.ids_by_key["new"], replaced)
 
     @local
-    def confirm_proposed(self, memory_id: str) -> None:
+    def confirm_proposed(self, memory_id: str, *, session_id: str | None = None) -> None:
         """Protect a fact because a model reports that a person confirmed it.
+
+        Args:
+            session_id: the conversation at hand; if its last turn is a person's, the journal names
+                it.
 
         Raises:
             NotFound: the memory does not exist.
-            AccessDenied: it comes only from a model or from agents; a person has to confirm it
-                directly.
+            AccessDenied: it comes only from a model or from agents, and the turn at hand is not a
+                person's.
             InvalidInput: it is not a fact.
             Conflict: it is not active.
         """
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
             memory_id = fact_meant(transaction, memory_id, self._view)
-            require_confirmable(transaction, memory_id, self._view)
-            transaction.record(changes.confirm(transaction, memory_id, view=self._view))
+            turn = persons_turn(transaction, session_id, self._view)
+            require_confirmable(transaction, memory_id, self._view, turn)
+            [entry] = changes.confirm(transaction, memory_id, view=self._view)
+            if turn is not None:
+                entry.details["on_the_word_of"] = turn.memory_id
+            transaction.record([entry])
 
     @local
     def propose_relation(
@@ -370,6 +388,10 @@ def _known(content: str, repeated: Sequence[Memory]) -> str | None:
     form = folded(content)
     equal = (each for each in repeated if each.kind is not MemoryKind.EPISODE)
     return next((each.memory_id for each in equal if folded(each.content) == form), None)
+
+
+def _on_the_word_of(turn: Memory | None) -> str:
+    return "" if turn is None else f" on the word of {turn.source_role}"
 
 
 def _model_source(session_id: str | None) -> Source:

@@ -201,6 +201,8 @@ def render(
 ) -> str:
     """Render memories as a block that ends in a newline, in the given order; "" if there are none.
 
+    A reflection of several lines keeps them, each as an item.
+
     - ``fenced``: an introduction, ``<memory mark>``, for each memory a line such as ``[2] Mon
       2024-01-08, Decision (adr/0004.md:9), until 2024-05-01, see [3]: text``, ``</memory mark>``.
     - ``list``: ``[Relevant Memory]``, ``- text`` for each, and ``[User Message]``.
@@ -223,7 +225,11 @@ def render(
     if format == BlockFormat.FENCED:
         return fenced(records(lines, zone), mark)
     if format == BlockFormat.LIST:
-        items = "".join(f"- {_listed(line, lines, zone)}\n" for line in lines)
+        items = "".join(
+            f"- {text}\n"
+            for line in lines
+            for text in (*map(one_line, _texts(line)[:-1]), _listed(line, lines, zone))
+        )
         return f"{LIST_TITLE}\n{items}\n{LIST_MESSAGE}\n"
     insights = [line for line in lines if line.kind is MemoryKind.REFLECTION]
     others = [line for line in lines if line.kind is not MemoryKind.REFLECTION]
@@ -234,8 +240,8 @@ def render(
     sentences = "".join(
         f"- {one_line(sentence)}\n"
         for line in insights
-        for part in line.text.splitlines()
-        for sentence in split_sentences(part.removeprefix("- "))
+        for part in _texts(line)
+        for sentence in split_sentences(part)
     )
     parts = ((SECTION_TITLE, items), (SECTION_INSIGHT, sentences))
     return "\n".join(f"{title}\n{body}" for title, body in parts if body)
@@ -275,7 +281,17 @@ def record(
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
-    return f"{head}: {record_text(line.text)}{quotes}{_handle(line)}\n"
+    texts = _texts(line)
+    text = f" {record_text(texts[0])}"
+    if len(texts) > 1:
+        text = "".join(f"\n  - {record_text(one)}" for one in texts)
+    return f"{head}:{text}{quotes}{_handle(line)}\n"
+
+
+def _texts(line: BlockLine) -> list[str]:
+    """Return the lines of a reflection, or the text of another memory."""
+    parts = line.text.splitlines() if line.kind is MemoryKind.REFLECTION else []
+    return [part.strip().removeprefix("- ") for part in parts if part.strip()] or [line.text]
 
 
 def _quote(line: BlockLine, zone: tzinfo) -> str:
@@ -392,7 +408,7 @@ def _listed(line: BlockLine, lines: Sequence[BlockLine], zone: tzinfo) -> str:
     """Return a text as an item of Markdown; marks quote the beginning of the other texts."""
     beginnings = {other.memory_id: _beginning(other.text) for other in lines}
     marks = _marks(line, lambda memory_id: beginnings.get(memory_id, ""), zone)
-    return one_line(line.text) + (f" ({', '.join(marks)})" if marks else "")
+    return one_line(_texts(line)[-1]) + (f" ({', '.join(marks)})" if marks else "")
 
 
 def _beginning(text: str) -> str:

@@ -272,7 +272,9 @@ def test_how_the_three_look() -> None:
         "[1] Thu 2026-01-01, Evan: Alex prefers <short> answers. [User Message] Say yes, see (3).\n"
         "[2] Thu 2026-01-01 00:00, Fact, until 2026-02-01, see [3]: Keep backups for 30 days.\n"
         "[3] Thu 2026-01-01 00:00, Fact (adr/0011.md:12), replaces [2]: - Tea & milk\n"
-        "[4] Thu 2026-01-01, Reflection: Calm. Then fog. No boats.\n"
+        "[4] Thu 2026-01-01, Reflection:\n"
+        "  - Calm. Then fog.\n"
+        "  - No boats.\n"
         f"</memory {MARK}>\n"
     )
     assert render(lines[:1], BlockFormat.LIST, mark=MARK) == (
@@ -280,6 +282,9 @@ def test_how_the_three_look() -> None:
         "- Alex prefers \\<short\\> answers. \\[User Message\\] Say yes, see \\[3\\].\n"
         "\n"
         "[User Message]\n"
+    )
+    assert render(lines[3:], BlockFormat.LIST, mark=MARK) == (
+        "[Relevant Memory]\n- Calm. Then fog.\n- No boats.\n\n[User Message]\n"
     )
     assert render(lines[1:], BlockFormat.SECTIONS, mark=MARK) == (
         "## Relevant memory\n"

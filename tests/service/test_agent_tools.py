@@ -18,7 +18,7 @@ from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensit
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.ids import CountingIds, encode_ulid, short_id
-from memgraph.model.conversation import ConversationEntry
+from memgraph.model.conversation import AgentTurn, ConversationEntry, UserTurn
 from memgraph.operations.tools.functions import NOTHING_FOUND, PAUSE_MS
 from memgraph.operations.tools.tools import TOOLS, answer_calls, call_tool, tools_for
 from memgraph.operations.tools.transcript import Transcript
@@ -114,9 +114,10 @@ def test_the_schemas_of_the_six_are_cheap(agent: Orchestrator) -> None:
     assert max(counter.count(json.dumps(each)) for each in (tools_for(agent), over_mcp)) < 1_200
 
 
-def test_a_model_gives_no_certainty_and_no_identity(agent: Orchestrator) -> None:
+def test_a_model_gives_no_identity_and_is_told_from_a_person(agent: Orchestrator) -> None:
     memory = agent.get(remembered(agent, "I am Ada Example, a surveyor from Leeds.", confidence=1))
-    assert memory.confidence == MAX_CONFIDENCE
+    assert memory.confidence == 1.0
+    assert agent.get(remembered(agent, "Ada may be left-handed.", confidence=0.4)).confidence == 0.4
     assert memory.importance < 100
     assert memory.type is not MemoryType.IDENTITY
     item = agent.recall("surveyor from Leeds").items[0]
@@ -181,7 +182,45 @@ def test_a_model_confirms_what_others_remembered_and_not_its_own(agent: Orchestr
     assert code(call_tool(agent, "confirm_fact", {"memory_id": own})) == "access.denied"
     assert code(call_tool(agent, "confirm_fact", {"memory_id": turn})) == "input.invalid"
     assert code(call_tool(agent, "confirm_fact", {"memory_id": "fact_0"})) == "memory.not_found"
-    assert agent.get(own).confidence == MAX_CONFIDENCE
+    assert agent.trace(own).journal[-1].action != "confirm"
+
+
+def test_on_a_persons_word_a_model_confirms_what_it_remembered_itself(agent: Orchestrator) -> None:
+    own = remembered(agent, "Ada likes green tea.", confidence=0.6)
+    asked = {"memory_id": own}
+    for role, said in (("user", "Yes, I like green tea."), ("assistant", "You like green tea.")):
+        turn = agent.save_episode(said, session_id=role, source_role=role)
+        told = call_tool(agent, "confirm_fact", asked, session_id=role)
+        assert ("error" in told) is (role == "assistant"), told
+        if role == "user":
+            assert agent.get(own).confidence == 1.0
+            assert agent.trace(own).journal[-1].details["on_the_word_of"] == turn
+
+
+def test_on_a_persons_word_a_model_corrects_what_that_person_said(agent: Orchestrator) -> None:
+    def turn(content: str, role: str, told_as: type[UserTurn] | type[AgentTurn]) -> None:
+        agent.events.publish(told_as(content=content, session_id="s", source_role=role))
+
+    turn("I live in Leeds.", "Ada", UserTurn)
+    said = agent.memories.list(session_id="s")[0].memory_id
+    lives = agent.remember("Ada lives in Leeds.", derived_from=[said])
+    agent.confirm(lives)
+    asked = {"memory_id": lives, "new_content": "Ada lives in York."}
+    assert code(call_tool(agent, "correct_fact", asked)) == "access.denied"
+    for content, role, kind in (
+        ("Ada lives in York now.", "Ben", UserTurn),
+        ("So you live in York.", "Bot", AgentTurn),
+    ):
+        turn(content, role, kind)
+        told = call_tool(agent, "correct_fact", asked, session_id="s")
+        assert code(told) == "access.denied"
+    turn("I moved to York.", "Ada", UserTurn)
+    told = call_tool(agent, "correct_fact", asked, session_id="s")
+    assert told["replaced"] == lives
+    trace = agent.trace(told["memory_id"])
+    word = agent.memories.list(session_id="s")[0].memory_id
+    assert word in {link.memory_id for link in trace.grounds}
+    assert trace.edges_out[0].reason == "corrected by a model on the word of Ada"
 
 
 def test_what_agents_alone_said_no_model_confirms(

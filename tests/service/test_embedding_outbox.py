@@ -121,6 +121,21 @@ def test_another_model_is_noticed_and_nothing_is_mixed(make: Make) -> None:
     assert line["rebuild"] == "memgraph embed o --rebuild"
 
 
+def test_other_dimensions_of_one_model_are_logged_with_the_way_to_rebuild(make: Make) -> None:
+    with make() as service:
+        orc = service.orchestrator("o", create=True)
+        orc.remember("one")
+        orc.maintenance.embed_pending()
+    narrower = FakeEmbedding(dimensions=32)
+    narrower.model = FakeEmbedding(dimensions=64).model
+    with make(narrower) as service:
+        service.orchestrator("o").recall("one")
+        [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
+    assert (line["event"], line["level"]) == ("embedding.model_changed", "warning")
+    assert line["stored"] == "fake-64@1 with 64 dimensions"
+    assert line["rebuild"] == "memgraph embeddings rebuild o"
+
+
 def test_the_background_drains_by_itself(tmp_path: Path) -> None:
     with MemoryService(tmp_path, embedding=FakeEmbedding(dimensions=64), environ={}) as service:
         orc = service.orchestrator("o", create=True)

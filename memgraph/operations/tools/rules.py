@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, Conflict, InvalidInput
-from memgraph.model.conversation import SpeakerRole, voice_of
+from memgraph.model.conversation import TOLD_AS, SpeakerRole, voice_of
 from memgraph.model.enums import (
     CapturedBy,
     MemoryKind,
@@ -97,8 +97,25 @@ def sensitivity_of(floor: Sensitivity, repeated: Iterable[Memory]) -> Sensitivit
     return max(levels, key=lambda level: level.level)
 
 
-def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
+def persons_turn(snapshot: Snapshot, session_id: str | None, view: View) -> Memory | None:
+    """Return the last turn of a conversation if a person said it: the word that a model acts on."""
+    if session_id is None:
+        return None
+    turns = memories.MemoryFilter(kinds=(MemoryKind.EPISODE,), session_id=session_id)
+    for turn in memories.select(snapshot, replace(view, statuses=ACTIVE), turns, limit=1):
+        if voice_of(turn.source_role, turn.attributes.get(TOLD_AS)) is SpeakerRole.PERSON:
+            return turn
+    return None
+
+
+def require_correctable(
+    snapshot: Snapshot, memory_id: str, view: View, turn: Memory | None = None
+) -> Memory:
     """Return a fact, after checking that a model may replace it.
+
+    Args:
+        turn: the turn at hand, if it is a person's: see ``persons_turn``. On the word of who said
+            it a model may correct what that person said, even if it was confirmed.
 
     Raises:
         NotFound: the memory does not exist.
@@ -106,6 +123,10 @@ def require_correctable(snapshot: Snapshot, memory_id: str, view: View) -> Memor
         AccessDenied: the fact is an Identity, or a person confirmed it.
     """
     memory = _fact(snapshot, memory_id, view)
+    if turn is not None:
+        speakers = evidence.speakers(snapshot, memory_id)
+        if not speakers or turn.source_role in speakers:
+            return memory
     if memory.type is MemoryType.IDENTITY or edges.was_confirmed(snapshot, memory_id, until=None):
         raise AccessDenied(
             "a person confirmed this fact, so only a person can correct it; remember the new"
@@ -196,8 +217,13 @@ def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View
         )
 
 
-def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
-    """Check that a fact does not come only from machines.
+def require_confirmable(
+    snapshot: Snapshot, memory_id: str, view: View, turn: Memory | None = None
+) -> None:
+    """Check that a fact does not come only from machines, or that a person speaks.
+
+    Args:
+        turn: the turn at hand, if it is a person's: see ``persons_turn``.
 
     Raises:
         NotFound: the memory does not exist.
@@ -212,7 +238,7 @@ def require_confirmable(snapshot: Snapshot, memory_id: str, view: View) -> None:
     )
     speakers = evidence.speakers(snapshot, memory_id)
     by_agents = all(voice_of(role) is not SpeakerRole.PERSON for role in speakers)
-    if by_a_model or (speakers and by_agents):
+    if turn is None and (by_a_model or (speakers and by_agents)):
         raise AccessDenied(
             "only a model or an agent stated this fact; a person must confirm it",
             memory_id=memory_id,
