@@ -79,8 +79,8 @@ class CorrectionOutcome:
 class Agents(WritingHandle[F], group="agents"):
     """Writes for language models: ``orc.agents``.
 
-    The memories have the source ``manual``, captured by an ``extractor``, which ranks them lower.
-    They are never an Identity, and their importance is at most 90. If the last turn of the
+    The memories have the source ``manual``, captured by an ``extractor``, so they decay. They are
+    never an Identity, and their importance is at most 90. If the last turn of the
     conversation at hand is a person's, a model acts on that person's word, and the turn is
     recorded as the evidence.
     """

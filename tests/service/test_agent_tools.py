@@ -25,7 +25,6 @@ from memgraph.operations.tools.transcript import Transcript
 from memgraph.operations.write.writer import Writer
 from memgraph.providers._litellm import load
 from memgraph.providers.litellm_tokens import tokenizer_of
-from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.surfaces.mcp.server import listed
 
 NAMES = [
@@ -409,6 +408,8 @@ def test_a_search_is_limited_by_lines_kind_and_tag(agent: Orchestrator) -> None:
         ({"kind": "preference"}, [liked]),
         ({"kind": "fact"}, [fact, liked]),
         ({"kind": "episode"}, [turn]),
+        ({"type": "Preference"}, [liked]),
+        ({"type": "Fact"}, [fact]),
         ({"tag": "light"}, [fact]),
     ):
         assert {*search(agent, "lantern harbour", **filters)} == {short_id(one) for one in ids}
@@ -626,7 +627,7 @@ def test_a_model_searches_remembers_and_answers(agent: Orchestrator, server: Mod
     assert code(refused) == "input.invalid"
     item = agent.recall("Where did Ada move?", top_n=1).items[0]
     assert item.memory.content == "Ada moved to Leeds."
-    assert item.memory.confidence == MAX_CONFIDENCE
+    assert item.memory.confidence == 1.0
     assert item.source.conversation_id == "s-7"
     # What went over the wire is the form of OpenAI, with answers under the ids of their calls.
     last = server.requests[-1]

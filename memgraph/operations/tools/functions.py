@@ -17,7 +17,6 @@ from memgraph.model.enums import EdgeType, JobName, JobState, MemoryKind, Memory
 from memgraph.model.values import Name, Reason
 from memgraph.operations.tools.schemas import MAX_LISTED, Kind, LineId, Query, Statement
 from memgraph.rules.lines import said_at
-from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.sources import short_citation
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ def search_memory(
     handle: Orchestrator,
     query: Query,
     kind: Kind | None = None,
+    type: MemoryType | None = None,  # noqa: A002 - the documents' word
     tag: Name | None = None,
     limit: Annotated[
         Annotated[int, Field(ge=1, le=100)] | None, Field(description="Lines at most.")
@@ -47,7 +47,7 @@ def search_memory(
     session_id: str | None = None,
 ) -> str:
     kinds: tuple[MemoryKind, ...] = ()
-    types: tuple[MemoryType, ...] = ()
+    types = () if type is None else (type,)
     if kind == "preference":
         kinds, types = (MemoryKind.FACT,), (MemoryType.PREFERENCE,)
     elif kind is not None:
@@ -69,7 +69,7 @@ def remember_fact(
         Statement,
         Field(description="One statement that can be understood alone, with names and dates."),
     ],
-    confidence: Annotated[float, Field(ge=0.0, le=1.0)] = MAX_CONFIDENCE,
+    confidence: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0,
     entity_names: Annotated[
         tuple[Name, ...], Field(max_length=20, description="Whom and what it is about.")
     ] = (),
@@ -102,8 +102,10 @@ def correct_fact(
     return {"memory_id": corrected.memory_id, "replaced": corrected.replaced}
 
 
-def confirm_fact(handle: Orchestrator, memory_id: LineId) -> dict[str, Any]:
-    handle.agents.confirm_proposed(memory_id)
+def confirm_fact(
+    handle: Orchestrator, memory_id: LineId, *, session_id: str | None = None
+) -> dict[str, Any]:
+    handle.agents.confirm_proposed(memory_id, session_id=session_id)
     return {"memory_id": memory_id, "protected": True}
 
 
