@@ -17,10 +17,19 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, TypeVar, cast
 
 from benchmarks.answer_sets import Question
-from memgraph.errors import InvalidInput, ProviderError, ProviderRejected
-from memgraph.providers.completion import CompletionProvider, completion_provider
+from memgraph.errors import (
+    InvalidInput,
+    ProviderAnswerInvalid,
+    ProviderError,
+    ProviderRejected,
+)
+from memgraph.providers.completion import (
+    CompletionProvider,
+    completion_provider,
+    object_schema,
+)
 from memgraph.providers.options import ModelOptions
-from memgraph.providers.tool_calls import ToolCallingProvider, tool_calling_provider
+from memgraph.providers.usage import usage_tally
 
 READER_PROMPT: Final = """\
 You answer a question from records of earlier conversations. Use the records alone.
@@ -31,6 +40,8 @@ You answer a question from records of earlier conversations. Use the records alo
 - Where the answer is not written down but follows from the records, conclude it.
 - Answer in as few words as possible, without an explanation. Lists are complete.
 - Where the records do not hold the answer, say "not known"."""
+
+ANSWER_SCHEMA: Final = object_schema(answer={"type": "string"})
 
 JUDGE_PROMPT: Final = """\
 You judge whether an answer to a question is right. You get the question, the right answer and the
@@ -224,7 +235,7 @@ def check(readers: Readers) -> AnswerFile:
     """
     file = AnswerFile.read(readers.answers)
     if readers.reader:
-        tool_calling_provider(readers.reader, **readers.options())
+        completion_provider(readers.reader, **readers.options())
         others = {record.reader for record in file.records.values()} - {readers.reader}
         if others:
             raise InvalidInput(
@@ -245,7 +256,7 @@ def _answer_all(
     count: Callable[[str], int],
     progress: Progress,
 ) -> None:
-    model = tool_calling_provider(readers.reader, **readers.options())
+    model = completion_provider(readers.reader, **readers.options())
     answered = {key for key, record in file.records.items() if record.answer is not None}
     open_questions = [each for each in asked if each.key not in answered]
 
@@ -265,20 +276,24 @@ def _answer_all(
             append(record)
 
 
-def _answered(model: ToolCallingProvider, record: Record) -> Record:
+def _answered(model: CompletionProvider, record: Record) -> Record:
     """Raises ProviderRejected."""
-    messages = [
-        {"role": "system", "content": READER_PROMPT},
-        {"role": "user", "content": reader_message(record.block, record.question)},
-    ]
+    message = reader_message(record.block, record.question)
     try:
-        turn = model.chat(messages, ())
+        with usage_tally() as usage:
+            answer = model.complete_json(READER_PROMPT, message, ANSWER_SCHEMA)
     except ProviderRejected:
         raise
     except ProviderError as error:
         return dataclasses.replace(record, error=error.code)
+    text = answer.get("answer") if isinstance(answer, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        return dataclasses.replace(record, error=ProviderAnswerInvalid.code)
     return dataclasses.replace(
-        record, answer=turn.text.strip(), tokens_in=turn.tokens_in, tokens_out=turn.tokens_out
+        record,
+        answer=text.strip(),
+        tokens_in=usage.tokens_in or None,
+        tokens_out=usage.tokens_out or None,
     )
 
 

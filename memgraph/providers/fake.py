@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked, prepared
-from memgraph.providers.tool_calls import ChatTurn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"\w+")
-_TurnOrError = ChatTurn | MemgraphError
 
 
 class FakeEmbedding:
@@ -107,48 +105,6 @@ _STATEMENT = re.compile(r"^statement (\d+) ", re.MULTILINE)
 def _is_check(schema: Mapping[str, Any]) -> bool:
     items = schema.get("properties", {}).get("verdicts", {}).get("items", {})
     return "says" in items.get("properties", {})
-
-
-class FakeToolCalling:
-    """A fake model that returns prepared turns in order, or raises those that are errors.
-
-    Args:
-        turns: for each call a turn, an error, or a function of the messages that returns either.
-            Further calls return the text "Done." without tool calls.
-
-    Attributes:
-        calls: the messages of every call, oldest first.
-        tools: the names of the tools offered in the last call.
-    """
-
-    name: ClassVar[str] = "fake"
-
-    def __init__(
-        self, turns: Iterable[_TurnOrError | Callable[[list[Any]], _TurnOrError]] = ()
-    ) -> None:
-        self._turns = list(turns)
-        self.calls: list[list[dict[str, Any]]] = []
-        self.tools: tuple[str, ...] = ()
-
-    def play(self, *turns: _TurnOrError | Callable[[list[Any]], _TurnOrError]) -> None:
-        """Append turns to the remaining ones."""
-        self._turns += turns
-
-    def chat(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
-    ) -> ChatTurn:
-        """See `ToolCallingProvider.chat`."""
-        place = len(self.calls)
-        self.calls.append(copy.deepcopy([dict(message) for message in messages]))
-        self.tools = tuple(tool["function"]["name"] for tool in tools)
-        if place >= len(self._turns):
-            return ChatTurn("Done.")
-        turn = self._turns[place]
-        if callable(turn):
-            turn = turn(self.calls[-1])
-        if isinstance(turn, MemgraphError):
-            raise turn
-        return turn
 
 
 class FakeReranking:

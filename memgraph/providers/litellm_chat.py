@@ -1,4 +1,4 @@
-"""JSON answers and tool calls from any language model that litellm supports."""
+"""JSON answers from any language model that litellm supports."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from memgraph.providers import _litellm
 from memgraph.providers.completion import (
     DEFAULT_MAX_TOKENS,
     DEFAULTS,
-    MAX_ANSWER_CHARACTERS,
     object_schema,
     parsed_answer,
 )
 from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
-from memgraph.providers.tool_calls import MAX_TOOL_CALLS, ChatTurn, ToolCall
 from memgraph.providers.usage import report_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from memgraph.providers.completion import CompletionProvider
 
@@ -51,8 +49,8 @@ class ModelCheck:
         return {**{name: getattr(self, name) for name in names}, "error": error}
 
 
-class _LitellmChat:
-    """A language model reached through litellm, called with temperature 0.
+class LitellmCompletion:
+    """A language model reached through litellm that answers in JSON, at temperature 0.
 
     ``timeout_s`` limits a whole request, not counting the time to load litellm once per process.
 
@@ -83,16 +81,19 @@ class _LitellmChat:
             model, give_up_after_s=give_up_after_s, cut_off_late=True, **merged
         )
 
-    def _ask(self, messages: Sequence[Mapping[str, Any]], **request: Any) -> tuple[Any, Any]:
-        """Return the model's message, and the usage of the request."""
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
+        """See `CompletionProvider.complete_json`."""
         _litellm.load(chat=True)
         response = _litellm.call(
             self._connection,
             "completion",
-            messages=[dict(message) for message in messages],
+            messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
             temperature=0,
             max_tokens=self._max_tokens,
-            **request,
+            response_format={
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": dict(schema), "strict": True},
+            },
         )
         usage = getattr(response, "usage", None)
         report_tokens(_tokens(usage, "prompt"), _tokens(usage, "completion"))
@@ -101,22 +102,7 @@ class _LitellmChat:
             raise ProviderAnswerInvalid("The model returned no answer.", reason="no_text")
         if choices[0].finish_reason == "length":
             raise ProviderAnswerInvalid("The model's answer was cut off.", reason="cut_off")
-        return choices[0].message, usage
-
-
-class LitellmCompletion(_LitellmChat):
-    """A language model reached through litellm, asked for JSON that fits a schema."""
-
-    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
-        """See `CompletionProvider.complete_json`."""
-        message, _ = self._ask(
-            [{"role": "system", "content": system}, {"role": "user", "content": user}],
-            response_format={
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "schema": dict(schema), "strict": True},
-            },
-        )
-        return parsed_answer(message.content)
+        return parsed_answer(choices[0].message.content)
 
 
 def check_completion(completion: CompletionProvider) -> ModelCheck:
@@ -153,56 +139,6 @@ CHECK_USER: Final = f"The word is {CHECK_WORD}. Give the word, and the number of
 CHECK_SCHEMA: Final = object_schema(word={"type": "string"}, letters={"type": "integer"})
 # The reasons of answers that came from the model, though they are of no use.
 _ANSWERED: Final = ("not_json", "cut_off", "schema")
-
-
-class LitellmToolCalling(_LitellmChat):
-    """A language model reached through litellm that may call tools."""
-
-    def chat(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
-    ) -> ChatTurn:
-        """See `ToolCallingProvider.chat`."""
-        tool_options = (
-            {"tools": [dict(tool) for tool in tools], "tool_choice": "auto"} if tools else {}
-        )
-        # The flag keeps litellm from importing its MCP gateway, whose packages may be missing.
-        message, usage = self._ask(messages, _skip_mcp_handler=True, **tool_options)
-        text = message.content
-        if not isinstance(text, str | None) or len(text or "") > MAX_ANSWER_CHARACTERS:
-            raise ProviderAnswerInvalid("The model returned no usable text.", reason="no_text")
-        calls = _calls(message.tool_calls)
-        if not text and not calls:
-            raise ProviderAnswerInvalid(
-                "The model returned neither text nor tool calls.", reason="no_text"
-            )
-        return ChatTurn(text or "", calls, _tokens(usage, "prompt"), _tokens(usage, "completion"))
-
-
-def _calls(raw_calls: Any) -> tuple[ToolCall, ...]:
-    if raw_calls is None:
-        return ()
-    if not isinstance(raw_calls, list) or len(raw_calls) > MAX_TOOL_CALLS:
-        raise ProviderAnswerInvalid(
-            "The model returned invalid or too many tool calls.", reason="tool_calls"
-        )
-    calls = tuple(_call(raw_call) for raw_call in raw_calls)
-    if sum(len(call.arguments_text) for call in calls) > MAX_ANSWER_CHARACTERS:
-        raise ProviderAnswerInvalid(
-            "The arguments of the model's tool calls are too long.", reason="tool_calls"
-        )
-    return calls
-
-
-def _call(raw_call: Any) -> ToolCall:
-    function = getattr(raw_call, "function", None)
-    parts = (
-        getattr(raw_call, "id", None),
-        getattr(function, "name", None),
-        getattr(function, "arguments", None),
-    )
-    if not all(isinstance(part, str) and len(part) <= MAX_ANSWER_CHARACTERS for part in parts):
-        raise ProviderAnswerInvalid("A tool call of the model is invalid.", reason="tool_calls")
-    return ToolCall(*(str(part) for part in parts))
 
 
 def _tokens(usage: Any, kind: str) -> int | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import KEY, ModelServer
+from model_server import KEY, Behaviour, ModelServer
 from test_answering_server import answerer, serving
 
 from benchmarks import answer_sets, answers, reader
@@ -322,7 +323,50 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         answers.run([])
 
 
+# --- A model that consolidates.
+
+
+def write(request: str) -> str:
+    """Note where the offsite is, change that, and confirm every statement."""
+    lists: dict[str, list[dict[str, Any]]] = {"add": [], "change": [], "end": [], "same": []}
+    if statements := re.findall(r"^statement (\d+) ", request, re.MULTILINE):
+        verdicts = [{"statement": int(each), "differs": "", "says": "yes"} for each in statements]
+        return json.dumps({"verdicts": verdicts})
+    where = {"turns": [1], "happened": ""}
+    if "k1 " in request:
+        news = {"known": "k1", "text": "The offsite is in Bergen.", "quote": "in Bergen now"}
+        lists["change"].append({**where, **news})
+    else:
+        news = {"text": "The offsite is in Oslo.", "quote": "the offsite in Oslo", "type": "Fact"}
+        lists["add"].append({**where, **news, "entities": [], "importance": 50})
+    return json.dumps(lists)
+
+
+def test_what_a_model_wrote_is_counted_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    data, folder, facts = tmp_path / "changes.jsonl", tmp_path / "asked", tmp_path / "facts.jsonl"
+    data.write_text(json.dumps(changing()) + "\n", "utf-8")
+    with serving(folder) as server, answerer(folder, write):
+        writer = answers.Writer(MODEL, server.url, 60.0, facts)
+        result = answers.run([data], sources=[BLOCK], writer=writer)
+    found = result["sets"]["changes"]["consolidation"]
+    assert (found["turns"], found["facts"], found["active"], found["pending"]) == (3, 2, 1, 0)
+    assert (found["changes"], found["in_force"]) == (1, 1)
+    assert found["calls"] == len(list(folder.glob("*.request.md")))
+    assert result["sets"]["changes"][BLOCK]["changes"]["current"] == 1
+    lines = map(json.loads, facts.read_text("utf-8").splitlines())
+    kept = {(each["status"], each["fact"]): each for each in lines}
+    assert kept["active", "The offsite is in Bergen."]["replaces"] == ["s1:t1"]
+    assert kept["superseded", "The offsite is in Oslo."]["turns"] == ["s1:t1"]
+
+
 # --- The answers of a reader.
+
+
+def said(answer: str) -> Behaviour:
+    return ModelServer.writes(json.dumps({"answer": answer}))
 
 
 def test_a_reader_behind_the_folder_answers_and_a_judge_judges(
@@ -333,7 +377,8 @@ def test_a_reader_behind_the_folder_answers_and_a_judge_judges(
     given = Readers(file, at_once=3, timeout_s=60.0)
 
     def answer(request: str) -> str:
-        return "the tram" if "rains?" in request else "the day before 8 May"
+        said = "the tram" if "rains?" in request else "the day before 8 May"
+        return json.dumps({"answer": said})
 
     def judge(request: str) -> str:
         right = "the tram of Porto" in request or "7 May 2023" in request
@@ -380,7 +425,7 @@ def reading(server: ModelServer, file: Path, **more: Any) -> Readers:
 
 def test_a_run_goes_on_where_it_ended(tmp_path: Path, model_server: ModelServer) -> None:
     file, talks = tmp_path / "kept" / "answers.jsonl", locomo_file(tmp_path)
-    model_server.behave(model_server.writes("the shed"), model_server.fails(400))
+    model_server.behave(said("the shed"), model_server.fails(400))
     with pytest.raises(ProviderRejected):
         answers.run([talks], sources=[RECALL], readers=reading(model_server, file))
     [kept] = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
@@ -392,7 +437,7 @@ def test_a_run_goes_on_where_it_ended(tmp_path: Path, model_server: ModelServer)
     with file.open("a", encoding="utf-8") as opened:
         opened.write('{"set": "talks", "talk"')  # the process was killed while it wrote
     before = len(model_server.requests)
-    model_server.behave(model_server.writes("the tram"))
+    model_server.behave(said("the tram"))
     answers.run([talks], sources=[RECALL], readers=reading(model_server, file))
     answers.run([talks], sources=[RECALL], readers=reading(model_server, file))
     assert len(model_server.requests) == before + 2
@@ -413,7 +458,7 @@ def test_a_question_without_an_answer_is_counted_and_asked_again(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
     file, talks = tmp_path / "answers.jsonl", locomo_file(tmp_path)
-    model_server.behave(model_server.writes(""), model_server.writes("the tram"))
+    model_server.behave(said(""), said("the tram"))
     found = answers.run([talks], sources=[WHOLE], readers=reading(model_server, file))
     assert found["answers"]["talks"][WHOLE]["unanswered"] == 1
     found = answers.run([talks], sources=[WHOLE], readers=reading(model_server, file))
@@ -427,7 +472,7 @@ def test_an_answer_of_the_judge_that_is_no_verdict_is_not_counted_as_right(
     file, talks = tmp_path / "answers.jsonl", locomo_file(tmp_path)
     writes = model_server.writes
     model_server.behave(
-        *[writes("the tram")] * 3,
+        *[said("the tram")] * 3,
         writes('{"verdict": "MOSTLY"}'),
         writes("It is correct."),
         writes('["CORRECT"]'),

@@ -14,7 +14,6 @@ from memgraph.operations.ingestion.extraction import propose
 from memgraph.providers.completion import completion_provider
 from memgraph.providers.embedding import embedding_provider
 from memgraph.providers.reranking import reranking_provider
-from memgraph.providers.tool_calls import tool_calling_provider
 from memgraph.surfaces.cli import main
 
 MODEL = "litellm/openai/some-model"
@@ -35,7 +34,6 @@ def asked_of_each() -> dict[str, Any]:
     return {
         "embedding": lambda: embedding_provider(MODEL, dimensions=8).embed(["a text"]),
         "completion": lambda: completion_provider(MODEL).complete_json("s", "u", {}),
-        "chat": lambda: tool_calling_provider(MODEL).chat([{"role": "user", "content": "u"}], []),
         "rerank": lambda: reranking_provider(MODEL, mode="rerank").rank("q", ["a", "b"]),
         "chat rerank": lambda: reranking_provider(MODEL, mode="chat").rank("q", ["a", "b"]),
     }
