@@ -72,10 +72,10 @@ SYSTEM: Final = (
     "sentence for each thing. Leave out greetings, questions, guesses, small talk and advice.\n"
     "- change: a known memory (k-number) that is not true any more as it stands, because a turn "
     "says otherwise or corrects it. `text` is the whole new memory: the change, and everything in "
-    "the old text that still holds.\n"
+    "the old text that still holds. A plan that was carried out is a change, too.\n"
     "- end: a known memory that a turn says is over, cancelled or wrong, with nothing in its "
     "place.\n"
-    "- same: a known memory that a turn says again, in any words.\n"
+    "- same: a known memory that a turn says again, all of it, in any words.\n"
     "`text`: the third person, in the language of the speaker, understandable alone: names "
     "instead of pronouns, dates instead of 'tomorrow' (count from the date of the turn). Add "
     "nothing that was not said.\n"
@@ -83,7 +83,8 @@ SYSTEM: Final = (
     "answers. `quote`: words of one of these turns, unchanged. `happened`: when it happened or "
     "will, as exactly as it is known: 2024, 2024-05, 2024-05-17; empty if no date is meant. "
     "`entities`: the people, places, organizations and things named in the text; `same_as`: "
-    "another name of the same one in this page or a known memory, else empty.\n"
+    "another name of the same one in this page or a known memory, else empty. `importance`: 75 "
+    "for who somebody is and what lasts, 50 for most, 25 for what will soon not matter.\n"
     "Turns marked 'before' only help to understand the others and are not cited."
 )
 
@@ -295,8 +296,8 @@ class PagePrompt:
         }
         order = sorted(shown)
         lines = [
-            EvidenceLine(each.source_role, _said_at(each), each.content[: self._size])
-            for each in (everything[place] for place in order)
+            EvidenceLine(each.source_role, _said_at(each), each.content[: self._size], place + 1)
+            for place, each in ((place, everything[place]) for place in order)
         ]
         cites = [order.index(place + offset) for place in places]
         if known is not None:

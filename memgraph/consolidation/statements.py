@@ -6,7 +6,7 @@ that the evidence says it. The evidence is numbered for the prompt, so no text c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -62,11 +62,17 @@ class Verdict(StrEnum):
 
 
 class EvidenceLine(NamedTuple):
-    """A turn or a memory that a statement rests on; ``date`` is empty if it is unknown."""
+    """A turn or a memory that a statement rests on.
+
+    Attributes:
+        date: empty if it is unknown.
+        place: lines are shown by it, then in the order of their statements.
+    """
 
     speaker: str
     date: str
     text: str
+    place: int = 0
 
 
 class CitingStatement(NamedTuple):
@@ -119,12 +125,11 @@ def check_statements(
     return [verdicts[place] for place in range(len(statements))]
 
 
-def _lines(statements: Iterable[CitingStatement]) -> list[str]:
+def _lines(statements: Sequence[CitingStatement]) -> list[str]:
     """Return the lines of a question: each line of evidence once, then the statements."""
-    numbers: dict[EvidenceLine, int] = {}
-    for statement in statements:
-        for line in statement.lines:
-            numbers.setdefault(line, len(numbers) + 1)
+    shown = dict.fromkeys(line for statement in statements for line in statement.lines)
+    in_order = sorted(shown, key=lambda line: line.place)
+    numbers = {line: number for number, line in enumerate(in_order, start=1)}
     lines = [
         f"{number} [{line.date or 'undated'}] {line.speaker}: {line.text[:MAX_LINE_CHARS]}"
         for line, number in numbers.items()
