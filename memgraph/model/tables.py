@@ -67,12 +67,17 @@ class EntityRow(SQLModel, table=True):
             "merged_into",
             sqlite_where=sa.text("merged_into IS NOT NULL"),
         ),
+        sa.Index(
+            "ix_entities_last_name", "last_name", sqlite_where=sa.text("last_name IS NOT NULL")
+        ),
     )
 
     pk: int = column(sa.Integer, primary_key=True)
     entity_id: str = column(sa.Text, nullable=False, unique=True)
     canonical_name: str = column(sa.Text, nullable=False)
     name_key: str = column(sa.Text, nullable=False)
+    # The last word of the key of a person's full name.
+    last_name: str | None = column(sa.Text)
     type: EntityType = column(choice(EntityType, "type"), nullable=False)
     summary: str | None = column(sa.Text)
     mention_count: int = column(sa.Integer, nullable=False, server_default="0")

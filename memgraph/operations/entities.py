@@ -111,7 +111,8 @@ class Entities(Handle[F], group="entities"):
         """Take a name away from an entity, and return the entity. Journalled.
 
         Memories that name the entity by this alias alone are no longer linked to it. An alias that
-        comes from a merge becomes an entity of its own again, with these memories.
+        comes from a merge becomes an entity of its own again, with these memories; so does a first
+        or last name, which then does not mean the person any more.
 
         Args:
             entity: an id or a name.
@@ -119,7 +120,7 @@ class Entities(Handle[F], group="entities"):
         Raises:
             NotFound: no visible entity has this id or name, or it does not have this alias.
             Conflict: the name is ambiguous (``details["candidates"]``); or the alias is the
-                entity's main or first name, or comes from the settings.
+                entity's main name, or comes from the settings.
         """
         from memgraph.operations.life.entity_merge import remove_alias
 

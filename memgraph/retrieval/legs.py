@@ -15,7 +15,7 @@ from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.ranking import reciprocal_rank_fusion
-from memgraph.store import graph, recall
+from memgraph.store import entities, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
 from memgraph.store.recall import RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
@@ -350,7 +350,12 @@ class SnapshotSearch:
     def _entity(
         self, keys: Collection[str], limit: int, narrowing: RecallFilter
     ) -> list[RecallCandidate]:
-        return recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
+        found = recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
+        if found:
+            return found
+        # A question may name people by their first or last name alone.
+        people = {person.name_key for person in entities.called(self.snapshot, keys)}
+        return recall.by_entities(self.snapshot, people, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: LegResults) -> None:
         """Add the active successors of superseded candidates, in the same order."""

@@ -43,7 +43,7 @@ NAMED_TYPES: Final = (
 _insert = InsertRows(
     "entities",
     (
-        *("pk", "entity_id", "canonical_name", "name_key", "type", "created_at"),
+        *("pk", "entity_id", "canonical_name", "name_key", "last_name", "type", "created_at"),
         *("type_provider", "type_confidence"),
     ),
 )
@@ -89,6 +89,19 @@ def _by_first_name() -> sa.Select[Any]:
     m, is_merged, meant = _is_meant(e)
     joined = ordered(f, (e, _is_full_name(e, f.c.value))).outerjoin(m, is_merged)
     return sa.select(f.c.value, meant).select_from(joined).where(e.c.type == EntityType.PERSON)
+
+
+def last_name(key: str, kind: EntityType) -> str | None:
+    """Return the last name in the key of a person's full name; None if there is none."""
+    return key.rpartition(" ")[2] if kind is EntityType.PERSON and " " in key else None
+
+
+@prepared
+def _by_last_name() -> sa.Select[Any]:
+    e = tables.entities.alias("e")
+    m, is_merged, meant = _is_meant(e)
+    query = sa.select(e.c.last_name, meant).select_from(e.outerjoin(m, is_merged))
+    return query.where(among(e.c.last_name, "keys"))
 
 
 @prepared
@@ -162,8 +175,8 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
     """Return the stored entities of some names, by canonical name and type or else by alias.
 
     The name of a merged entity refers to its merge target. A name of uncertain type refers to the
-    one entity of that name whose type a better provider determined. A first name refers to the
-    one person whose full name begins with it.
+    one entity of that name whose type a better provider determined. A first or last name refers to
+    the one person whose full name begins or ends with it.
     """
     rows = _by_name().rows(snapshot, keys=_keys(names))
     by_name = {row[:2]: row for row in rows}
@@ -184,7 +197,7 @@ def find(snapshot: Snapshot, names: Sequence[EntityName]) -> NameSnapshot:
     if others:
         by_alias = dict(_by_alias().rows(snapshot, keys=_keys(others)))
         people = [name for name in others if name.type is EntityType.PERSON]
-        meant_by = by_first_name(snapshot, {name.key for name in people}) | by_alias
+        meant_by = by_one_name(snapshot, {name.key for name in people}) | by_alias
         result.keys.update((name, meant_by[name.key]) for name in others if name.key in meant_by)
     return result
 
@@ -207,19 +220,20 @@ def _rank(provider: str | None) -> int:
     return PROVIDERS.index(provider) if provider in PROVIDERS else 0
 
 
-def by_first_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """Return, for each first name, the person whose full name begins with it, if unambiguous."""
-    single = [key for key in keys if " " not in key]
+def by_one_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
+    """Return the person whose full name begins or ends with each word, if there is only one."""
+    single = sorted(key for key in keys if " " not in key)
     if not single:
         return {}
     people: dict[str, set[int]] = {}
-    for key, pk in _by_first_name().rows(snapshot, keys=sorted(single)):
-        people.setdefault(key, set()).add(pk)
+    for query in (_by_first_name(), _by_last_name()):
+        for key, pk in query.rows(snapshot, keys=single):
+            people.setdefault(key, set()).add(pk)
     return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
 
 
 def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
-    """Return the entity that each key refers to, as a name, an alias or a first name."""
+    """Return the entity that each key refers to: a name, an alias, a first or a last name."""
     if not keys:
         return {}
     key_list = sorted(keys)
@@ -229,8 +243,8 @@ def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
             meant.setdefault(key, set()).add(pk)
     for key, pk in _by_alias().rows(snapshot, keys=key_list):
         meant.setdefault(key, {pk})
-    first = by_first_name(snapshot, [key for key in keys if key not in meant])
-    return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | first
+    single = by_one_name(snapshot, [key for key in keys if key not in meant])
+    return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | single
 
 
 class TypedEntity(NamedTuple):
@@ -398,8 +412,8 @@ def create(
         transaction,
         [
             (
-                *(keys[name], entity_id, name.name, name.key, str(name.type), created_at),
-                *(name.provider, name.confidence),
+                *(keys[name], entity_id, name.name, name.key, last_name(name.key, name.type)),
+                *(str(name.type), created_at, name.provider, name.confidence),
             )
             for name, entity_id in names.items()
         ],
@@ -645,15 +659,16 @@ def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, st
 
 
 @prepared
-def _of_first_names() -> Any:
+def _by_one_name() -> Any:
     f, e = listed("keys", "f"), tables.entities.alias("e")
-    query = _merge_targets(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
-    return _most_mentioned_first(query.where(e.c.type == EntityType.PERSON))
+    first = _merge_targets(e, ordered(f, (e, _is_full_name(e, f.c.value)))).distinct()
+    last = _merge_targets(e, e).distinct().where(among(e.c.last_name, "keys"))
+    return _most_mentioned_first(first.where(e.c.type == EntityType.PERSON).union(last))
 
 
-def of_first_names(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
-    """Return people whose full name begins with one of these names, most mentioned first."""
-    return list(_rows(_of_first_names().rows(snapshot, keys=sorted(keys))))
+def called(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
+    """Return people whose full name begins or ends with one of these, most mentioned first."""
+    return list(_rows(_by_one_name().rows(snapshot, keys=sorted(keys))))
 
 
 # The summaries that a model wrote.

@@ -14,6 +14,7 @@ from memgraph.store.entities import (
     EntityName,
     Link,
     TypedEntity,
+    last_name,
     link,
     links_of,
     set_names,
@@ -74,6 +75,7 @@ def retype(transaction: Transaction, entity: TypedEntity, name: EntityName) -> N
     if existing := first(transaction, of_name):
         merge(transaction, existing.pk, entity.pk)
         return
+    row.last_name = last_name(row.name_key, name.type)
     row.type, row.type_provider, row.type_confidence = name.type, name.provider, name.confidence
     save(transaction, row)
 

@@ -88,6 +88,7 @@ def upgrade() -> None:
         sa.Column("entity_id", sa.Text(), nullable=False),
         sa.Column("canonical_name", sa.Text(), nullable=False),
         sa.Column("name_key", sa.Text(), nullable=False),
+        sa.Column("last_name", sa.Text()),
         sa.Column(
             "type",
             choice(
@@ -106,6 +107,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("pk", name=op.f("pk_entities")),
         sa.UniqueConstraint("entity_id", name=op.f("uq_entities_entity_id")),
         sa.UniqueConstraint("name_key", "type", name=op.f("uq_entities_name_key_type")),
+    )
+    op.create_index(
+        "ix_entities_last_name",
+        "entities",
+        ["last_name"],
+        sqlite_where=sa.text("last_name IS NOT NULL"),
     )
     op.create_index(
         "ix_entities_merged_into",

@@ -358,7 +358,7 @@ def _profile(
     if request.kinds and MemoryKind.FACT not in request.kinds:
         return None
     snapshot, keys = answered.snapshot, opened.naming.query_keys(request.query)
-    named = entities.by_keys(snapshot, keys) or entities.of_first_names(snapshot, keys)
+    named = entities.by_keys(snapshot, keys) or entities.called(snapshot, keys)
     view = answered.narrowing.view
     for pk, summary in entities.summaries_shown(
         snapshot, [entity.pk for entity in named], view

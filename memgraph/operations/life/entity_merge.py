@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.entities import EntityInfo
-from memgraph.operations.life.profiles import EntityReader, VisibleEntity
+from memgraph.model.enums import EntityType
+from memgraph.operations.life.profiles import EntityReader, VisibleEntity, one_word_names
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entities, entity_merges
-from memgraph.store.entities import EntityRecord
-from memgraph.store.snapshot import NewEntry, Transaction
+from memgraph.store.entities import EntityName, EntityRecord
+from memgraph.store.snapshot import JournalledTransaction, NewEntry, Transaction
 from memgraph.text.names import canonical
 
 
@@ -82,12 +83,13 @@ def remove_alias(
 ) -> EntityInfo:
     """Take an alias from an entity; return the entity.
 
-    An alias that was an entity of its own before a merge is one again.
+    An alias that was an entity of its own before a merge is one again. A first or last name becomes
+    an entity of its own.
 
     Raises:
         NotFound: no visible entity has this name or id, or it does not have this alias.
-        Conflict: the name is ambiguous; or the alias is the entity's main or first name, or comes
-            from the settings.
+        Conflict: the name is ambiguous; or the alias is the entity's main name, or comes from the
+            settings.
     """
     key = canonical(alias)
     with opened.transaction(actor) as transaction:
@@ -103,8 +105,10 @@ def remove_alias(
         merged = entities.merged_names(transaction, row.entity_id)
         aliases = entities.aliases(transaction, [row.pk, *(other.pk for other in merged)])
         apart = [other for other in merged if other.name_key == key]
-        if key == row.name_key or not (apart or any(key == each for _, each, _ in aliases)):
-            raise Conflict(f"{alias!r} is a name of its own of this entity", name=key)
+        if key == row.name_key:
+            raise Conflict(f"{alias!r} is the main name of this entity", name=key)
+        if not apart and (written := dict(one_word_names(row)).get(key)):
+            apart = _of_its_own(opened, transaction, row, key, written)
         links = _take_away(transaction, row, key, apart, aliases)
         details = {
             "from": _summary(row),
@@ -117,6 +121,22 @@ def remove_alias(
         left = reader.found(row)
         # Only hidden memories may name it now, so its other names are not disclosed.
         return entity.info.model_copy(update={"mention_count": 0}) if left is None else left.info
+
+
+def _of_its_own(
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    row: EntityRecord,
+    key: str,
+    written: str,
+) -> list[EntityRecord]:
+    """Create a person with the first or last name of another; none if the name is a third one's."""
+    name = EntityName(key, written, EntityType.PERSON)
+    if entities.find(transaction, [name]).keys.get(name, row.pk) != row.pk:
+        return []
+    entity_id = opened.ids.new("ent_")
+    pk = entities.create(transaction, {name: entity_id}, transaction.at)[name]
+    return [EntityRecord(pk, entity_id, written, key, name.type, 0)]
 
 
 def _take_away(
@@ -137,8 +157,8 @@ def _take_away(
         entity_merges.unmerge(transaction, pks)
     staying = [pk for pk, alias_key, _ in aliases if alias_key == key and pk not in pks]
     entity_merges.forget_alias(transaction, staying, key)
-    # Its first name may have meant the entity; now it may mean another one, or several.
-    keys = {key, key.partition(" ")[0]}
+    # Its first or last name may have meant the entity; now it may mean another one, or several.
+    keys = {key, key.partition(" ")[0], key.rpartition(" ")[2]}
     keys.update(alias_key for pk, alias_key, _ in aliases if pk in pks)
     meant = entities.meant_by(transaction, keys)
     if pks:

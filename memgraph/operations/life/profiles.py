@@ -94,7 +94,7 @@ class EntityReader:
             raise InvalidInput("the name of an entity needs letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
         matches: list[VisibleEntity] = []
-        for look_up in (entities.by_keys, entities.of_first_names):
+        for look_up in (entities.by_keys, entities.called):
             rows = () if matches else look_up(self._snapshot, keys)
             matches += [
                 entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
@@ -181,8 +181,8 @@ class EntityReader:
         aliases = entities.aliases(self._snapshot, pks)
         written += [(key, alias) for _, key, alias in aliases]
         nicknames = self._naming.nicknames.pairs_of([key for key, _ in written])
-        first = _first_name(row)
-        written += [first] if first is not None else []
+        single = one_word_names(row)
+        written += single
         # An entity with a single name is linked only by that name.
         if len(written) == 1:
             occurring = set(written)
@@ -194,7 +194,7 @@ class EntityReader:
         if not pairs:
             return None
         shown_name = pairs[0][1]
-        others = sorted({name for key, name in pairs if (key, name) != first} - {shown_name})
+        others = sorted({name for key, name in pairs if (key, name) not in single} - {shown_name})
         return EntityNames(shown_name, frozenset(key for key, _ in pairs), tuple(others))
 
     def _said(
@@ -220,12 +220,12 @@ class EntityReader:
         return any(_says(text, canonical(text), name, row) for text in texts)
 
 
-def _first_name(row: EntityRecord) -> tuple[str, str] | None:
-    """Return a person's first name as (key, as written), by which the person is also linked."""
-    key, _, rest = row.name_key.partition(" ")
-    if row.type is not EntityType.PERSON or not rest:
-        return None
-    return key, row.canonical_name.partition(" ")[0]
+def one_word_names(row: EntityRecord) -> list[tuple[str, str]]:
+    """Return the first and last name of a person as (key, as written): they link to it as well."""
+    if row.type is not EntityType.PERSON or " " not in row.name_key:
+        return []
+    keys, words = row.name_key.split(), row.canonical_name.split()
+    return [(keys[0], words[0]), (keys[-1], words[-1])]
 
 
 def _says(text: str, folded: str, name: tuple[str, str], row: EntityRecord) -> bool:
