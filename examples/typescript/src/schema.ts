@@ -652,7 +652,8 @@ export interface paths {
          * @description Take a name away from an entity, and return the entity. Journalled.
          *
          *     Memories that name the entity by this alias alone are no longer linked to it. An alias that
-         *     comes from a merge becomes an entity of its own again, with these memories.
+         *     comes from a merge becomes an entity of its own again, with these memories; so does a first
+         *     or last name, which then does not mean the person any more.
          */
         post: operations["remove_alias"];
         delete?: never;
