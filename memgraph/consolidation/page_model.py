@@ -83,8 +83,9 @@ SYSTEM: Final = (
     "answers. `quote`: words of one of these turns, unchanged. `happened`: when it happened or "
     "will, as exactly as it is known: 2024, 2024-05, 2024-05-17; empty if no date is meant. "
     "`entities`: the people, places, organizations and things named in the text; `same_as`: "
-    "another name of the same one in this page or a known memory, else empty. `importance`: 75 "
-    "for who somebody is and what lasts, 50 for most, 25 for what will soon not matter.\n"
+    "another name of the same one in this page or a known memory, or the role whose turns this "
+    "person speaks, for instance user; else empty. `importance`: 75 for who somebody is and what "
+    "lasts, 50 for most, 25 for what will soon not matter.\n"
     "Turns marked 'before' only help to understand the others and are not cited."
 )
 

@@ -100,6 +100,9 @@ DeclaredRole = Literal["person", "agent"]
 TOLD_AS: Final = "told_as"
 """The attribute of an episode that stores it if the role alone would imply another kind."""
 
+SPEAKER_NAME: Final = "speaker_name"
+"""The attribute of an episode that stores the name of the person behind a role such as ``user``."""
+
 PERSONS: Final = frozenset(("user", "human"))
 AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "chatbot", "model"))
 # Instructions and tool outputs are not statements about the world.

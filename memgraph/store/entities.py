@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.columns import unreadable
+from memgraph.model.conversation import SPEAKER_NAME, TOLD_AS
 from memgraph.model.entities import EntitySummary
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.values import Memory
@@ -329,12 +330,19 @@ ENTITY_NAMES: Final = "entity_names"
 """The attribute of a memory that lists the names of its subjects."""
 
 
+def _speaker(m: sa.FromClause) -> tuple[Column, Column]:
+    """Return the role of a turn and ``told_as``; a speaker with a known name goes by that name."""
+    name = sa.cast(member(m.c.attributes, SPEAKER_NAME), sa.Text)
+    told_as = sa.case((name.is_not(None), "person"), else_=member(m.c.attributes, TOLD_AS))
+    return sa.func.coalesce(name, m.c.source_role), told_as
+
+
 @prepared
 def _mention_contexts() -> sa.Select[Any]:
     f = listed("pks", "f", numbers=True)
     m, t = tables.memories.alias("m"), tables.memories.alias("t")
     d = tables.derivations.alias("d")
-    speaker = sa.func.json_array(t.c.source_role, member(t.c.attributes, "told_as"))
+    speaker = sa.func.json_array(*_speaker(t))
     # A speaker is named only if everybody who may read the fact may also read the turn.
     speakers = (
         sa.select(sa.func.json_group_array(speaker))
@@ -350,9 +358,11 @@ def _mention_contexts() -> sa.Select[Any]:
         .correlate(m)
         .scalar_subquery()
     )
-    attributes = (member(m.c.attributes, "told_as"), member(m.c.attributes, ENTITY_NAMES))
     of_fact = sa.case((m.c.kind == MemoryKind.FACT, speakers))
-    query = sa.select(m.c.pk, m.c.content, m.c.kind, m.c.source_role, *attributes, of_fact)
+    query = sa.select(
+        *(m.c.pk, m.c.content, m.c.kind, *_speaker(m)),
+        *(member(m.c.attributes, ENTITY_NAMES), of_fact),
+    )
     return query.select_from(ordered(f, (m, m.c.pk == f.c.value)))
 
 

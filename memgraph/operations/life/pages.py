@@ -5,7 +5,7 @@ A page is written in one transaction or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -17,14 +17,15 @@ from memgraph.consolidation.drafts import FactDraft, groups_of, place_of, source
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.matching import MatchedDrafts, match, repeats
 from memgraph.consolidation.ports import Extractor, KnownMemory, PageProposal, TurnPage
-from memgraph.model.conversation import SpeakerRole, voice_of
-from memgraph.model.enums import MemoryKind, Sensitivity
+from memgraph.model.conversation import SPEAKER_NAME, SpeakerRole, voice_of
+from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.operations.life.enrichment import link_names
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
 from memgraph.operations.write.comparisons import nearest
+from memgraph.operations.write.entity_links import speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.completion import ModelBudget
 from memgraph.rules.proposals import is_quoted
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 # Turns before a page that are read as context, because its own turns may refer to them.
 CONTEXT_TURNS = 6
+# The last turns of a session that are linked to a speaker whose name becomes known.
+MAX_NAMED_TURNS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +443,8 @@ def _write_group(
             result.facts.append(note)
     transaction.record(written.entries)
     if group.proposal.model is not None:
-        _name_entities(opened, transaction, group, first_pk)
+        roles = _name_speakers(opened, transaction, session_id, group)
+        _name_entities(opened, transaction, group, first_pk, roles)
         _change_known(opened, transaction, group, written, result)
 
 
@@ -449,6 +453,7 @@ def _name_entities(
     transaction: JournalledTransaction,
     group: GroupWork,
     first_pk: int,
+    roles: Collection[str],
 ) -> None:
     """Link the facts and turns of a page to the entities that the model named; add their aliases.
 
@@ -456,6 +461,7 @@ def _name_entities(
 
     Args:
         first_pk: the key of the first of the facts, which were stored one after another.
+        roles: the keys of roles such as "user", which are no names.
     """
     named = opened.naming.named_by_model
     names: dict[int, list[EntityName]] = {}
@@ -465,7 +471,7 @@ def _name_entities(
         names[pk] = named((each.name, each.type) for each in draft.entities)
         for each in draft.entities:
             both = named([(each.name, each.type), (each.same_as, each.type)])
-            if each.same_as and len(both) == 2 and both[1].key in said:
+            if len(both) == 2 and both[1].key in said and both[1].key not in roles:
                 pairs.append((both[0], both[1]))
     everything = dict.fromkeys(name for found in names.values() for name in found)
     for turn in group.turns.values():
@@ -475,6 +481,52 @@ def _name_entities(
     open_memories = enrichment.still_open(transaction, list(names))
     link_names(opened, transaction, names, open_memories, enriched_at=transaction.at)
     _add_aliases(transaction, pairs)
+
+
+def _name_speakers(
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    session_id: str,
+    group: GroupWork,
+) -> set[str]:
+    """Link a person's turns of the session to the name that the model found for their role.
+
+    The name is kept with each turn (``attributes.speaker_name``), so that later pages use it, too.
+
+    Returns:
+        The keys of the roles of persons that are no names, such as "user".
+    """
+    last_pk = max(turn.pk for turn in group.turns.values())
+    rows = {
+        row.memory_id: (row.pk, canonical(row.source_role or ""))
+        for row in queries.turns_before(transaction, session_id, last_pk, MAX_NAMED_TURNS)
+        if voice_of(row.source_role, row.told_as) is SpeakerRole.PERSON
+        and speaker_named(row.source_role or "", row.told_as) is None
+        and _open_to(row, group.place)
+    }
+    roles = {role for _, role in rows.values()}
+    turns = sorted(memories.get_many(transaction, list(rows)), key=lambda t: rows[t.memory_id])
+    names = {
+        rows[turn.memory_id][1]: turn.attributes[SPEAKER_NAME]
+        for turn in turns
+        if SPEAKER_NAME in turn.attributes
+    }
+    names |= {
+        canonical(entity.same_as): entity.name
+        for draft in group.drafts
+        for entity in draft.entities
+        if entity.type is EntityType.PERSON and canonical(entity.same_as) in roles
+    }
+    named = []
+    for turn in turns:
+        pk, role = rows[turn.memory_id]
+        if role in names and SPEAKER_NAME not in turn.attributes:
+            attributes = {**turn.attributes, SPEAKER_NAME: names[role]}
+            memories.update(transaction, turn.memory_id, attributes=attributes)
+            named.append(pk)
+    linked = entities.links_of(transaction, named)
+    opened.writer.linker.link(transaction, [(pk, ()) for pk in named], linked)
+    return roles
 
 
 def _add_aliases(

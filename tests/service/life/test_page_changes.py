@@ -244,6 +244,56 @@ def test_a_speaker_in_an_ingested_file_counts_as_that_file(
     assert orc.get(old).status is MemoryStatus.ACTIVE
 
 
+def test_an_introduction_links_the_users_turns_to_the_name(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    early, intro, reply = say(
+        orc,
+        "s",
+        ("user", "Good morning."),
+        ("user", "Hi, I'm Vitaly. A user of tea."),
+        ("assistant", "Hello!"),
+    )
+    entities = [{"name": "Vitaly", "type": "person", "same_as": "user"}]
+    text = "The user's name is Vitaly."
+    model.then({"add": [add(text, [2], "I'm Vitaly", type="Identity", entities=entities)]})
+    read(orc, "s")
+    fact = facts(orc)[text]
+
+    def about_vitaly() -> set[str]:
+        return {each.memory_id for each in orc.entities.get("Vitaly").memories}
+
+    assert about_vitaly() == {early, intro, fact}
+    assert orc.get(intro).attributes["speaker_name"] == "Vitaly"
+    [later] = say(orc, "s", ("user", "I play the oboe on Sundays."))
+    model.then({"add": [add("The user plays the oboe.", [1], "I play the oboe")]})
+    read(orc, "s")
+    everything = {early, intro, fact, later, facts(orc)["The user plays the oboe."]}
+    assert about_vitaly() == everything
+    orc.remember("Another user clicked.")
+    orc.maintenance.rebuild(["entities"])
+    assert about_vitaly() == everything
+    assert "speaker_name" not in orc.get(reply).attributes
+    assert orc.verify().ok
+
+
+def test_my_boss_is_a_name_once_it_was_said_who_that_is(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    [turn] = say(orc, "s", ("user", "My boss is Dana Whitfield."))
+    entities = [{"name": "Dana Whitfield", "type": "person", "same_as": "my boss"}]
+    text = "Dana Whitfield is the user's boss."
+    model.then({"add": [add(text, [1], "My boss is Dana Whitfield", entities=entities)]})
+    read(orc, "s")
+    [lunch] = say(orc, "t", ("user", "I had lunch with my boss."))
+    boss = orc.entities.get("my boss")
+    assert boss.canonical_name == "Dana Whitfield"
+    assert {each.memory_id for each in boss.memories} == {turn, facts(orc)[text], lunch}
+    left = orc.entities.remove_alias("Dana Whitfield", "my boss", reason="she left")
+    assert left.mention_count == 2
+    assert lunch not in {each.memory_id for each in orc.entities.get("Dana Whitfield").memories}
+
+
 def test_entities_and_aliases_come_with_the_facts_and_nothing_is_enriched_again(
     orc: Orchestrator, model: PageModel
 ) -> None:
