@@ -235,27 +235,26 @@ def _chains(
     """Return the successors of replaced memories, direct ones first, and which are only partial."""
     if graph.PAIRED.isdisjoint(ties.edge_types):
         return {}, set()
-    following: dict[str, list[str]] = {}
-    frontier = list(ids)
+    steps: list[tuple[str, str]] = []
+    passed, frontier = set[str](), list(ids)
     for _ in range(MAX_CHAIN):
-        steps = graph.replacements(snapshot, frontier, view, MAX_STEPS)
-        frontier = [new for _, new in steps if new not in following]
-        for old, new in steps:
-            following.setdefault(old, []).append(new)
+        found = graph.replacements(snapshot, frontier, view, MAX_STEPS)
+        frontier = [new for _, new in found if new not in passed]
+        passed.update(old for old, _ in found)
+        steps += found
         if not frontier:
             break
-    chains = {one: _followed(one, following) for one in ids if one in following}
+    chains = _followed([one for one in ids if one in passed], steps)
     partial = {one for one in ids if one not in chains and pairs.amendments(one)}
     chains |= {one: pairs.amendments(one)[-1:] for one in partial}
     return chains, partial
 
 
-def _followed(memory_id: str, following: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return all successors of a memory, nearest first."""
-    found: dict[str, None] = {}
-    frontier = [memory_id]
-    while frontier:
-        frontier = [new for old in frontier for new in following.get(old, ()) if new not in found]
-        found.update(dict.fromkeys(frontier))
-    found.pop(memory_id, None)
-    return tuple(found)
+def _followed(ids: Sequence[str], steps: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return all successors of each memory, nearest first."""
+    if not ids:
+        return {}
+    import networkx as nx
+
+    following = nx.DiGraph(steps)
+    return {one: tuple(new for _, new in nx.bfs_edges(following, one)) for one in ids}

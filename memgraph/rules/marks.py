@@ -6,7 +6,7 @@ there is an edge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -140,14 +140,14 @@ class Pairs:
         if memory_id not in self:
             return ()
         contradicting = self._later(memory_id, (PairKind.CONTRADICTS,))
-        return self._newest_first({*contradicting, *self._changes(memory_id, self._later)})
+        return self._newest_first({*contradicting, *self._changing(memory_id)})
 
     def earlier(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of what a memory contradicts or changes, newest first; see ``later``."""
         if memory_id not in self:
             return ()
         contradicted = self._earlier(memory_id, (PairKind.CONTRADICTS,))
-        return self._newest_first({*contradicted, *self._changes(memory_id, self._earlier)})
+        return self._newest_first({*contradicted, *self._changed(memory_id)})
 
     def amendments(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of the memories that replaced a part of this one, newest first."""
@@ -155,11 +155,11 @@ class Pairs:
 
     def changed_by(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of the memories that probably changed this one, newest first."""
-        return self._newest_first(self._changes(memory_id, self._later))
+        return self._newest_first(self._changing(memory_id))
 
     def changes(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of what a memory probably changed, newest first."""
-        return self._newest_first(self._changes(memory_id, self._earlier))
+        return self._newest_first(self._changed(memory_id))
 
     def marks(self, memory_id: str) -> tuple[Mark, ...]:
         """Return the marks of a memory: contradictions and changes before what is in force."""
@@ -208,19 +208,38 @@ class Pairs:
         pairs.sort(key=lambda each: each[1], reverse=True)
         return sorted(pairs, key=lambda each: kinds.index(each[0].kind))
 
-    def _changes(
-        self, memory_id: str, step: Callable[[str, Collection[PairKind]], set[str]]
-    ) -> set[str]:
-        """Return all memories that are reached by changes in one direction."""
-        if memory_id not in self:
+    @cached_property
+    def _changes(self) -> nx.DiGraph[str] | None:
+        """The probable changes alone; None if there are none."""
+        if self.graph is None:
+            return None
+        pairs = map(_pair_of, self.graph.edges(data="pair"))
+        ends = [
+            (pair.later.memory_id, pair.earlier.memory_id)
+            for pair in pairs
+            if pair.kind is PairKind.CHANGES
+        ]
+        if not ends:
+            return None
+        import networkx as nx
+
+        return nx.DiGraph(ends)
+
+    def _changing(self, memory_id: str) -> set[str]:
+        """Return all memories that lead to a memory by changes."""
+        if self._changes is None or memory_id not in self._changes:
             return set()
-        found: set[str] = set()
-        frontier = [memory_id]
-        while frontier:
-            after = {one for each in frontier for one in step(each, (PairKind.CHANGES,))}
-            frontier = sorted(after - found - {memory_id})
-            found.update(frontier)
-        return found
+        import networkx as nx
+
+        return nx.ancestors(self._changes, memory_id)
+
+    def _changed(self, memory_id: str) -> set[str]:
+        """Return all memories that a memory leads to by changes."""
+        if self._changes is None or memory_id not in self._changes:
+            return set()
+        import networkx as nx
+
+        return nx.descendants(self._changes, memory_id)
 
     def _later(self, memory_id: str, kinds: Collection[PairKind]) -> set[str]:
         return {pair.later.memory_id for pair in self._into(memory_id) if pair.kind in kinds}
