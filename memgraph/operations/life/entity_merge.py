@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import EntityType
-from memgraph.operations.life.profiles import EntityReader, VisibleEntity, one_word_names
+from memgraph.operations.life.profiles import EntityReader, one_word_names
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entities, entity_merges
@@ -31,7 +31,7 @@ def merge(
         target, merged = reader.only(into), reader.only(other)
         if target.row.pk != merged.row.pk:
             _require_unmerged(transaction, merged.row, other)
-        transaction.record([merge_found(transaction, target, merged, reason)])
+        transaction.record([merge_rows(transaction, target.row, merged.row, reason)])
         return reader.only(target.row.entity_id).info
 
 
@@ -44,11 +44,10 @@ def _require_unmerged(transaction: Transaction, row: EntityRecord, name_or_id: s
         raise Conflict(message, entity_id=row.entity_id)
 
 
-def merge_found(
-    transaction: Transaction, into: VisibleEntity, other: VisibleEntity, reason: str
+def merge_rows(
+    transaction: Transaction, target: EntityRecord, merged: EntityRecord, reason: str
 ) -> NewEntry:
     """Merge two entities and return the journal entry. Raises Conflict if they are the same."""
-    target, merged = into.row, other.row
     if target.pk == merged.pk:
         raise Conflict("both names already mean the same entity", entity_id=target.entity_id)
     moved = entity_merges.merge(transaction, target.pk, merged.pk)

@@ -22,6 +22,7 @@ from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.operations.life.enrichment import link_names
+from memgraph.operations.life.entity_merge import merge_rows
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
 from memgraph.operations.write.comparisons import nearest
@@ -472,7 +473,9 @@ def _name_entities(
         for each in draft.entities:
             both = named([(each.name, each.type), (each.same_as, each.type)])
             if len(both) == 2 and both[1].key in said and both[1].key not in roles:
-                pairs.append((both[0], both[1]))
+                # "Mr. Petrov" is the name Petrov.
+                known = opened.find_names(each.same_as)
+                pairs.append((both[0], known[0] if len(known) == 1 else both[1]))
     everything = dict.fromkeys(name for found in names.values() for name in found)
     for turn in group.turns.values():
         text = canonical(turn.content)
@@ -532,9 +535,24 @@ def _name_speakers(
 def _add_aliases(
     transaction: JournalledTransaction, pairs: Sequence[tuple[EntityName, EntityName]]
 ) -> None:
-    """Add names of one entity as its aliases; a name that is another entity's stays with it."""
+    """Add names of one entity as its aliases.
+
+    A name that is another entity's stays with it, except a first or last name alone: too uncertain
+    to be kept apart, its entity is merged into the one with the full name.
+    """
     for pair in pairs:
         keys = entities.find(transaction, pair).keys
+        full, short = sorted(pair, key=lambda name: -len(name.key))
+        apart = full in keys and keys.get(short, keys[full]) != keys[full]
+        if apart and short.type is EntityType.PERSON:
+            # Only this person has that first or last name.
+            meant = entities.by_one_name(transaction, [short.key]).get(short.key)
+            if meant == keys[full]:
+                rows = entities.by_keys(transaction, [full.key, short.key])
+                by_pk = {row.pk: row for row in rows}
+                reason = "one person, by a page of turns"
+                merged = merge_rows(transaction, by_pk[keys[full]], by_pk[keys[short]], reason)
+                transaction.record([merged])
         for known, other in (pair, pair[::-1]):
             if known in keys and other not in keys:
                 entities.add_spellings(transaction, [(other.key, keys[known], other.name)])
