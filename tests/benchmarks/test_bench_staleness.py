@@ -9,7 +9,6 @@ import pytest
 from benchmarks import staleness
 from benchmarks.histories import Action, Check, Kind, histories
 from memgraph import Orchestrator
-from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.retrieval.legs import SnapshotSearch
 from memgraph.store import graph
@@ -107,37 +106,6 @@ def test_the_bench_notices_a_recall_that_takes_no_account_of_replacement(
     assert {"stale_above", "stale_above_with_superseded", "open_both_sides"} <= failed
 
 
-def test_a_successor_stands_where_what_it_replaced_would(orc: Orchestrator) -> None:
-    old = orc.remember("The lighthouse of Skagen is painted red.")
-    for colour in ("fog horn", "stairs", "keeper", "lamp", "harbour"):
-        orc.remember(f"The lighthouse of Skagen has a {colour}.")
-    new = orc.remember("Scratch that, blue.")
-    orc.relate(new, "Updates", old)
-    orc.maintenance.embed_pending()
-    question = "What is the lighthouse of Skagen painted in?"
-    assert orc.recall(question).ids[0] == new
-    both = orc.recall(question, include_superseded=True).ids
-    assert both.index(new) < both.index(old)
-
-
-def test_who_won_a_contradiction_stands_where_the_loser_would(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    old = orc.remember("The lighthouse of Skagen is painted red.")
-    new = orc.remember("No, blue, says the keeper.")
-    edge = orc.relate(new, "Contradicts", old)
-    before = clock.now_ms()
-    clock.advance(days=1)
-    orc.contradictions.resolve(edge, winner=new, reason="seen")
-    orc.maintenance.embed_pending()
-    question = "What is the lighthouse of Skagen painted in?"
-    assert orc.recall(question).ids == (new,)
-    then = orc.recall(question, as_of=before)
-    assert set(then.ids) == {old, new}
-    loser = orc.recall(question, include_superseded=True).items[1].memory
-    assert (loser.memory_id, loser.confidence) == (old, 0.3)
-
-
 def test_amendments_stand_before_what_they_amend(
     orc: Orchestrator,
 ) -> None:
@@ -149,21 +117,6 @@ def test_amendments_stand_before_what_they_amend(
     found = orc.recall("What is the lighthouse of Skagen painted in?").ids
     assert found[2] == whole
     assert {*found[:2]} == {stated, guessed}
-
-
-def test_a_side_that_is_brought_in_is_marked_too(orc: Orchestrator) -> None:
-    one = orc.remember("The ferry to Anholt leaves at noon.")
-    other = orc.remember("No, at two, says Ida.")
-    orc.relate(other, "Contradicts", one)
-    for number in range(60):
-        orc.remember(f"Ferry number {number} to Anholt was late and leaves when it leaves.")
-    orc.maintenance.embed_pending()
-    items = {
-        item.memory.memory_id: item
-        for item in orc.recall("When does the ferry to Anholt leave at noon?").items
-    }
-    assert items[one].contradicted_by == (other,)
-    assert items[other].contradicted_by == (one,)
 
 
 def test_a_token_budget_does_not_part_two_sides(orc: Orchestrator) -> None:

@@ -26,16 +26,13 @@ from memgraph.errors import (
     NotFound,
 )
 from memgraph.model.context import BuiltBulletin, ContextBlock, ContextPackage, ContextRequest
-from memgraph.model.conversation import SessionInfo
-from memgraph.model.entities import EntityInfo, EntityProfile
-from memgraph.model.enums import JobName, MemoryType
-from memgraph.model.graph import ContradictionPage, Subgraph, Trace
-from memgraph.model.jobs import ExpiringReport, JobRun, RelevantMemories, SessionReport
+from memgraph.model.enums import MemoryType
+from memgraph.model.jobs import ExpiringReport, RelevantMemories
 from memgraph.model.operation import GroupAttribute, methods_of
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
-from memgraph.model.remote import ForgetOutcome, IngestPage, TierPage
-from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Outcome
+from memgraph.model.remote import IngestPage, TierPage
+from memgraph.model.values import Memory, MemoryInput, Outcome
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
@@ -78,28 +75,6 @@ def test_a_wrong_field_is_named_alike(way: Any) -> None:
         way.recall("")
 
 
-def test_a_correction_a_retraction_and_what_they_say_afterwards(way: Any) -> None:
-    first = way.remember("The shop opens at eight.", type=MemoryType.DECISION, tags=["hours"])
-    second = way.correct(first, "The shop opens at seven.", reason="new hours", importance=80)
-    assert (way.get(first).status, way.get(second).type) == ("superseded", "Decision")
-    assert (way.get(second).importance, way.get(second).tags) == (80, ("hours",))
-    way.confirm(second)
-    assert (way.get(second).confidence, way.get(second).decay_rate) == (1.0, 0.0)
-    way.retract(second, reason="closed for good")
-    assert way.get(second).status == "retracted"
-    way.retract(second, reason="again")
-    assert way.trace(second).status_history[-1].reason == "closed for good"
-    way.restore(second, reason="it is open")
-    assert way.get(second).status == "active"
-    with pytest.raises(Conflict):
-        way.correct(second, "The shop opens at seven.", reason="the same")
-    trace = way.trace(second)
-    assert type(trace) is Trace
-    assert [each.memory_id for each in trace.replaced] == [first]
-    with pytest.raises(NotFound):
-        way.correct("fact_none", "Something.", reason="x")
-
-
 def test_many_are_stored_in_order_with_an_outcome_each(way: Any) -> None:
     at = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
     given = [
@@ -120,87 +95,6 @@ def test_many_are_stored_in_order_with_an_outcome_each(way: Any) -> None:
     assert way.get(outcomes[0].memory_id).event_time == parse_time(at)
     assert way.get(outcomes[2].memory_id).type == "Goal"
     assert way.remember_many([]) == []
-
-
-def test_pages_of_memories_follow_one_another(way: Any) -> None:
-    made = [way.remember(f"Fact number {each}.") for each in range(5)]
-    way.retract(made[0], reason="wrong")
-    first = way.memories.list(limit=3)
-    rest = way.memories.list(limit=3, before=first[-1].memory_id)
-    assert [each.memory_id for each in (*first, *rest)] == made[:0:-1]
-    assert len(way.memories.list(statuses=())) == 5
-    assert [each.memory_id for each in way.memories.list(statuses=["retracted"])] == [made[0]]
-    assert list(way.memories.list(types=[MemoryType.GOAL])) == []
-    assert len(way.memories.list(types={MemoryType.FACT})) == 4
-    with pytest.raises(InvalidInput):
-        way.memories.list(limit=0)
-
-
-def test_what_is_erased_is_listed_and_counted_as_that_alone(
-    way: Any, served: Served, name: str
-) -> None:
-    gone, taken = way.remember("The press of Ada is blue."), way.remember("The fair is on Monday.")
-    way.retract(taken, reason="wrong")
-    served.orchestrator(name).erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
-    assert [each.memory_id for each in way.memories.list(statuses=["erased"])] == [gone]
-    assert [each.memory_id for each in way.memories.list(statuses=["retracted"])] == [taken]
-    assert [each.memory_id for each in way.memories.list(statuses=())] == [taken, gone]
-    assert way.memories.counts()["status"] == {"erased": 1, "retracted": 1}
-
-
-def test_edges_contradictions_and_their_resolution(way: Any) -> None:
-    one, other = way.remember("The gate is green."), way.remember("The moat is full.")
-    edge = way.relate(other, "Contradicts", one, weight=0.5, reason="colours")
-    assert way.relate(other, "Contradicts", one) == edge
-    page = way.contradictions.list()
-    assert type(page) is ContradictionPage
-    assert [each.edge.edge_id for each in page.items] == [edge]
-    way.contradictions.resolve(edge, winner=one, reason="looked at it")
-    assert way.get(other).status == "superseded"
-    assert [each.resolved for each in way.contradictions.list(resolved=True).items] == [True]
-    way.contradictions.resolve(edge, winner=one, reason="again")
-    with pytest.raises(Conflict):
-        way.contradictions.resolve(edge, winner=other, reason="no")
-    way.contradictions.reopen(edge, reason="not sure")
-    assert len(way.contradictions.list(as_of="2026-01-01T00:00:00Z").items) == 1
-    found = way.graph.subgraph([one], hops=1, edge_types=["Contradicts"], as_of=1_767_225_600_000)
-    assert type(found) is Subgraph
-    assert {each.memory_id for each in found.nodes} == {one, other}
-    assert found.edges[0].weight == 0.5
-    way.retract(other, reason="no more")
-    around = [way.graph.subgraph([one], retracted=each).nodes for each in (False, True)]
-    assert [{each.memory_id for each in nodes} for nodes in around] == [{one}, {one, other}]
-    for wrong in (lambda: way.relate(one, "Knows", other), lambda: way.relate(one, "PartOf", one)):
-        with pytest.raises(InvalidInput):
-            wrong()
-    with pytest.raises(NotFound):
-        way.relate(one, "PartOf", "fact_none")
-    with pytest.raises(InvalidInput):
-        way.graph.subgraph([one], hops=9)
-
-
-def test_a_conversation_is_stored_listed_and_ended(way: Any) -> None:
-    way.save_episode("Good morning.", session_id="monday", source_role="user")
-    outcomes = way.save_episodes(
-        [
-            {"content": "Hello.", "session_id": "monday", "source_role": "assistant"},
-            EpisodeInput(content="Tea, please.", session_id="tuesday", source_role="user"),
-            {"content": "nobody said it", "session_id": "tuesday"},
-        ]
-    )
-    assert [each.outcome for each in outcomes] == ["stored", "stored", "rejected"]
-    found = way.sessions.list()
-    assert [type(each) for each in found] == [SessionInfo] * 2
-    assert {each.session_id: each.turns for each in found} == {"monday": 2, "tuesday": 1}
-    [first] = way.sessions.list(limit=1)
-    [second] = way.sessions.list(limit=1, before=first.session_id)
-    assert {first.session_id, second.session_id} == {"monday", "tuesday"}
-    assert [way.sessions.end("tuesday"), way.sessions.end("tuesday")] == [True, False]
-    with pytest.raises(NotFound):
-        way.sessions.end("never")
-    [report, *_] = way.jobs.consolidate("monday", dry_run=True)
-    assert type(report) is SessionReport
-    assert (report.session_id, report.dry_run) == ("monday", True)
 
 
 def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
@@ -226,27 +120,6 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     assert [each.memory.memory_id for each in expiring.items] == [memory_id]
     assert way.memories.counts()["type"] == {"Preference": 1}
     assert way.maintenance.stats()["memories"]["kind"] == {"fact": 1}
-
-
-def test_entities_are_listed_merged_and_mended(way: Any) -> None:
-    way.remember("Nora Quill lives in Bergen.")
-    way.remember("Ada Okafor met Nora Quill.")
-    names = {each.canonical_name for each in way.entities.list()}
-    assert {"Nora Quill", "Ada Okafor"} <= names
-    assert type(way.entities.list(prefix="nora", limit=1)[0]) is EntityInfo
-    found = way.entities.get("Nora Quill", limit=1)
-    assert type(found) is EntityProfile
-    assert (found.mention_count, len(found.memories)) == (2, 1)
-    merged = way.entities.merge("Nora Quill", "Ada Okafor", reason="one person")
-    assert way.entities.get("Ada Okafor").entity_id == merged.entity_id
-    assert way.entities.protect("Nora Quill", reason="kept").entity_id == merged.entity_id
-    mended = way.entities.remove_alias("Nora Quill", "Ada Okafor", reason="two persons")
-    assert (mended.entity_id, mended.mention_count) == (merged.entity_id, 2)
-    assert way.entities.get("Ada Okafor").entity_id != merged.entity_id
-    with pytest.raises(NotFound):
-        way.entities.get("Nobody Here")
-    with pytest.raises(Conflict):
-        way.entities.merge("Nora Quill", "Nora Quill", reason="herself")
 
 
 def test_contexts_blocks_and_tiers(speak: Speak) -> None:
@@ -295,19 +168,6 @@ def test_promotion_asks_whoever_waits(speak: Speak) -> None:
         way.contexts.promote("fact_none", "global")
 
 
-def test_jobs_run_and_are_told(way: Any) -> None:
-    assert [each.job for each in way.jobs.plans()] == list(JobName)
-    run = way.jobs.run("decay", now="2026-02-01T00:00:00Z")
-    assert type(run) is JobRun
-    assert (run.state, run.trigger) == ("done", "manual")
-    assert way.jobs.list(limit=1)[0] == run
-    assert [each.job for each in way.jobs.maintain()] == ["consolidation", "decay", "reflection"]
-    with pytest.raises(InvalidInput):
-        way.jobs.run("cleaning")
-    with pytest.raises(InvalidInput):
-        way.jobs.run("decay", session_id="monday")
-
-
 def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
     way.remember("The cellar is dry.")
     report = way.verify()
@@ -323,16 +183,6 @@ def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
             write(tmp_path / "copy.db")
     assert way.exchange.export(tmp_path / "copy.db", force=True).path == tmp_path / "copy.db"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.db", "export.jsonl"]
-
-
-def test_forgetting_has_an_outcome_each(way: Any) -> None:
-    memory_id = way.remember("The key lies under the mat.")
-    outcomes = way.memories.forget([memory_id, "fact_none"], reason="secret")
-    assert [type(each) for each in outcomes] == [ForgetOutcome] * 2
-    assert [each.outcome for each in outcomes] == ["retracted", "rejected"]
-    for none in ([], "fact_none"):
-        with pytest.raises(InvalidInput):
-            way.memories.forget(none, reason="none")
 
 
 def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:

@@ -60,28 +60,6 @@ def test_a_project_goes_with_a_task(cli: CommandLine) -> None:
     assert two.code == 2
 
 
-def test_agents_own_memories_stay_out_of_the_prompts_of_others(cli: CommandLine) -> None:
-    shared = cli.remember("The oven is slow.")
-    own = cli.remember("The oven hums.", "--agent-id", "ada")
-    other = cli.remember("The oven smells.", "--agent-id", "ben")
-
-    def given(*options: str) -> set[str]:
-        memories = cli.json("context", "orc-1", "oven", *options)["memories"]
-        return {each["memory_id"] for each in memories.values()}
-
-    assert given("--agent-id", "ada") == {shared, own}
-    assert given("--agent-id", "ben") == {shared, other}
-    # Where no agent is named, no agent's own memories are shown.
-    assert given() == {shared}
-
-
-def test_where_only_the_question_itself_is_known_nothing_is(cli: CommandLine) -> None:
-    cli.remember("Where is the oven?")
-    ran = cli("context", "orc-1", "where is the oven")
-    assert (ran.code, ran.out) == (0, "")
-    assert ran.err.startswith("empty[nothing_known]: ")
-
-
 def test_an_empty_context_says_why(cli: CommandLine) -> None:
     ran = cli("context", "orc-1", "oven")
     assert (ran.code, ran.out) == (0, "")

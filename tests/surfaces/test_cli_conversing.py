@@ -73,24 +73,3 @@ def test_turns_come_from_standard_input_too(cli: CommandLine) -> None:
 def test_say_takes_a_text_or_a_file(cli: CommandLine) -> None:
     for arguments in ((), ("Hello.", "--file", "-")):
         assert cli("say", "orc-1", *arguments, "--session-id", "s").code == 2
-
-
-def test_sessions_are_listed_a_page_at_a_time_and_ended(cli: CommandLine) -> None:
-    for name in ("a", "b", "c"):
-        cli.json("say", "orc-1", "Hello.", "--session-id", name)
-    first = cli.json("sessions", "orc-1", "--limit", "2")
-    assert first["next_before"] == first["sessions"][-1]["session_id"]
-    rest = cli.json("sessions", "orc-1", "--limit", "2", "--before", first["next_before"])
-    assert len(rest["sessions"]) == 1
-    assert cli.json("end-session", "orc-1", "c") == {"ended": True}
-    assert cli.json("end-session", "orc-1", "c")["ended"] is False
-    assert sessions(cli, "--pending") == {"a": (1, False), "b": (1, False), "c": (1, False)}
-    shown = cli("sessions", "orc-1").out
-    assert "completed" in shown
-    assert cli.error("end-session", "orc-1", "nobody")["code"] == "memory.not_found"
-
-
-def test_who_may_not_see_turns_sees_no_session(cli: CommandLine) -> None:
-    cli.json("say", "orc-1", "Quiet.", "--session-id", "s", "--sensitivity", "Restricted")
-    assert sessions(cli) == {}
-    assert sessions(cli, "--clearance", "Restricted") == {"s": (1, True)}

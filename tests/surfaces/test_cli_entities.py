@@ -28,26 +28,6 @@ def test_a_profile_is_pleasant_to_read(talk: CommandLine) -> None:
     assert "Ada Okafor lives in Lisbon." in told
 
 
-def test_entities_are_listed_by_mentions_and_prefix(talk: CommandLine) -> None:
-    listed = talk.json("entities", "orc-1")["items"]
-    assert listed[0]["canonical_name"] == "Ada Okafor"
-    told = talk.json("entities", "orc-1", "--prefix", "nor")["items"]
-    assert [each["canonical_name"] for each in told] == ["Nora Quill"]
-    assert talk("entities", "orc-1", "--prefix", "zz").out == "nothing found\n"
-
-
-def test_a_merge_and_its_mending(talk: CommandLine) -> None:
-    why = ("--reason", "pen name")
-    merged = talk.json("merge-entities", "orc-1", "Ada Okafor", "Nora Quill", *why)
-    assert merged["mention_count"] == 2
-    assert talk.json("entity", "orc-1", "Nora Quill")["aliases"] == ["Nora Quill"]
-    parted = talk("remove-alias", "orc-1", "Ada Okafor", "Nora Quill", *why)
-    kept = merged["entity_id"]
-    assert (parted.code, kept in parted.out) == (0, True)
-    assert talk.json("entity", "orc-1", "Nora Quill")["mention_count"] == 1
-    assert talk.json("verify", "orc-1")["ok"] is True
-
-
 def test_what_is_not_there_is_told(talk: CommandLine) -> None:
     ran = talk("entity", "orc-1", "Quentin Zanzipool")
     assert ran.code == 1

@@ -96,13 +96,6 @@ def test_jobs_shows_what_is_due_and_what_ran(cli: CommandLine) -> None:
     ]
 
 
-def test_run_as_of_another_time(cli: CommandLine) -> None:
-    cli.remember("The shop sells bread.", "--confidence", "0.5", "--captured-by", "extractor")
-    told = cli.json("run", "decay", "orc-1", "--now", "2031-01-01T00:00:00Z")["runs"]
-    assert [each["counts"]["retired"] for each in told] == [1]
-    assert told[0]["started_at"] == "2031-01-01T00:00:00.000Z"
-
-
 def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
     turn = ("--kind", "episode", "--session-id", "s-1", "--source-role", "user")
     assert cli("remember", "orc-1", "Decision: SQLite for the archive.", *turn).code == 0
@@ -115,11 +108,6 @@ def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
     assert cli.json("list", "orc-1")["items"][0]["kind"] == "episode"
     [run] = cli.json("run", "consolidate", "orc-1", "--session", "s-1")["runs"]
     assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)
-
-
-def test_the_whole_maintenance_by_hand(cli: CommandLine) -> None:
-    told = cli.json("run", "consolidate", "orc-1")["runs"]
-    assert [each["job"] for each in told] == ["consolidation", "decay", "reflection"]
 
 
 def test_what_makes_no_sense_is_refused(cli: CommandLine) -> None:

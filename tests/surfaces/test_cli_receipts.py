@@ -64,37 +64,6 @@ def test_a_turns_receipt_shows_its_bulletin_and_whatever_else_it_says(cli: Comma
     assert {"reason: over_budget", "token_cost: 9"} <= {*rows}
 
 
-def test_receipts_are_listed_for_a_task_a_run_and_a_conversation(cli: CommandLine) -> None:
-    cli.remember("The oven is slow.", *TASK)
-    of_task = cli.json("context", "orc-1", "oven", "--task", "t1")["receipt_id"]
-    recalled = cli.json("recall", "orc-1", "oven")["receipt_id"]
-    keep(cli, "rcl_00", {"purpose": "on_step", "workflow_run_id": "r", "conversation_id": "c"})
-
-    def listed(*options: str) -> list[str]:
-        found = cli.json("receipts", "orc-1", *options)["receipts"]
-        return [each["receipt_id"] for each in found]
-
-    assert listed() == [recalled, "rcl_00"]
-    assert listed("--session", "t1") == [recalled, of_task, "rcl_00"]
-    assert listed("--task-id", "t1", "--session", "t1") == [of_task]
-    assert listed("--workflow-run-id", "r") == listed("--conversation-id", "c") == ["rcl_00"]
-    assert listed("--workflow-run-id", "other") == []
-    assert cli.json("receipts", "orc-1", "--limit", "1")["cut"] is True
-    shown = cli("receipts", "orc-1").out
-    assert "conversation c, run r" in shown
-    assert sha256(b"oven").hexdigest()[:16] in shown
-    assert cli("receipts", "orc-1", "--workflow-run-id", "other").out.endswith(f"{REACH}\n")
-    assert cli.error("receipts", "orc-1", "--limit", "0")["code"] == "input.invalid"
-
-
-def test_what_is_not_to_be_seen_is_refused_like_what_is_not_there(cli: CommandLine) -> None:
-    cli.remember("The oven is slow.", *TASK)
-    hidden = cli.json("context", "orc-1", "oven", "--task", "t1")["receipt_id"]
-    one, other = (cli.error("receipt", "orc-1", each) for each in (hidden, "rcl_none"))
-    assert one["code"] == "memory.not_found"
-    assert one["message"].replace(hidden, "rcl_none") == other["message"]
-
-
 def test_a_recall_is_for_a_run(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
     whom = (
@@ -111,34 +80,6 @@ def test_a_recall_is_for_a_run(cli: CommandLine) -> None:
     assert "conversation talk, run run-7, step s1" in cli("receipts", "orc-1").out
     shown = cli("receipt", "orc-1", receipt_id).out
     assert all(one in shown for one in ("talk", "run-7"))
-
-
-def test_bulletins_are_listed_and_printed_as_they_were(cli: CommandLine) -> None:
-    assert cli("bulletins", "orc-1").out.endswith(f"\n{REACH}\n")
-    told = cli.remember("The shop sells bread.")
-    first = cli.json("bulletin", "orc-1")
-    cli("bulletin", "orc-1")
-    cli("retract", "orc-1", told, "--reason", "no longer")
-    cli("bulletin", "orc-1")
-    listed = cli.json("bulletins", "orc-1")["bulletins"]
-    assert [each["receipts"] for each in listed] == [1, 2]
-    found = cli.json("issued-bulletin", "orc-1", listed[1]["bulletin_id"])
-    assert found["memory_ids"] == [told]
-    assert found["sha256"] == sha256(found["body"].encode()).hexdigest()
-    assert found["body"] == first["bulletin"]["text"]
-    assert "The shop sells bread." in found["body"]
-    assert cli("issued-bulletin", "orc-1", found["bulletin_id"]).out == found["body"]
-    assert cli.json("bulletins", "orc-1", "--limit", "1")["cut"] is True
-    older = cli.json("bulletins", "orc-1", "--before", listed[0]["bulletin_id"])
-    assert [each["bulletin_id"] for each in older["bulletins"]] == [found["bulletin_id"]]
-
-
-def test_the_impact_of_what_was_recalled_as_it_was_then(cli: CommandLine) -> None:
-    told = cli.remember("The oven is slow.")
-    then = cli.json("trace", "orc-1", told)["memory"]["created_at"]
-    receipt_id = cli.json("recall", "orc-1", "oven", "--as-of", then)["receipt_id"]
-    handed = cli.json("impact", "orc-1", told)["hand_outs"]
-    assert [(each["receipt_id"], each["as_of"]) for each in handed] == [(receipt_id, then)]
 
 
 def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: CommandLine) -> None:

@@ -203,18 +203,6 @@ def test_errors_name_the_options_of_the_command_line(
     assert elsewhere["message"].endswith("use https, or --plain-http")
 
 
-def test_the_options_narrow_what_the_key_sees(remote: CommandLine) -> None:
-    root = ("--root", str(remote.root))
-    inside = remote.json(
-        "remember", "orc-1", "Atlas has a plan.", "--scope", "project", "--scope-id", "atlas", *root
-    )["memory_id"]
-    assert remote.error("get", "orc-1", inside)["code"] == "memory.not_found"
-    assert remote.json("get", "orc-1", inside, "--project", "atlas")["memory_id"] == inside
-    assert remote.error("context", "orc-1", "plan", "--project", "atlas")["code"] == "cli.usage"
-    told = remote.json("context", "orc-1", "plan", "--task", "t1", "--project", "atlas")
-    assert [each["memory_id"] for each in told["items"]] == [inside]
-
-
 def test_an_export_comes_whole_to_standard_output(remote: CommandLine) -> None:
     remote.remember("Exported.")
     lines = remote("export", "orc-1").out.splitlines()

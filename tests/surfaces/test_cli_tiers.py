@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memgraph import MemoryService, Viewer
-
 if TYPE_CHECKING:
     from conftest import CommandLine
 else:
@@ -38,14 +36,6 @@ def test_a_memory_goes_up_a_step_at_a_time(cli: CommandLine) -> None:
     assert "The parser drops the last line." in shown
 
 
-def test_the_newest_items_come_first(cli: CommandLine) -> None:
-    for number in range(3):
-        cli.remember(f"Lesson {number}.", *PROJECT, "--event-time", f"2026-01-0{number + 1}")
-    told = cli.json("tier", "orc-1", "project", "web", "--limit", "2")
-    assert [each["payload"]["text"] for each in told["items"]] == ["Lesson 2.", "Lesson 1."]
-    assert told["count"] == 3
-
-
 def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     old = cli.remember("Answers are short.", *PROJECT, "--type", "Preference")
     up = ("promote", "orc-1", old, "--to", "global", "--project", "web")
@@ -56,27 +46,6 @@ def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     assert cli(*up).code == 1
     assert cli.json("tier", "orc-1", "global")["count"] == 0
     assert cli.json(*up, "--yes")["to"] == "global"
-
-
-def test_the_way_from_a_listing_to_a_promotion_needs_no_other_ids(cli: CommandLine) -> None:
-    with MemoryService(cli.root, background=False) as service:
-        viewer = Viewer(session_ids=frozenset({"t1"}))
-        item = (
-            service.orchestrator("orc-1", viewer=viewer)
-            .stores.task("t1")
-            .add_reasoning("Cool it.", "p")
-        )
-    (told,) = cli.json("tier", "orc-1", "task", "t1")["items"]
-    assert told["context_item_id"] == item.context_item_id != told["memory_id"]
-    shown = cli("tier", "orc-1", "task", "t1").out
-    assert told["memory_id"] in shown
-    assert item.context_item_id in shown
-    up = ("promote", "orc-1", told["memory_id"], "--task", "t1")
-    new = cli.json(*up, "--to", "project", "--project", "web")["memory_id"]
-    (listed,) = cli.json("tier", "orc-1", "project", "web")["items"]
-    assert listed["memory_id"] == new
-    assert "Cool it." in listed["payload"].values()
-    assert cli.json("trace", "orc-1", listed["memory_id"], "--project", "web")["memory"]
 
 
 @pytest.mark.parametrize(
@@ -94,13 +63,6 @@ def test_what_cannot_be_promoted_says_why(cli: CommandLine, options: list[str], 
     assert hinted == (code == "memory.not_found")
 
 
-def test_what_is_not_to_be_seen_is_refused_like_what_is_not_there(cli: CommandLine) -> None:
-    hidden = cli.remember("The parser drops the last line.", *TASK)
-    up = ("--to", "project", "--project", "web")
-    one, other = (cli.error("promote", "orc-1", each, *up) for each in (hidden, "fact_none"))
-    assert one["message"].replace(hidden, "fact_none") == other["message"]
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -116,12 +78,3 @@ def test_a_promotion_without_its_options_is_wrong_usage(
     ran = cli("promote", "orc-1", "fact_1", *options)
     assert ran.code == 2
     assert ("--project ID" in ran.err) == ("project" in options)
-
-
-@pytest.mark.parametrize("tier", [["global", "t1"], ["task"], ["nowhere"]])
-def test_a_tier_is_one(cli: CommandLine, tier: list[str]) -> None:
-    assert cli.error("tier", "orc-1", *tier)["code"] == "input.invalid"
-
-
-def test_a_listing_has_a_limit(cli: CommandLine) -> None:
-    assert cli.error("tier", "orc-1", "global", "--limit", "0")["code"] == "input.invalid"

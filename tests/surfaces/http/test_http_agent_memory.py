@@ -49,21 +49,6 @@ def test_the_four_requests_have_the_names_and_shapes_of_the_document(client: htt
     assert ask(client, "ada", "listItems") == []
 
 
-def test_places_that_no_request_names_are_those_of_the_agent(client: httpx.Client) -> None:
-    in_session = item("Tea at four.", scope="SessionScope", sessionId="chat-1")
-    ask(client, "cleo", "store", items=[in_session, item("Cake.", scope="ProjectScope")])
-    for scope, content in (("SessionScope", "Tea at four."), ("ProjectScope", "Cake.")):
-        [record] = ask(client, "cleo", "listItems", scope=scope)
-        assert record["content"] == content
-    assert record["projectId"] == "default"
-
-
-def test_a_repeated_call_stores_once(client: httpx.Client) -> None:
-    call = {"items": [item("Once."), item("Once.")], "callId": "call-1"}
-    assert ask(client, "dora", "store", **call) == ask(client, "dora", "store", **call)
-    assert len(ask(client, "dora", "listItems")) == 2
-
-
 def test_a_key_reaches_only_the_agent_and_the_places_that_it_was_granted(
     served: Served, client: httpx.Client
 ) -> None:

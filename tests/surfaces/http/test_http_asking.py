@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 from serving_worlds import Served
 from working import put
 
-from memgraph.model.graph import ContradictionPage, Subgraph, Trace
 from memgraph.model.recall import Bundle
 from memgraph.model.receipts import Receipt, ReceiptList
 
@@ -55,34 +54,6 @@ def test_a_question_for_nothing_is_refused(client: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
 
 
-def test_the_graph_is_walked(served: Served, client: httpx.Client, world: World) -> None:
-    answer = client.post(f"{BASE}/subgraph", json={"ids": [world.one], "hops": 1})
-    found = Subgraph.model_validate_json(answer.content)
-    assert found == served.orchestrator().graph.subgraph([world.one], hops=1)
-    assert {each.memory_id for each in found.nodes} == {world.one, world.other}
-    assert client.post(f"{BASE}/subgraph", json={"ids": [world.one], "hops": 9}).status_code == 422
-    traced = client.get(f"{BASE}/memories/{world.one}/trace")
-    assert [e.edge_id for e in Trace.model_validate_json(traced.content).edges_in] == [world.edge]
-
-
-def test_a_contradiction_is_listed_resolved_and_reopened(
-    client: httpx.Client, world: World
-) -> None:
-    def edges(**params: bool) -> list[str]:
-        page = client.get(f"{BASE}/contradictions", params=params)
-        return [e.edge.edge_id for e in ContradictionPage.model_validate_json(page.content).items]
-
-    path = f"{BASE}/contradictions/{world.edge}"
-    assert edges() == [world.edge]
-    decided = client.post(f"{path}/resolve", json={"winner": world.other, "reason": "timetable"})
-    assert decided.status_code == 204
-    assert (edges(), edges(resolved=True)) == ([], [world.edge])
-    again = client.post(f"{path}/resolve", json={"winner": world.one, "reason": "no"})
-    assert again.status_code == 409
-    assert client.post(f"{path}/reopen", json={"reason": "unclear"}).status_code == 204
-    assert (edges(), edges(resolved=True)) == ([world.edge], [])
-
-
 def test_the_bulletin_has_a_tag_that_changes_with_it(client: httpx.Client, world: World) -> None:
     first = client.get(f"{BASE}/bulletin")
     assert first.json()["warning"] is None
@@ -93,13 +64,3 @@ def test_the_bulletin_has_a_tag_that_changes_with_it(client: httpx.Client, world
     client.post(f"{BASE}/memories/{world.one}/confirm")
     changed = client.get(f"{BASE}/bulletin", headers={"if-none-match": tag})
     assert (changed.status_code, changed.headers["etag"] != tag) == (200, True)
-
-
-def test_what_fits_a_message_and_what_expires(client: httpx.Client, world: World) -> None:
-    fits = client.post(f"{BASE}/relevant", json={"prompt": "the ferry", "limit": 1}).json()
-    assert len(fits["bundle"]["items"]) >= 1
-    assert fits["reflection"] is None
-    assert client.get(f"{BASE}/reflection").json() == {"memory": None}
-    expiring = client.get(f"{BASE}/expiring", params={"days": 36_000, "limit": 1}).json()
-    assert len(expiring["items"]) <= 1
-    assert client.get(f"{BASE}/expiring", params={"days": "nan"}).status_code == 422

@@ -89,12 +89,6 @@ def test_the_same_content_twice_says_so(sent: Served) -> None:
     assert left_behind(sent) == ["one.md", "one.md.manifest.json"]
 
 
-def test_a_name_that_is_taken_gets_a_number(sent: Served) -> None:
-    with sent.client(sent.key()) as client:
-        assert upload(client, "a.md", NOTE)["name"] == "a.md"
-        assert upload(client, "a.md", NOTE + b"More.\n")["name"] == "a~2.md"
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -197,24 +191,6 @@ def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
     ]
 
 
-def test_bounds_hold_for_what_was_held(sent: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = a_file_of({"content": "The merger is called Bluebird.", "sensitivity": "Restricted"})
-    with sent.client(sent.key(clearance=Sensitivity.PUBLIC)) as client:
-        with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "MAX_ATTEMPTS", 0)
-            upload(client, "facts.json", data)
-            work_off(sent)
-        assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "held"
-        zone = sent.service.paths("orc-1").ingest
-        # It waits for an operator, and no run tries it again and again.
-        assert not uploads.uploads.some_wait(zone)
-        assert uploads.uploads.waiting(zone, sha256(data)) is not None
-        orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
-        pipeline.IngestPipeline(orc, retry=True).run()
-        assert list(orc.memories.list()) == []
-        assert client.get(f"{FILES}/{sha256(data)}").json()["status"] == "processed"
-
-
 def test_a_file_is_there_for_who_sees_all_of_it(sent: Served) -> None:
     public = {"content": "The canteen is on the ground floor.", "sensitivity": "Public"}
     secret = {"content": "The merger is called Bluebird.", "sensitivity": "Restricted"}
@@ -262,25 +238,6 @@ def test_pages_of_files(sent: Served) -> None:
             if cursor is None:
                 break
     assert seen == [f"{number}.md" for number in (4, 3, 2, 1, 0)]
-
-
-def test_a_page_goes_on_after_a_file_that_was_taken_anew_or_is_hidden(sent: Served) -> None:
-    """One that was refused goes to the front when it is dropped again."""
-    with sent.client(sent.key()) as client, sent.client(sent.key()) as other:
-        upload(client, "first.md", NOTE)
-        work_off(sent)
-        upload(client, "broken.json", b"{")
-        work_off(sent)
-        cursor = client.get(FILES, params={"limit": 1}).json()["next_cursor"]
-        upload(client, "again.json", b"{")
-        work_off(sent)
-        for each, params in ((client, {}), (other, {"clearance": "Public"})):
-            answer = each.get(FILES, params={"cursor": cursor, **params})
-            assert answer.status_code == 200
-            shown = [one["sha256"] for one in answer.json()["items"]]
-            assert shown == ([] if params else [sha256(NOTE)])
-        refused = client.get(FILES, params={"cursor": "0" * 64})
-        assert (refused.status_code, refused.json()["code"]) == (422, "input.invalid")
 
 
 def test_a_client_that_goes_away_leaves_nothing(sent: Served) -> None:

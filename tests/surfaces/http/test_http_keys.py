@@ -150,26 +150,6 @@ def test_a_hidden_memory_answers_like_none_and_both_are_logged(served: Served) -
     assert [each["field"] for each in denials(root, "orc-1")[before:]] == ["id", "id"]
 
 
-def test_the_body_names_no_place_that_the_key_does_not_have(served: Served) -> None:
-    root = served.service.root
-    before = len(denials(root, "orc-1"))
-    secret = served.key(**FIELDS, clearance="Internal", project_ids=("p1",), session_ids=())
-    with served.client(secret) as client:
-        memories = "/v1/orchestrators/orc-1/memories"
-        for place in (
-            {"scope": "project", "scope_id": "p2"},
-            {"scope": "session", "scope_id": "s1"},
-            {"sensitivity": "Restricted"},
-        ):
-            found = client.post(memories, json={"content": "Not mine.", **place})
-            assert (found.status_code, found.json()["code"]) == (403, "access.denied")
-        mine = client.post(
-            memories, json={"content": "Mine.", "scope": "project", "scope_id": "p1"}
-        )
-        assert mine.status_code == 201
-    assert [each["field"] for each in denials(root, "orc-1")[before:]] == ["write"] * 3
-
-
 def test_a_refusal_that_was_answered_outlives_the_process(tmp_path: Path) -> None:
     left = tmp_path / "left"
     with serving(tmp_path / "root", background=True) as running:

@@ -62,20 +62,6 @@ def test_a_misspelt_parameter_widens_no_view(served: Served, client: httpx.Clien
         problems(client.get(f"{BASE}/memories?{query}"))
 
 
-def test_strangers_are_told_nothing_of_parameters(served: Served) -> None:
-    with served.client("mgk_nothing") as nobody:
-        assert nobody.get(f"{BASE}/memories", params={"projekt": "x"}).status_code == 401
-
-
-def test_an_orchestrator_of_others_answers_alike(served: Served) -> None:
-    with served.client(served.key(orchestrators=("orc-9",))) as another:
-        told = [
-            another.get(f"/v1/orchestrators/{name}/memories", params={"projekt": "x"}).text
-            for name in ("orc-1", "orc-9", "none")
-        ]
-    assert len(set(told)) == 1
-
-
 @pytest.mark.parametrize(
     ("path", "body", "field", "known"),
     [

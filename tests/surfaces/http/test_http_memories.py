@@ -6,7 +6,7 @@ import httpx
 import pytest
 from serving_worlds import Served
 
-from memgraph.model.values import Memory, MemoryInput
+from memgraph.model.values import Memory
 
 BASE = "/v1/orchestrators/orc-1"
 MEMORIES = f"{BASE}/memories"
@@ -26,22 +26,6 @@ def test_what_is_stored_is_read_back_as_the_library_reads_it(
     read = client.get(f"{MEMORIES}/{memory_id}")
     assert read.status_code == 200
     assert Memory.model_validate_json(read.content) == served.orchestrator().get(memory_id)
-
-
-def test_the_same_memory_gives_the_same_id(client: httpx.Client) -> None:
-    assert stored(client, "Once and again.") == stored(client, "Once and again.")
-
-
-def test_a_bad_item_of_a_batch_is_rejected_by_itself(client: httpx.Client) -> None:
-    items = [{"content": "good one"}, {"content": ""}, {"content": "x", "no": 1}, {"content": "y"}]
-    answer = client.post(f"{MEMORIES}/batch", json={"items": items})
-    assert answer.status_code == 200
-    assert [each["outcome"] for each in answer.json()["outcomes"]] == [
-        "stored",
-        "rejected",
-        "rejected",
-        "stored",
-    ]
 
 
 def test_more_than_a_thousand_items_are_refused(client: httpx.Client) -> None:
@@ -68,39 +52,6 @@ def test_pages_are_whole_while_others_write(served: Served) -> None:
     assert seen == written[::-1]
 
 
-def test_a_list_is_filtered(client: httpx.Client) -> None:
-    stored(client, "I like jam.", type="Preference", tags=["filtered", "jam"])
-    stored(client, "I like ham.", type="Preference", tags=["filtered"])
-    stored(client, "Jam is red.", tags=["filtered", "jam"])
-
-    def texts(*params: tuple[str, str]) -> set[str]:
-        page = client.get(MEMORIES, params=[("tag", "filtered"), *params]).json()
-        return {each["content"] for each in page["items"]}
-
-    assert texts(("type", "Preference")) == {"I like jam.", "I like ham."}
-    assert texts(("tag", "jam")) == {"I like jam.", "Jam is red."}
-    assert texts(("type", "Preference"), ("type", "Fact"), ("tag", "jam")) == texts(("tag", "jam"))
-    assert texts(("status", "retracted")) == set()
-
-
-def test_a_memory_is_corrected_confirmed_retracted_and_restored(client: httpx.Client) -> None:
-    old = stored(client, "It opens at eight.", tags=["hours"])
-    body = {"content": "It opens at nine.", "reason": "new hours", "importance": 70}
-    new = client.post(f"{MEMORIES}/{old}/correct", json=body).json()["memory_id"]
-    assert client.get(f"{MEMORIES}/{old}").json()["status"] == "superseded"
-    read = client.get(f"{MEMORIES}/{new}").json()
-    assert (read["content"], read["tags"], read["importance"]) == (body["content"], ["hours"], 70)
-    for verb, json in (
-        ("confirm", None),
-        ("retract", {"reason": "wrong"}),
-        ("restore", {"reason": "right after all"}),
-    ):
-        answer = client.post(f"{MEMORIES}/{new}/{verb}", json=json)
-        assert (answer.status_code, answer.content) == (204, b""), verb
-    trace = client.get(f"{MEMORIES}/{new}/trace").json()
-    assert [each["status"] for each in trace["status_history"]] == ["active", "retracted", "active"]
-
-
 def test_what_cannot_be_done_is_a_problem(client: httpx.Client) -> None:
     memory_id = stored(client, "It stays as it is.")
     again = client.post(f"{MEMORIES}/{memory_id}/restore", json={"reason": "why not"})
@@ -109,18 +60,6 @@ def test_what_cannot_be_done_is_a_problem(client: httpx.Client) -> None:
     assert again.json()["code"] == "memory.illegal_transition"
     missing = client.get(f"{MEMORIES}/mem_00000000000000000000000000")
     assert (missing.status_code, missing.json()["code"]) == (404, "memory.not_found")
-
-
-def test_a_task_memory_is_promoted_with_consent(client: httpx.Client) -> None:
-    memory_id = stored(client, "Call me Ada.", type="Identity", scope="project", scope_id="p1")
-    path = f"{MEMORIES}/{memory_id}/promote"
-    wanted = {"to": "global", "reason": "everybody may"}
-    asked = client.post(path, params={"project": "p1"}, json=wanted)
-    assert (asked.status_code, asked.json()["code"]) == (403, "access.confirmation_missing")
-    refused = client.post(path, params={"project": "p1"}, json={**wanted, "confirmed": False})
-    assert refused.json() == {"memory_id": None}
-    done = client.post(path, params={"project": "p1"}, json={**wanted, "confirmed": True})
-    assert client.get(f"{MEMORIES}/{done.json()['memory_id']}").json()["scope"] == "global"
 
 
 @pytest.mark.parametrize("given", ['"{}"', 'W/"{}"', 'x, "{}"', "*"])
@@ -134,8 +73,3 @@ def test_who_has_these_very_bytes_gets_none(client: httpx.Client, given: str) ->
     if given != "*":
         changed = client.get(path, headers={"if-none-match": given.replace('"{}"', tag)})
         assert (changed.status_code, changed.headers["etag"] == tag) == (200, False)
-
-
-def test_fields_are_those_of_the_library(client: httpx.Client) -> None:
-    schema = client.get("/openapi.json").json()["components"]["schemas"]["MemoryInput"]
-    assert set(schema["properties"]) == set(MemoryInput.model_fields)

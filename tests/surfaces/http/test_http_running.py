@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from errno import EMFILE
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import httpx
 import pysqlite3.dbapi2 as driver
@@ -276,15 +274,6 @@ def test_what_changes_no_file_is_looked_for_each_minute(tmp_path: Path) -> None:
     assert (found["status"], found["codes"]) == ("degraded", ["reranker.failing"])
 
 
-def test_damage_that_a_reader_meets_is_told_though_no_file_has_changed(tmp_path: Path) -> None:
-    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
-        served.orchestrator().remember(SECRET_TEXT)
-        assert standings(client)["orc-1"]["status"] == "ready"
-        with served.service.opened("orc-1") as opened:
-            opened.damage = DatabaseCorrupt("a page is damaged; restore a backup")
-        assert standings(client)["orc-1"]["status"] == "disabled"
-
-
 def test_without_its_root_nothing_works(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with serving(root, keyless=True) as served, served.client() as client:
@@ -293,25 +282,3 @@ def test_without_its_root_nothing_works(tmp_path: Path) -> None:
         shutil.rmtree(root)
         answer = client.get("/readyz")
     assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})
-
-
-def test_a_root_that_cannot_be_listed_is_unusable_as_long_as_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
-        served.orchestrator()
-        with monkeypatch.context() as failing:
-            failing.setattr(served.service, "orchestrators", Mock(side_effect=OSError(EMFILE, "")))
-            answer = client.get("/readyz")
-        assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})
-        assert standings(client)["orc-1"]["status"] == "ready"
-
-
-def test_keys_that_cannot_be_read_let_nobody_in(tmp_path: Path) -> None:
-    with serving(tmp_path / "root") as served:
-        asking = (served.key(), None)
-        (served.service.root / "keys.json").write_text("no keys", encoding="utf-8")
-        for secret in asking:
-            with served.client(secret) as client:
-                answer = client.get("/readyz")
-            assert (answer.status_code, answer.json()) == (503, {"status": "unusable"})

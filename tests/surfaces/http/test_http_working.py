@@ -16,19 +16,15 @@ import denial_lines
 import httpx
 import pytest
 from serving_worlds import Served, serving
-from working import put
 
 from memgraph.errors import DatabaseBusy
 from memgraph.model.access import Permission
-from memgraph.model.context import ContextPackage
-from memgraph.model.enums import Scope, Sensitivity
+from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.rules.scope import Viewer
 from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
 from memgraph.surfaces.http import downloads as sending
 
 BASE = "/v1/orchestrators/orc-1"
-IN_TASK = Viewer(session_ids=frozenset({"task-1"}))
 
 
 def denials(served: Served) -> int:
@@ -55,51 +51,6 @@ def test_a_context_opens_only_what_the_view_names(
     answer = client.post(f"{BASE}/context", json=body, params=params)
     assert (answer.status_code, answer.json()["code"]) == (403, "access.denied")
     assert denials(served) == before + 1
-
-
-def test_a_context_holds_what_the_task_does(served: Served, client: httpx.Client) -> None:
-    orc = served.service.orchestrator("orc-1", viewer=IN_TASK)
-    kept = orc.remember("The kiln runs at 900 degrees.", scope=Scope.SESSION, scope_id="task-1")
-    secret = orc.remember("The glaze is a secret.", sensitivity=Sensitivity.CONFIDENTIAL)
-    answer = client.post(
-        f"{BASE}/context",
-        params={"session": "task-1", "clearance": "Internal"},
-        json={"task": "task-1", "request": {"query": "kiln glaze"}},
-    )
-    package = ContextPackage.model_validate_json(answer.content)
-    assert kept in package.memory_ids
-    assert secret not in package.memory_ids
-    assert package.task_id == "task-1"
-
-
-def test_a_tier_that_is_not_open_is_refused(served: Served, client: httpx.Client) -> None:
-    at = f"{BASE}/tiers/task"
-    before = denials(served)
-    assert client.get(at, params={"scope_id": "task-9"}).status_code == 403
-    assert denials(served) == before + 1
-    assert client.get(at).status_code == 422
-    opened = client.get(at, params={"scope_id": "task-9", "session": "task-9"})
-    assert opened.json() == {"tier": "task", "scope_id": "task-9", "count": 0, "items": []}
-
-
-def test_each_memory_to_forget_has_an_outcome_and_a_miss_is_logged(
-    served: Served, client: httpx.Client
-) -> None:
-    orc = served.service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-    seen = orc.remember("The shed is green.")
-    hidden = orc.remember("The safe is behind it.", sensitivity=Sensitivity.RESTRICTED)
-    before = denials(served)
-    answer = client.post(
-        f"{BASE}/forget",
-        params={"clearance": "Internal"},
-        json={"memory_ids": [seen, hidden, "nothing", seen], "reason": "tidying up"},
-    )
-    outcomes = answer.json()["outcomes"]
-    told = [each["outcome"] for each in outcomes]
-    assert told == ["retracted", "rejected", "rejected", "retracted"]
-    assert [each["code"] for each in outcomes[1:3]] == ["memory.not_found"] * 2
-    assert denials(served) == before + 2
-    assert orc.get(hidden).status.value == "active"
 
 
 def test_a_copy_is_what_the_library_gives_and_leaves_no_file(
@@ -277,14 +228,6 @@ def test_pages_of_sessions_survive_a_turn_between_them(
     assert (bad.status_code, bad.json()["code"]) == (422, "input.invalid")
 
 
-def test_a_bad_turn_is_rejected_by_itself(client: httpx.Client) -> None:
-    turn = {"content": "Good morning.", "session_id": "s-1", "source_role": "user"}
-    items = [turn, {**turn, "content": ""}, {"content": "x"}, {**turn, "content": "Bye."}]
-    answer = client.post(f"{BASE}/episodes/batch", params={"session": "s-1"}, json={"items": items})
-    outcomes = [each["outcome"] for each in answer.json()["outcomes"]]
-    assert outcomes == ["stored", "rejected", "rejected", "stored"]
-
-
 def test_why_a_run_failed_is_told_without_where_the_root_lies(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,17 +241,3 @@ def test_why_a_run_failed_is_told_without_where_the_root_lies(
         (run,) = answer.json()["runs"]
         assert run["reason"].endswith("memory.db is damaged")
         assert str(served.service.root) not in answer.text
-
-
-def test_whom_a_side_reached_is_named_to_who_may_audit(served: Served) -> None:
-    orc = served.orchestrator("cases")
-    old, new = (put(orc, f"The office is in {city}.") for city in ("Lisbon", "Porto"))
-    edge = orc.relate(new, "Contradicts", old)
-    receipt = orc.recall("office").receipt_id
-    assert len(orc.receipts.get(receipt).items) == 2
-    for permissions, named in (({"read"}, []), ({"read", "audit"}, [receipt])):
-        with served.client(served.key(permissions=permissions)) as client:
-            told = client.get(f"/v1/orchestrators/cases/contradictions/{edge}").json()
-        reached = [side["influence"] for side in told["sides"]]
-        assert [each["recalls"] for each in reached] == [1, 1]
-        assert [each["receipts"] for each in reached] == [named, named]

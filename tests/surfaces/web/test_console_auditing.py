@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 import pytest
 from console_browsing import HOME, Browser, harmless, token_of
-from denial_lines import denials
 from serving_worlds import Served
 
 from memgraph import Orchestrator
@@ -93,21 +92,6 @@ def test_a_search_finds_paths_of_visible_memories_alone(
     assert address in public
     with Browser(served, served.key(clearance="Public")) as reader:
         assert "secret" not in reader.page(f"{HOME}search?q=ferry")
-
-
-def test_a_search_and_a_filter_are_addresses(browser: Browser, orc: Orchestrator) -> None:
-    orc.remember("We print on Mondays.", type="Decision")
-    orc.remember("Damp paper jams.", type="Observation")
-    gone = orc.remember("Ink is bought in Bremen.", type="Decision")
-    orc.retract(gone, reason="a mistake")
-    assert "We print on Mondays." in browser.page(f"{HOME}memories?q=print+Mondays")
-    text = harmless(browser.page(f"{HOME}memories?type=Decision")).text
-    assert "We print on Mondays." in text
-    assert "Damp paper jams." not in text
-    assert "Ink is bought in Bremen." not in text
-    assert "Ink is bought" in browser.page(f"{HOME}memories?type=Decision&status=retracted")
-    assert "We print" in browser.page(f"{HOME}memories?until=now")
-    assert "We print" not in browser.page(f"{HOME}memories?until=yesterday")
 
 
 def test_memories_are_listed_by_their_source(
@@ -216,22 +200,3 @@ def test_a_download_says_nothing_of_where_the_root_lies(
         text = browser.page(f"{HOME}{name}?format={kind}")
         assert "orc-1/memory/ingest/hours.md" in text
         assert str(served.service.root) not in text
-
-
-def test_what_many_decisions_are_refused_is_logged(
-    browser: Browser, orc: Orchestrator, served: Served
-) -> None:
-    mine = orc.remember("The press is blue.")
-    hidden = "fact_01HZZZZZZZZZZZZZZZZZZZZZZZ"
-
-    token = token_of(browser.page(f"{HOME}memories"))
-    before = len(denials(served.service.root, orc.name))
-    fields = {"csrf_token": token, "reason": "old", "decision": "retract", "sure": "yes"}
-    answer = browser.client.post(
-        f"{HOME}memories",
-        data={**fields, "chosen": [mine, hidden]},
-        headers={"origin": browser.origin},
-    )
-    assert answer.status_code == 303
-    assert orc.get(mine).status.value == "retracted"
-    assert len(denials(served.service.root, orc.name)) == before + 1

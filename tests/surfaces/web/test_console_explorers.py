@@ -43,36 +43,6 @@ def test_the_graph_is_what_is_disputed_and_new_else_what_is_named(
     assert drawn(browser, "?seed=fact_nowhere")["missing"] == ["fact_nowhere"]
 
 
-def test_the_graph_as_of_a_time_knows_nothing_later(
-    served: Served, orc: Orchestrator, clock: FixedClock
-) -> None:
-    early = orc.remember("The press is red.")
-    then = iso(clock.now_ms())
-    clock.advance(days=1)
-    late = orc.remember("The press is green.")
-    orc.relate(late, EdgeType.UPDATES, early)
-    with Browser(served, served.key()) as browser:
-        [before] = drawn(browser, f"?as_of={then}")["nodes"]
-        now = drawn(browser)["nodes"]
-    assert (before["id"], before["status"]) == (early, "active")
-    assert {each["id"]: each["status"] for each in now} == {
-        early: "superseded",
-        late: "active",
-    }
-
-
-def test_ways_to_refuted_grounds_are_marked_for_who_may_audit(
-    browser: Browser, orc: Orchestrator, served: Served
-) -> None:
-    ground = orc.remember("The paper is recycled.")
-    stands = orc.remember("We order recycled paper.", derived_from=(ground,))
-    orc.retract(ground, reason="a mistake")
-    found = drawn(browser, f"?seed={stands}&seed={ground}")
-    assert [each["id"] for each in found["nodes"] if each["stale"]] == [stands]
-    with Browser(served, served.key(permissions=READING)) as reader:
-        assert not any(each["stale"] for each in drawn(reader, f"?seed={stands}")["nodes"])
-
-
 def test_the_first_view_has_the_way_to_what_was_taken_back(
     browser: Browser, orc: Orchestrator
 ) -> None:
@@ -90,17 +60,6 @@ def test_the_first_view_has_the_way_to_what_was_taken_back(
     assert {"active", "superseded", "retracted"} <= set(
         harmless(browser.page(f"{HOME}graph")).values("value")
     )
-
-
-def test_the_first_view_has_what_was_taken_back_and_is_joined_to_nothing(
-    browser: Browser, orc: Orchestrator
-) -> None:
-    kept, gone = orc.remember("The press is red."), orc.remember("The press is on fire.")
-    orc.retract(gone, reason="a mistake")
-    assert {each["id"]: each["status"] for each in drawn(browser)["nodes"]} == {
-        kept: "active",
-        gone: "retracted",
-    }
 
 
 def between(browser: Browser, *ids: str, query: str = "", token: str | None = None) -> Any:
@@ -278,27 +237,6 @@ def test_a_file_is_taken_with_a_token_and_by_who_may_write(
         headers = {"x-csrf-token": token_of(reader.page(f"{HOME}recall"))}
         assert reader.client.put(address, content=text, headers=headers).status_code == 403
         assert 'id="drop"' not in reader.page(f"{HOME}ingest")
-
-
-def test_jobs_are_shown_to_an_admin_and_health_to_every_reader(
-    browser: Browser, orc: Orchestrator, served: Served
-) -> None:
-    orc.jobs.run("decay")
-    page = harmless(browser.page(f"{HOME}jobs"))
-    assert {"decay", "done", "ready"} <= {each.strip() for each in page.text.split("\n")}
-    with Browser(served, served.key(permissions=READING)) as reader:
-        told = reader.page(f"{HOME}jobs")
-        assert "decay" not in told
-        assert "ready" in told
-
-
-def test_the_page_of_an_erased_memory_says_so(browser: Browser, orc: Orchestrator) -> None:
-    gone = orc.remember("The press of Quendolin is blue.")
-    assert "erased" not in browser.page(f"{HOME}memories/{gone}")
-    orc.erasure.erase(memory_id=gone, reason="asked for", dry_run=False)
-    page = browser.page(f"{HOME}memories/{gone}")
-    assert ">erased</span>" in page
-    assert "Quendolin" not in page
 
 
 def test_what_is_erased_has_one_name_on_every_page(browser: Browser, orc: Orchestrator) -> None:

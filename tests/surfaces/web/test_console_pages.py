@@ -108,13 +108,6 @@ def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
     assert journal[-2:] == ["resolve", "reopen"]
 
 
-def test_a_pair_that_is_no_contradiction_is_dismissed(browser: Browser, shop: Shop) -> None:
-    browser.send(shop.case, page=shop.case, decision="dismiss", reason="two shops")
-    assert "both are correct" in browser.page(shop.case)
-    assert shop.orc.contradictions.get(shop.edge).state == "dismissed"
-    assert "dismissed" in browser.page(f"{HOME}contradictions?state=decided")
-
-
 def test_a_mark_is_accepted_or_dismissed_on_the_page_of_a_memory(
     browser: Browser, shop: Shop
 ) -> None:
@@ -230,11 +223,6 @@ def test_the_past_is_shown_as_it_was(shop: Shop) -> None:
         assert any("as_of=" in each for each in Seen(then).values("href") if address in each)
 
 
-@pytest.mark.parametrize("text", ["someday", "2025-13-01", "9" * 50])
-def test_what_is_no_time_is_told(browser: Browser, shop: Shop, text: str) -> None:
-    assert browser.open(f"{shop.case}?as_of={text}").status_code == 422
-
-
 def test_a_memory_is_found_and_the_search_is_no_access(browser: Browser, shop: Shop) -> None:
     found = browser.page(f"{HOME}memories?q=shop+closes+Thursdays")
     assert f"{HOME}memories/{shop.read}" in Seen(found).values("href")
@@ -256,26 +244,6 @@ def test_memories_are_listed_a_page_at_a_time_and_filtered(browser: Browser, sho
     shop.orc.retract(shop.read, reason="x")
     assert shop.read not in browser.page(f"{HOME}memories")
     assert shop.read in browser.page(f"{HOME}memories?status=retracted")
-
-
-def test_a_receipt_is_read(browser: Browser, shop: Shop) -> None:
-    bundle = shop.orc.recall("when does the shop close")
-    address = f"{HOME}receipts/{bundle.receipt_id}"
-    assert address in Seen(browser.page(f"{HOME}receipts")).values("href")
-    page = Seen(browser.page(address))
-    assert f"{HOME}memories/{shop.said}" in page.values("href")
-    assert "when does the shop close" not in page.text
-
-
-def test_what_is_stale_shows_the_way_to_its_ground(browser: Browser, shop: Shop) -> None:
-    middle = shop.orc.remember("Guides end before the shop closes.", derived_from=[shop.read])
-    end = shop.orc.remember("The tour ends at the gate.", derived_from=[middle])
-    shop.orc.retract(shop.read, reason="an old leaflet")
-    page = harmless(browser.page(f"{HOME}stale"))
-    assert "an old leaflet" in page.text
-    assert {f"{HOME}memories/{each}" for each in (shop.read, middle, end)} <= set(
-        page.values("href")
-    )
 
 
 @pytest.mark.parametrize(
@@ -339,28 +307,6 @@ def test_what_was_given_itself_is_told_apart_from_what_stands_on_it(
     assert late in page[page.index(further.receipt_id) :]
 
 
-def test_a_memory_of_then_was_given_to_those_whom_later_ones_do_not_crowd_out(
-    browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memgraph.surfaces.web.pages.memories.HAND_OUTS", 2)
-    first = shop.orc.recall("when does the shop close").receipt_id
-    then = iso(shop.clock.now_ms())
-    shop.clock.advance(ms=1_000)
-    for _ in range(3):
-        shop.orc.recall("when does the shop close")
-    address = f"{HOME}memories/{shop.read}"
-    assert first not in browser.page(address)
-    assert first in browser.page(f"{address}?as_of={then}")
-
-
-def test_the_way_back_to_now_keeps_all_else_that_was_asked_for(
-    browser: Browser, shop: Shop
-) -> None:
-    seeds = f"seed={shop.read}&seed={shop.said}"
-    page = Seen(browser.page(f"{HOME}graph?{seeds}&as_of={iso(shop.clock.now_ms())}"))
-    assert f"{HOME}graph?{seeds}" in page.values("href")
-
-
 def test_a_redirect_names_no_host_and_a_refusal_what_is_taken(browser: Browser) -> None:
     for address in ("/console", "/console/orc-1", "/console/orc-1/memories/"):
         assert browser.open(address).headers["location"].startswith("/console/"), address
@@ -418,15 +364,6 @@ def test_what_a_permission_does_not_give_is_neither_shown_nor_done(shop: Shop) -
         assert browser.open(f"{HOME}receipts").status_code == 403
     assert denials(shop) == 2
     assert shop.orc.contradictions.get(shop.edge).state == "open"
-
-
-def test_another_orchestrator_is_as_one_that_is_not_there(shop: Shop) -> None:
-    shop.served.orchestrator("orc-2")
-    with Browser(shop.served, shop.served.key(orchestrators=["orc-1"])) as browser:
-        assert "orc-2" not in browser.page("/console/")
-        told = [browser.open(f"/console/{name}/") for name in ("orc-2", "orc-9")]
-        assert [each.status_code for each in told] == [404, 404]
-        assert told[0].text == told[1].text
 
 
 def test_every_answer_has_the_policy_and_assets_are_kept_for_ever(
