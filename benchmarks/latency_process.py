@@ -54,8 +54,9 @@ def measure(root: Path, size: int, corpus: Corpus, rounds: int, tell: Tell) -> d
     serves = find_spec("uvicorn") is not None and find_spec("fastapi") is not None
     question = corpus.question(0, size)
     taken: dict[str, list[float]] = {"import": [], "list": [], "first_recall": [], "serve": []}
-    for done in range(STARTS):
-        tell("starting processes", done, STARTS)
+    starts = min(STARTS, rounds)
+    for done in range(starts):
+        tell("starting processes", done, starts)
         taken["import"].append(_seconds(["from memgraph import MemoryService"], environment))
         taken["list"].append(_seconds([_MAIN, "list", NAME], environment))
         answer = _output([_FIRST_RECALL, str(root), NAME, question], environment)

@@ -153,24 +153,6 @@ def test_a_full_project_gives_up_what_matters_least(
     assert there == {each.context_item_id for each in (*kept, second, failure, third)}
 
 
-def test_what_was_written_last_is_not_evicted_for_itself(project: ProjectMemoryStore) -> None:
-    for number in range(10):
-        project.add_failure({"code": number}, f"Lesson {number}.")
-    least = project.add_convention("The least important.", "x")
-    assert project.backend.get(least.context_item_id) == least
-    assert project.backend.count() == 10
-
-
-def test_a_lower_bound_holds_from_the_next_write_on(open_backend: Open, clock: FixedClock) -> None:
-    backend = open_backend(Scope.PROJECT, "p1")
-    wide = ProjectMemoryStore("p1", backend, 50, clock=clock, ids=CountingIds())
-    for number in range(30):
-        wide.add_decision(f"Decision {number}.")
-    narrow = ProjectMemoryStore("p1", backend, 3, clock=clock)
-    narrow.add_decision("One more.")
-    assert backend.count() == 3
-
-
 def test_preferences_take_a_persons_consent(open_backend: Open, clock: FixedClock) -> None:
     asked: list[str] = []
     answers = [True, False, False, True]
@@ -309,23 +291,10 @@ def test_a_name_is_a_name(
             add()
 
 
-def test_tags_are_a_list(project: ProjectMemoryStore) -> None:
-    with pytest.raises(InvalidInput):
-        project.add_decision("Store times as integers.", "storage")
-    with pytest.raises(InvalidInput):
-        project.query_decisions("storage")
-
-
 @pytest.mark.parametrize("max_items", [0, -1])
 def test_a_project_holds_something(max_items: int) -> None:
     with pytest.raises(InvalidInput):
         ProjectMemoryStore("p", InMemoryBackend(), max_items)
-
-
-def test_a_store_needs_nothing_but_a_name() -> None:
-    task = TaskMemoryStore("t")
-    item = task.add_reasoning("A thought.", "plan")
-    assert task.backend.get(item.context_item_id) == item
 
 
 class Plain:

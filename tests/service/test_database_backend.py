@@ -178,25 +178,6 @@ def test_what_is_replaced_is_superseded(orc: Orchestrator, web: DatabaseBackend)
     ]
 
 
-def test_the_same_item_again_changes_nothing(service: MemoryService, web: DatabaseBackend) -> None:
-    web.add(item())
-    before = journal(service)
-
-    web.add(item())
-
-    assert journal(service) == before
-
-
-def test_what_is_restored_is_an_item_again(orc: Orchestrator, web: DatabaseBackend) -> None:
-    web.add(item())
-    [memory] = stored(orc)
-    web.delete("i-1")
-
-    orc.restore(memory.memory_id, reason="a mistake")
-
-    assert web.list_all() == [item()]
-
-
 def test_of_two_memories_of_an_id_the_newest_is_the_item(
     orc: Orchestrator, web: DatabaseBackend
 ) -> None:
@@ -225,16 +206,6 @@ def test_memories_of_the_scope_are_items_and_turns_are_not(
     assert {each.context_item_id for each in web.list_all()} == {known, thought}
     assert web.get(known) == item_of(orc.get(known))
     assert [each.context_item_id for each in web.query({"kind": "identity"})] == [known]
-
-
-def test_a_turn_is_no_global_item(orc: Orchestrator) -> None:
-    known = orc.remember("Ann reviews")
-    orc.save_episode("Hello", session_id="s", source_role="user")
-
-    assert [each.context_item_id for each in DatabaseBackend(orc, Scope.GLOBAL).list_all()] == [
-        known
-    ]
-    assert DatabaseBackend(orc, Scope.GLOBAL).count() == 1
 
 
 def test_a_memory_is_corrected_by_the_item_it_reads_as(
@@ -388,25 +359,6 @@ def test_processes_add_at_once(tmp_path: Path) -> None:
         assert orc.maintenance.stats()["memories"]["kind"] == {"fact": total}
 
 
-def test_an_export_takes_the_items_along(
-    service: MemoryService, orc: Orchestrator, tmp_path: Path
-) -> None:
-    web = DatabaseBackend(orc, Scope.PROJECT, "web")
-    web.add(item("a", timestamp="2026-01-01T01:00:00+01:00", importance=0.555))
-    web.add(item("b", payload={"n": [1, {"m": 10**25}]}))
-    web.add(item("gone"))
-    web.delete("gone")
-    file = tmp_path / "orc.jsonl"
-    orc.exchange.export(file)
-
-    with file.open("rb") as source:
-        service.import_lines("orc-2", source)
-
-    copy = DatabaseBackend(service.orchestrator("orc-2", viewer=GRANTED), Scope.PROJECT, "web")
-    assert copy.list_all() == web.list_all()
-    assert copy.get("a") == item("a", timestamp="2026-01-01T01:00:00+01:00", importance=0.555)
-
-
 def test_clearing_gives_others_their_turn(service: MemoryService, web: DatabaseBackend) -> None:
     for number in range(5):
         web.add(item(f"i-{number}"))
@@ -491,21 +443,6 @@ def test_no_item_of_a_host_expires(service: MemoryService, clock: FixedClock) ->
 
     assert orc.jobs.run("decay").counts["retired"] == 0
     assert (everywhere.list_all(), web.list_all()) == ([item()], [item()])
-
-
-def test_winning_a_contradiction_does_not_change_an_item(
-    orc: Orchestrator, web: DatabaseBackend
-) -> None:
-    one = item("a", payload={"decision": "Ann leads the Atlas team", "by": "Bob"})
-    web.add(one)
-    web.add(item("b", payload={"decision": "Cem leads the Atlas team"}))
-    ids = {each.item_id: each.memory_id for each in stored(orc)}
-    edge_id = orc.relate(ids["a"], "Contradicts", ids["b"])
-
-    orc.contradictions.resolve(edge_id, winner=ids["a"], reason="asked her")
-
-    assert orc.get(ids["a"]).attributes["supersedes"] == [ids["b"]]
-    assert web.list_all() == [one]
 
 
 NOTES = st.fixed_dictionaries(

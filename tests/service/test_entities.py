@@ -271,14 +271,6 @@ def test_a_list_looks_at_nothing_that_is_hidden(
     assert looked_at == ["Melanie Stone"] * 2
 
 
-def test_session_and_project_scopes_are_kept(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True)
-    inside = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
-    inside.remember("Quentin Zanzipool writes.", scope="project", scope_id="p")
-    assert inside.entities.get("Quentin Zanzipool").mention_count == 1
-    assert orc.entities.list() == []
-
-
 # Merging and taking away.
 
 
@@ -298,27 +290,6 @@ def test_a_merge_moves_links_names_and_counts_and_survives_a_rebuild(talk: Orche
     assert talk.entities.get("Caroline Smith").mention_count == 4
     with pytest.raises(Conflict):
         talk.entities.merge("Caroline Smith", "Cathy Brown", reason="again")
-    sound_after_a_rebuild(talk)
-
-
-def test_a_memory_that_names_both_is_linked_once(talk: Orchestrator) -> None:
-    talk.remember("Caroline Smith is Cathy Brown to some.")
-    assert talk.entities.merge("Caroline Smith", "Cathy Brown", reason="x").mention_count == 4
-    sound_after_a_rebuild(talk)
-
-
-def test_taking_an_alias_away_mends_a_merge(talk: Orchestrator) -> None:
-    talk.remember("Caroline Smith is Cathy Brown to some.")
-    before = rows(talk)
-    gone = talk.entities.get("Cathy Brown").entity_id
-    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
-    talk.remember("Cathy Brown, later.")
-    left = talk.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="another person")
-    assert named(left) == ("Caroline Smith", "person", 3)
-    assert talk.entities.get("Caroline Smith").aliases == ()
-    assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 3)
-    assert talk.entities.get("Cathy Brown").entity_id == gone
-    assert [each for each in rows(talk) if "later" not in each[2]] == before
     sound_after_a_rebuild(talk)
 
 
@@ -418,18 +389,6 @@ def test_a_first_name_goes_to_the_person_whom_it_means_now(orc: Orchestrator) ->
     sound_after_a_rebuild(orc)
 
 
-def test_a_chain_of_merges_is_one_entity_and_comes_apart_by_name(talk: Orchestrator) -> None:
-    talk.entities.merge("Cathy Brown", "Melanie", reason="1")
-    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="2")
-    assert talk.entities.get("Melanie").canonical_name == "Caroline Smith"
-    assert talk.entities.get("Melanie").aliases == ("Cathy Brown", "Melanie")
-    sound_after_a_rebuild(talk)
-    talk.entities.remove_alias("Melanie", "cathy brown", reason="3")
-    assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 1)
-    assert talk.entities.get("Caroline Smith").aliases == ("Melanie",)
-    sound_after_a_rebuild(talk)
-
-
 def test_entities_of_two_types_can_be_one(orc: Orchestrator) -> None:
     orc.remember("Mr. Jordan called.")
     orc.remember("We flew to Jordan in Asia.")
@@ -511,24 +470,6 @@ def test_merging_and_mending_are_journalled(talk: Orchestrator) -> None:
     assert parted["alias"] == "cathy brown"
     assert parted["new"]["id"] == merged["other"]["id"]
     assert told[0][1] == told[1][1] == merged["into"]["id"]
-
-
-def test_a_merge_goes_with_an_export(talk: Orchestrator, tmp_path: Path) -> None:
-    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
-    talk.exchange.export(tmp_path / "all.jsonl")
-    with (tmp_path / "all.jsonl").open("rb") as lines:
-        talk._service.import_lines("orc-2", lines)
-    other = talk._service.orchestrator("orc-2")
-    found, given = (
-        each.entities.get("Cathy Brown").model_dump(exclude={"memories"}) for each in (other, talk)
-    )
-    assert found == given
-    assert given["aliases"] == ("Cathy Brown",)
-    names = "SELECT m.content, l.names FROM memory_entities l JOIN memories m ON m.pk = l.memory_pk"
-    assert sorted(rows(other, names)) == sorted(rows(talk, names))
-    other.entities.remove_alias("Caroline Smith", "Cathy Brown", reason="another person")
-    assert links(other)["cathy brown"] == ["Cathy Brown sent a note to Melanie."]
-    sound_after_a_rebuild(other)
 
 
 def test_another_spelling_is_an_alias_once(orc: Orchestrator) -> None:

@@ -156,16 +156,6 @@ def test_an_item_of_another_takes_nobodys_place(orc: Orchestrator) -> None:
         orc.contexts.promote(other, "project", "p1")
 
 
-def test_what_another_item_replaced_is_not_promoted_again(orc: Orchestrator) -> None:
-    thought = task_memory(orc)
-    orc.contexts.promote(thought, "project", "p1")
-    backend = orc.stores.project("p1").backend
-    [item] = backend.list_all()
-    backend.add(item.model_copy(update={"payload": {"text": "it was another line"}}))
-    with pytest.raises(Conflict, match="superseded"):
-        orc.contexts.promote(thought, "project", "p1")
-
-
 def test_an_item_of_a_store_is_not_promoted(orc: Orchestrator) -> None:
     kept = task_memory(orc, tags=[ITEM_TAG], item_id="store/a..b")
     with pytest.raises(InvalidInput, match="key-value"):

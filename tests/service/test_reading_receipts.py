@@ -53,20 +53,6 @@ def test_a_contexts_receipt_says_for_what_it_was(orc: Orchestrator) -> None:
     assert receipt.asked["purpose"] == "get_context"
 
 
-def test_a_receipt_that_names_what_one_may_not_see_is_not_there(service: MemoryService) -> None:
-    owner = service.orchestrator("o", create=True, viewer=ATLAS)
-    owner.remember("Atlas ships in June.", scope=Scope.PROJECT, scope_id="atlas")
-    owner.remember("The harbour ships nothing in June.")
-    bundle = owner.recall("what ships in June")
-    digest = sha256(b"what ships in June").hexdigest()
-    assert len(bundle.ids) == 2
-    assert owner.receipts.get(bundle.receipt_id).query_sha256 == digest
-    with pytest.raises(NotFound):
-        service.orchestrator("o").receipts.get(bundle.receipt_id)
-    with pytest.raises(NotFound):
-        owner.receipts.get("rcl_none")
-
-
 def test_the_bulletin_of_a_turn_counts_as_handed_out(service: MemoryService) -> None:
     owner = service.orchestrator("o", create=True, viewer=ATLAS)
     told = owner.remember("Atlas ships in June.", scope=Scope.PROJECT, scope_id="atlas")
@@ -76,20 +62,6 @@ def test_the_bulletin_of_a_turn_counts_as_handed_out(service: MemoryService) -> 
     assert owner.receipts.get("rcl_1").asked == shown
     with pytest.raises(NotFound):
         service.orchestrator("o").receipts.get("rcl_1")
-
-
-def test_who_sees_one_agents_memories_alone_sees_no_receipt_of_others(
-    service: MemoryService,
-) -> None:
-    owner = service.orchestrator("o", create=True)
-    owner.remember("The harbour closes at nine.")
-    bundle = owner.recall("harbour")
-    agent = service.orchestrator("o", viewer=Viewer(shared=False, agent_id="ada"))
-    with pytest.raises(NotFound):
-        agent.receipts.get(bundle.receipt_id)
-    agent.remember("The harbour opens at six.", agent_id="ada")
-    own = agent.recall("harbour")
-    assert agent.receipts.get(own.receipt_id).receipt_id == own.receipt_id
 
 
 @pytest.mark.parametrize("no_id", [None, 7, "\ud800"])
@@ -195,18 +167,6 @@ def test_a_receipt_without_memories_is_its_places(
     # What is not listed is not to be had by its id either.
     with nullcontext() if seen else pytest.raises(NotFound):
         reader.receipts.get("rcl_1")
-
-
-def test_an_empty_receipt_is_there_for_the_agent_that_asked_alone(service: MemoryService) -> None:
-    service.orchestrator("o", create=True)
-    ada = service.orchestrator("o", viewer=Viewer(agent_id="ada", shared=False))
-    found = ada.recall("what nobody knows")
-    assert found.items == ()
-    assert ada.receipts.get(found.receipt_id).receipt_id == found.receipt_id
-    ben = service.orchestrator("o", viewer=Viewer(agent_id="ben"))
-    assert ben.receipts.list().receipts == ()
-    with pytest.raises(NotFound):
-        ben.receipts.get(found.receipt_id)
 
 
 def test_a_receipt_names_no_place_that_its_reader_was_not_granted(service: MemoryService) -> None:

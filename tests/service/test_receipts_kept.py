@@ -133,22 +133,6 @@ def test_tokens_and_replaced_memories_are_left_out_by_name(orc: Orchestrator) ->
     assert found["status"] == 1
 
 
-@pytest.mark.parametrize("viewer", [Viewer(clearance=Sensitivity.PUBLIC)])
-def test_a_receipt_is_hidden_from_who_sees_less(service: MemoryService, viewer: Viewer) -> None:
-    owner = service.orchestrator("o", create=True)
-    owner.remember("The harbour closes at nine.")
-    owner.bulletin()
-    receipt_id = owner.recall("harbour").receipt_id
-    [listed] = owner.receipts.bulletins().bulletins
-    other = service.orchestrator("o", viewer=viewer)
-    assert other.receipts.list().receipts == ()
-    assert other.receipts.bulletins().bulletins == ()
-    with pytest.raises(NotFound):
-        other.receipts.get(receipt_id)
-    with pytest.raises(NotFound):
-        other.receipts.bulletin(listed.bulletin_id)
-
-
 def test_a_bulletin_is_hidden_from_who_saw_less_than_it_was_made_for(
     service: MemoryService, clock: FixedClock
 ) -> None:

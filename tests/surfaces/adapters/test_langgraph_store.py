@@ -94,17 +94,6 @@ def test_an_item_is_a_memory_with_its_history(
     assert orc.verify().ok
 
 
-def test_what_was_deleted_begins_anew(store: MemgraphStore, clock: FixedClock) -> None:
-    store.put(USER, "k", {"x": 1})
-    clock.advance(ms=5)
-    store.delete(USER, "k")
-    store.delete(USER, "never there")
-    store.put(USER, "k", {"x": 1})
-    item = store.get(USER, "k")
-    assert item is not None
-    assert item.created_at == item.updated_at
-
-
 def test_the_same_value_again_is_no_new_version(
     orc: Orchestrator, store: MemgraphStore, clock: FixedClock
 ) -> None:
@@ -152,18 +141,6 @@ def test_a_value_is_whole_or_refused(orc: Orchestrator, store: MemgraphStore) ->
     assert len(orc.memories.list(statuses=())) == 1
 
 
-def test_no_prefix_runs_into_another(store: MemgraphStore) -> None:
-    for namespace in [("a",), ("ab",), ("a-",), ("a", "b"), ("b", "a"), ("a!",), ("a/",)]:
-        store.put(namespace, "k", {"word": "heron"})
-    below = {("a",), ("a", "b")}
-    assert {each.namespace for each in store.search(("a",))} == below
-    found = store.search(("a",), query="heron")
-    assert {each.namespace for each in found} == below
-    assert all(each.score is not None for each in found)
-    assert set(store.list_namespaces(prefix=("a",))) == below
-    assert store.search(("a", "c")) == []
-
-
 def test_labels_are_those_of_the_base_class(store: MemgraphStore) -> None:
     for wrong in [(), ("",), ("a.b",), ("langgraph",), (1,), ("a\0",)]:
         with pytest.raises(InvalidNamespaceError):
@@ -178,45 +155,6 @@ def test_labels_are_those_of_the_base_class(store: MemgraphStore) -> None:
             store.batch([op])
     with pytest.raises(InvalidInput, match="together"):
         store.put(("a",), "k" * 600, {})
-
-
-def test_namespaces_by_prefix_suffix_wildcard_and_depth(store: MemgraphStore) -> None:
-    # The example of the base class.
-    for path in ["a/b/c", "a/b/d/e", "a/b/d/i", "a/b/f", "a/c/f"]:
-        store.put(tuple(path.split("/")), "k", {})
-    assert store.list_namespaces(prefix=("a", "b"), max_depth=3) == [
-        ("a", "b", "c"),
-        ("a", "b", "d"),
-        ("a", "b", "f"),
-    ]
-    assert store.list_namespaces(suffix=("f",)) == [("a", "b", "f"), ("a", "c", "f")]
-    assert store.list_namespaces(prefix=("a", "*", "f")) == [("a", "b", "f"), ("a", "c", "f")]
-    assert store.list_namespaces(prefix=("*", "b"), suffix=("d", "*"), limit=1, offset=1) == [
-        ("a", "b", "d", "i")
-    ]
-    store.delete(("a", "c", "f"), "k")
-    assert store.list_namespaces(prefix=("a", "c")) == []
-
-
-def test_reads_of_a_batch_come_before_its_writes(store: MemgraphStore) -> None:
-    store.put(USER, "k", {"x": 1})
-    answers = store.batch(
-        [
-            PutOp(USER, "k", {"x": 2}),
-            GetOp(USER, "k"),
-            SearchOp(USER),
-            ListNamespacesOp(),
-            PutOp(("new",), "k", {"x": 4}),
-            PutOp(USER, "k", {"x": 3}),
-        ]
-    )
-    assert answers[1].value == {"x": 1}  # type: ignore[union-attr]  # of a GetOp
-    assert [each.value for each in answers[2]] == [{"x": 1}]  # type: ignore[union-attr]
-    assert answers[3] == [USER]
-    assert (answers[0], answers[4], answers[5]) == (None, None, None)
-    assert value(store) == {"x": 3}
-    store.batch([PutOp(USER, "k", {"x": 5}), PutOp(USER, "k", None)])
-    assert value(store) is None
 
 
 def test_a_query_ranks_and_what_it_does_not_find_follows(store: MemgraphStore) -> None:
@@ -495,35 +433,6 @@ def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.Monkey
 
     asyncio.run(both())
     assert threading.main_thread() not in seen
-
-
-def test_async_methods_do_what_the_others_do(store: MemgraphStore) -> None:
-    async def run() -> None:
-        await asyncio.gather(*(store.aput(USER, str(at), {"n": at}) for at in range(20)))
-        assert (await store.aget(USER, "7")).value == {"n": 7}  # type: ignore[union-attr]
-        assert len(await store.asearch(USER, limit=50)) == 20
-        assert await store.alist_namespaces() == [USER]
-        await store.adelete(USER, "7")
-        assert await store.aget(USER, "7") is None
-
-    asyncio.run(run())
-
-
-def test_threads_put_one_key_and_one_version_stands(
-    orc: Orchestrator, store: MemgraphStore
-) -> None:
-    def put(worker: int) -> None:
-        for at in range(5):
-            store.put(USER, "k", {"by": worker, "at": at})
-
-    threads = [threading.Thread(target=put, args=(worker,)) for worker in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert len(orc.memories.list(limit=100)) == 1
-    assert len(orc.memories.list(statuses=(), limit=100)) == 30
-    assert orc.verify().ok
 
 
 def test_processes_share_a_store(
