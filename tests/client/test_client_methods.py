@@ -185,19 +185,6 @@ def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["copy.db", "export.jsonl"]
 
 
-def test_what_is_hidden_from_a_view_is_not_there(speak: Speak) -> None:
-    wide, narrow = speak(clearance="Restricted", project_ids=["web"]), speak()
-    secret = wide.remember("The vault code is long.", sensitivity="Restricted")
-    inside = wide.remember("The web team meets on Monday.", scope="project", scope_id="web")
-    for memory_id in (secret, inside):
-        with pytest.raises(NotFound):
-            narrow.get(memory_id)
-    assert narrow.recall("vault code web team").ids == ()
-    assert set(wide.recall("vault code web team").ids) == {secret, inside}
-    with pytest.raises(AccessDenied):
-        narrow.recall("vault", clearance="Restricted")
-
-
 def test_a_view_of_no_project_is_not_that_of_all(served: Served, name: str) -> None:
     granted = {"project_ids": ("web", "shop"), "session_ids": ("t1",)}
     web = {"scope": "project", "scope_id": "web"}

@@ -351,16 +351,6 @@ def test_what_replaced_its_ground_stands(orc: Orchestrator) -> None:
     assert factors[beside] < 1.0
 
 
-def test_a_hidden_step_carries_nothing(service: MemoryService, orc: Orchestrator) -> None:
-    ground = put(orc, "Ground.")
-    seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
-    hidden = seeing.remember("Secret.", derived_from=[ground], scope="project", scope_id="p")
-    top = seeing.remember("Top.", derived_from=[hidden])
-    orc.retract(ground, reason="wrong")
-    assert {each.memory.memory_id for each in seeing.graph.stale().items} == {hidden, top}
-    assert orc.graph.stale().items == ()
-
-
 def test_pages_go_on_where_they_ended(orc: Orchestrator, clock: FixedClock) -> None:
     made = []
     for number in range(3):

@@ -61,11 +61,6 @@ UNDER_WAY = {
 }
 
 
-def _first(opened: OpenOrchestrator, statement: str) -> tuple[Any, ...]:
-    with provision.inspected(opened.paths.database) as connection:
-        return next(iter(connection.driver.execute(statement)))
-
-
 def everything(opened: OpenOrchestrator) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but those that a new database fills in its own way."""
     with provision.inspected(opened.paths.database) as connection:
@@ -176,23 +171,6 @@ def test_any_contents_come_back(items: list[dict[str, Any]]) -> None:
             assert [row[5] for row in found["memories"]] == [row[5] for row in before["memories"]]
             assert found["memory_sources"] == before["memory_sources"]
             assert maintenance.verify(opened).ok
-
-
-def test_under_another_name_the_journal_tells_of_it(
-    export: list[bytes], service: MemoryService
-) -> None:
-    report = import_new(service, "orc-2", b"".join(export))
-    assert report.as_dict()["renamed_from"] == NAME
-    with service.opened("orc-2") as opened:
-        assert maintenance.verify(opened).ok
-        last = _first(
-            opened, "SELECT action, actor, subject, details FROM audit_log ORDER BY seq DESC"
-        )
-        assert last[:3] == ("import", "operator", None)
-        told = json.loads(last[3])
-        assert told["from_orchestrator"] == NAME
-        assert told["sha256"] == json.loads(export[-1])["sha256"]
-        assert _first(opened, "SELECT DISTINCT orchestrator_id FROM memories") == ("orc-2",)
 
 
 def test_an_empty_orchestrator_takes_an_import_and_a_full_one_does_not(
@@ -370,76 +348,51 @@ REFUSED: list[tuple[str, Callable[[list[bytes]], tuple[bytes, int]]]] = [
     ("header", lambda lines: (b"".join(lines[1:]), 1)),
     ("header", changed("header", format="something")),
     ("version", changed("header", version=2)),
-    ("version", changed("header", version="1")),
     ("version", changed("header", schema="9999")),
-    ("version", changed("header", schema="0000")),
-    ("version", changed("header", schema=2)),
     ("fields", changed("header", extra=1)),
-    ("value", changed("header", orchestrator=3)),
     ("value", changed("header", orchestrator="../orc")),
     ("value", changed("memory", memory_id="x" * 32_001)),
-    ("value", changed("header", embedding={"model": 1, "dimensions": 16})),
     ("value", changed("header", embedding={"model": "m", "dimensions": 0})),
-    ("value", changed("header", embedding={"model": "m", "dimensions": True})),
     ("fields", changed("header", embedding={"model": "m"})),
     ("value", at_first("embedding", changed("header", embedding={"model": "m", "dimensions": 20}))),
     ("record", at_first("embedding", changed("header", embedding=None))),
     ("syntax", raw("memory", b"{", b"[")),
-    ("syntax", raw("memory", b'{"record"', b'"{record"')),
     ("encoding", raw("memory", b"Berlin", b"Ber\xfflin")),
     ("duplicate_key", raw("memory", b'"kind"', b'"kind":"fact","kind"')),
     ("number", raw("memory", b'"importance":50', b'"importance":NaN')),
     ("number", raw("memory", b'"confidence":0.3', b'"confidence":1e999')),
-    ("number", raw("memory", b'"confidence":0.3', b'"confidence":-Infinity')),
-    ("number", raw("memory", b'"importance":50', b'"importance":' + b"9" * 19)),
     ("number", raw("memory", b'"importance":50', b'"importance":' + b"9" * 5_000)),
     ("value", raw("memory", b'"place"', b'"\\ud800"')),
     ("value", raw("memory", b'"place"', b'"a\\u0000b"')),
     ("value", changed("memory", tags=[1])),
-    ("value", changed("memory", tags="[1]")),
-    ("value", changed("memory", tags={})),
     ("syntax", changed("memory", tags='["a"],"z":1')),
-    ("syntax", changed("edge", resolution='{}} {"a":{}')),
-    ("value", changed("memory", attributes=[])),
-    ("syntax", changed("memory", attributes="{nonsense")),
     ("duplicate_key", changed("memory", attributes='{"a":1,"a":2}')),
     ("record", changed("memory", record="table")),
-    ("record", changed("memory", record=None)),
     ("fields", changed("memory", colour="red")),
     ("fields", changed("memory", kind=...)),
     ("value", changed("memory", kind="thought")),
-    ("value", changed("memory", kind=["fact"])),
     ("value", changed("memory", content=None)),
-    ("value", changed("memory", content=7)),
     ("value", changed("memory", content="x" * 32_001)),
-    ("value", changed("memory", summary="x" * 401)),
     ("value", changed("memory", importance=True)),
-    ("value", changed("memory", importance=1.5)),
     ("value", changed("memory", created_at=2**62)),
     ("value", changed("memory", event_time="2026-01-01")),
-    ("constraint", changed("memory", importance=101)),
     ("constraint", changed("memory", confidence=-0.1)),
     ("constraint", changed("memory", scope="project")),
     ("content_hash", changed("memory", content="The office is in Rome.")),
     ("constraint", changed("edge", weight=2.0)),
     ("dangling", changed("edge", to_memory_id="fact_nowhere")),
     ("dangling", changed("mention", memory_id="fact_nowhere")),
-    ("dangling", changed("mention", entity_id="ent_nowhere")),
     ("dangling", changed("embedding", memory_id="fact_nowhere")),
-    ("dangling", changed("recall_item", memory_id="fact_nowhere")),
     ("dangling", without("source")),
     ("dangling", without("memory")),
     ("dangling", without("recall")),
     ("value", changed("pending_link", outgoing=1)),
     ("value", changed("embedding", vector="not base64")),
     ("value", changed("embedding", vector=base64.b64encode(b"1234").decode())),
-    ("value", changed("embedding", vector=base64.b64encode(bytes(64)).decode())),
     ("value", changed("embedding", model=None)),
     ("journal", changed("journal", actor="somebody else")),
     ("journal", twice("journal")),
     ("duplicate", twice("memory")),
-    ("duplicate", twice("edge")),
-    ("duplicate", twice("derivation")),
     ("duplicate", twice("embedding")),
     ("audit", changed("source", source_path="/elsewhere")),
     ("audit", changed("memory", event_time=1)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import shutil
@@ -77,15 +76,6 @@ def execute(url: str, statement: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-def test_no_file_is_made(served: MemoryService, orc: Orchestrator) -> None:
-    orc.remember("The gate closes at nine.")
-    assert not served.paths("orc-1").database.exists()
-    assert orc.recall("gate").items
-    assert served.health("orc-1")["status"] == "ready"
-    report = orc.verify()
-    assert report.findings == []
-
-
 @pytest.mark.parametrize(
     "given",
     [
@@ -103,11 +93,6 @@ def test_a_url_with_a_password_is_refused_and_not_repeated(tmp_path: Path, given
         MemoryService(tmp_path, environ=environ).settings()
     assert SECRET not in str(caught.value.as_dict())
     assert "MEMGRAPH_STORAGE_URL" in str(caught.value)
-
-
-def test_the_short_variable_names_the_server(tmp_path: Path, url: str) -> None:
-    with MemoryService(tmp_path, environ={"MEMGRAPH_STORAGE_URL": url}) as service:
-        assert service.settings().memory.storage.url == url
 
 
 def test_a_file_is_not_passed_over(tmp_path: Path, url: str) -> None:
@@ -331,19 +316,6 @@ def test_a_restore_that_is_killed_leaves_what_was_there(
         "memgraph_orc-1",
         "memgraph~replaced_",
     ]
-
-
-def test_it_is_moved_by_an_export(served: MemoryService, orc: Orchestrator, tmp_path: Path) -> None:
-    old = orc.remember("The gate closes at nine.")
-    orc.correct(old, "The gate closes at ten.", reason="summer")
-    lines = b"".join(orc.exchange.export_lines())
-    with MemoryService(tmp_path / "files", environ={}, background=False) as files:
-        files.import_lines("orc-1", io.BytesIO(lines))
-        assert files.orchestrator("orc-1").get(old) == orc.get(old).model_copy()
-        again = b"".join(files.orchestrator("orc-1").exchange.export_lines())
-    served.import_lines("orc-2", io.BytesIO(again))
-    assert served.orchestrator("orc-2").get(old).content == "The gate closes at nine."
-    assert served.orchestrator("orc-2").verify().findings == []
 
 
 def test_a_schema_that_was_dropped_or_made_anew_is_noticed(

@@ -29,7 +29,7 @@ def test_say_stores_a_turn(cli: CommandLine) -> None:
     )
 
 
-def test_the_session_that_is_open_to_the_reader_is_the_one_that_is_meant(cli: CommandLine) -> None:
+def test_say_uses_the_session_of_the_reader_when_none_is_named(cli: CommandLine) -> None:
     cli.json("say", "orc-1", "Hello.", "--session", "s-1")
     assert sessions(cli) == {"s-1": (1, True)}
     assert cli.error("say", "orc-1", "Hello.")["code"] == "input.invalid"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from conftest import CommandLine
 
 
-def test_neither_a_memory_nor_a_run_is_not_found(cli: CommandLine) -> None:
+def test_the_grounds_of_an_unknown_run_are_not_found(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
     told = cli.error("grounds", "orc-1", "--workflow-run-id", "nope")
     assert (told["code"], told["details"]["workflow_run_id"]) == ("memory.not_found", "nope")

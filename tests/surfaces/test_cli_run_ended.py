@@ -12,7 +12,7 @@ from test_cli_process import START, environment, run
 
 from memgraph import MemoryService
 
-SESSIONS = 400
+SESSIONS = 120
 
 
 def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def consolidated(server: ServerProcess) -> None:
     assert 'memgraph_jobs_total{job="consolidation",state="done"}' in figures
 
 
-def test_it_works_and_the_first_signal_lets_what_is_in_hand_come_to_its_end(root: Path) -> None:
+def test_the_first_signal_lets_running_requests_finish(root: Path) -> None:
     quick = {"MEMGRAPH_MEMORY__EMBEDDING__PROVIDER": "fake"}
     with server_process(root, **quick) as server, ThreadPoolExecutor(1) as pool:
         consolidated(server)
@@ -165,7 +165,7 @@ def test_a_second_signal_ends_it_at_once(root: Path) -> None:
             asked.result()
 
 
-def test_what_takes_too_long_is_broken_off_and_told_so(root: Path) -> None:
+def test_a_request_that_outlasts_the_drain_is_answered_503(root: Path) -> None:
     drain = {"MEMGRAPH_MEMORY__SERVER__DRAIN_S": "0"}
     with server_process(root, **drain) as server, ThreadPoolExecutor(1) as pool:
         with nobody_writes(root, "orc-1"):
@@ -182,7 +182,7 @@ def test_what_takes_too_long_is_broken_off_and_told_so(root: Path) -> None:
     assert (line["status"], line["request_id"]) == (503, answer.headers["x-request-id"])
 
 
-def test_what_does_not_come_to_its_end_is_cut_off() -> None:
+def test_a_process_whose_threads_do_not_end_is_cut_off() -> None:
     script = (
         "import threading\n"
         "from memgraph.surfaces.shutdown import REQUEST_THREAD, ended_at_the_latest\n"

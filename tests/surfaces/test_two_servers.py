@@ -35,7 +35,7 @@ def recalled(client: httpx.Client, question: str) -> list[str]:
     return [each["memory"]["memory_id"] for each in items]
 
 
-def test_both_write_one_finds_what_the_other_wrote_and_a_retry_at_the_other_is_none(
+def test_a_retry_at_the_other_server_stores_nothing(
     tmp_path: Path,
 ) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:

@@ -133,23 +133,6 @@ def test_anothers_orchestrator_answers_like_none_sound_or_damaged(
     assert lines == [("orchestrator", "orchestrator.missing")] * 2
 
 
-def test_a_hidden_memory_answers_like_none_and_both_are_logged(served: Served) -> None:
-    root = served.service.root
-    hidden = served.orchestrator().remember("The vault opens at six.", sensitivity="Restricted")
-    absent = hidden[:-1] + ("0" if hidden[-1] != "0" else "1")
-    before = len(denials(root, "orc-1"))
-    with served.client(served.key(**FIELDS, clearance="Internal")) as client:
-        found = [
-            client.get(f"/v1/orchestrators/orc-1/memories/{each}") for each in (hidden, absent)
-        ]
-    bodies = {
-        each.text.replace(asked, "ID") for each, asked in zip(found, (hidden, absent), strict=True)
-    }
-    assert [each.status_code for each in found] == [404, 404]
-    assert len(bodies) == 1
-    assert [each["field"] for each in denials(root, "orc-1")[before:]] == ["id", "id"]
-
-
 def test_a_refusal_that_was_answered_outlives_the_process(tmp_path: Path) -> None:
     left = tmp_path / "left"
     with serving(tmp_path / "root", background=True) as running:
