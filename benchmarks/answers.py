@@ -432,11 +432,10 @@ def change(question: Question, lines: Sequence[Line]) -> dict[str, bool]:
 
 
 def in_force(question: Question, facts: Sequence[Fact]) -> bool:
-    """Return True if an active fact from a current turn replaced one from an outdated turn."""
+    """Return True if a fact from a current turn replaced one from an outdated turn, or rests on
+    both."""
     return any(
-        fact.status is MemoryStatus.ACTIVE
-        and fact.turns & question.evidence
-        and fact.replaces & question.old
+        fact.turns & question.evidence and (fact.replaces | fact.turns) & question.old
         for fact in facts
     )
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from memgraph.model.enums import Sensitivity
     from memgraph.providers.completion import CompletionProvider, ModelBudget
 
-MAX_KNOWN: Final = 20
+MAX_KNOWN: Final = 40
 """The number of known memories that a model is shown with a page."""
 MAX_EVIDENCE: Final = 8
 MAX_PAGE_CHARS: Final = 80_000
@@ -72,7 +72,8 @@ SYSTEM: Final = (
     "sentence for each thing. Leave out greetings, questions, guesses, small talk and advice.\n"
     "- change: a known memory (k-number) that is not true any more as it stands, because a turn "
     "says otherwise or corrects it. `text` is the whole new memory: the change, and everything in "
-    "the old text that still holds. A plan that was carried out is a change, too.\n"
+    "the old text that still holds, but nothing from other known memories. A plan that was "
+    "carried out is a change, too.\n"
     "- end: a known memory that a turn says is over, cancelled or wrong, with nothing in its "
     "place.\n"
     "- same: a known memory that a turn says again, all of it, in any words.\n"
@@ -395,7 +396,7 @@ class AnswerReader:
         if name == "end" and known is not None:
             ended = EndedMemory(known.memory_id, self._ids(places), quote)
             text = f"This does not hold any more: “{known.content}”"
-            return Claim(ended, self._prompt.statement(text, places), where)
+            return Claim(ended, self._prompt.statement(text, places, known), where)
         text = self._text(item)
         kind = known.type if known is not None else type_of(item.get("type"))
         turn = self._prompt.turns[quoted]

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import service_walks  # noqa: F401  # adds its walks
+from canaries import AGENTS as AGENT_IDS
 from canaries import World
 from route_walks import HERE, WALKS, View
 from served_worlds import SEEING, Ask, Built, Served, served
@@ -59,6 +60,9 @@ def twins(server: Served, who: str) -> dict[str, str]:
         if not {one, other} <= seen
     }
     hidden -= viewer.session_ids | viewer.project_ids | {viewer.agent_id}
+    if viewer.agent_id is None:
+        # Whoever is no agent sees the memories of all, and so their names.
+        hidden -= {*AGENT_IDS}
     found = {each: _twin(each, number) for number, each in enumerate(sorted(hidden))}
     assert len(set(found.values())) == len(found)
     return found

