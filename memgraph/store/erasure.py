@@ -490,12 +490,12 @@ def apply(transaction: Transaction, changes: Sequence[Change]) -> None:
         bound = {f"key_{place}": part for place, part in enumerate(key)}
         bound |= {f"new_{column}": text for column, text in values.items()}
         _change(name, tuple(values)).write(transaction, bound)
-    memories, indexed = tables.memories.name, {"tags", "attributes"}
-    reworded = [
-        key[0] for name, key, values in changes if name == memories and indexed & values.keys()
-    ]
-    text_index.rewrite_search_terms_of(transaction, reworded)
-    transaction.engine.texts.remove(transaction, reworded)
+    own = [(key[0], values) for name, key, values in changes if name == tables.memories.name]
+    retagged = {pk for pk, values in own if "tags" in values}
+    # Of the attributes only the metadata of items are indexed.
+    described = [pk for pk, values in own if "attributes" in values]
+    reworded = text_index.rewrite_search_terms_of(transaction, described)
+    transaction.engine.texts.remove(transaction, sorted(retagged.union(reworded)))
 
 
 def redacted(snapshot: Snapshot, seqs: Collection[int]) -> list[tuple[int, str, str]]:

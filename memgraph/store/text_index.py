@@ -128,21 +128,21 @@ def rewrite_search_terms(transaction: Transaction) -> int:
     """Rewrite all ``search_terms`` that do not match their memory, and return their number."""
     after, changed = 0, 0
     while batch := _terms(of_these=False).rows(transaction, after=after):
-        changed += _rewrite(transaction, batch)
+        changed += len(_rewrite(transaction, batch))
         after = batch[-1][0]
     return changed
 
 
-def rewrite_search_terms_of(transaction: Transaction, pks: Sequence[int]) -> None:
-    """Rewrite the ``search_terms`` of memories by their keys."""
-    _rewrite(transaction, _terms(of_these=True).rows(transaction, pks=pks))
+def rewrite_search_terms_of(transaction: Transaction, pks: Sequence[int]) -> list[int]:
+    """Rewrite the ``search_terms`` of memories by their keys, and return those that changed."""
+    return _rewrite(transaction, _terms(of_these=True).rows(transaction, pks=pks))
 
 
-def _rewrite(transaction: Transaction, rows: Sequence[Any]) -> int:
+def _rewrite(transaction: Transaction, rows: Sequence[Any]) -> list[int]:
     fresh = ((pk, stored, search_terms(text, added)) for pk, stored, text, added in rows)
     wrong = [{"pk": pk, "terms": terms} for pk, stored, terms in fresh if stored != terms]
     _set_terms().write_all(transaction, wrong)
-    return len(wrong)
+    return [each["pk"] for each in wrong]
 
 
 def metadata_of(m: sa.FromClause) -> Column:

@@ -698,14 +698,18 @@ def test_an_agent_is_told_of_itself_alone(service: MemoryService, world: World) 
         session_ids=frozenset({TASKS[0]}),
         project_ids=frozenset({PROJECTS[0]}),
     )
+    of_a_task = texts(entity.retrieve(QUERY, limit=500, session_id=TASKS[0]))
+    # Without a session, those of all its sessions.
     told = [
-        *texts(entity.retrieve(QUERY, limit=500, session_id=TASKS[0])),
         *texts(entity.list_items(limit=500)),
         *texts(entity.call("listItems", {"limit": 500})),
         *texts(entity.call("retrieve", {"query": QUERY, "limit": 500})),
     ]
+    assert words_in(of_a_task)
+    assert leaks(of_a_task, world.forbidden(alone)) == set()
     assert words_in(told)
-    assert leaks(told, world.forbidden(alone)) == set()
+    everywhere = replace(alone, session_ids=frozenset(TASKS))
+    assert leaks(told, world.forbidden(everywhere)) == set()
     with pytest.raises(MemgraphError):
         entity.retrieve(QUERY, project_id=PROJECTS[1])
 

@@ -382,7 +382,7 @@ def on_diagnostics(view: View) -> Iterator[Ask]:
 def record_findings(view: View) -> Iterator[Ask]:
     for one in view.hidden[:4]:
         for fields in ({"caused_by": [one]}, {}):
-            finding = {"content": "It was the launch.", **fields}
+            finding = {"content": f"It was the launch, says {one}.", **fields}
             yield _post("/turns/findings", {"findings": [finding], "memory_ids": [one]})
     yield _post("/turns/findings", {"findings": [{"content": "It was the plan."}]})
 

@@ -136,13 +136,13 @@ def test_every_route_is_walked(server: Served) -> None:
 @pytest.mark.parametrize("who", PEOPLE)
 def test_somebody_on_every_route(made: Built, tmp_path: Path, who: str) -> None:
     result = walk(made, tmp_path / "root", who)
+    named = frozenset[str]()
     no_request_breaks_the_server(result)
     every_denial_is_in_the_log(result, who)
     if who in SEEING:
         forbidden = made.forbidden(SEEING[who].viewer)
-        named = frozenset[str]()
         if who == "every scope":
-            # Whoever may name any session names those of an agent by the agent.
+            # Whoever may name any session names it by the agent or the task, too.
             opened = replace(
                 SEEING[who].viewer, project_ids=frozenset(PROJECTS), session_ids=frozenset(TASKS)
             )
@@ -151,21 +151,25 @@ def test_somebody_on_every_route(made: Built, tmp_path: Path, who: str) -> None:
     if who in OUTSIDE:
         all_are_answered_the_same(result, OUTSIDE[who].knocks)
     if who not in OWNERS:
-        assert result.before
-        assert result.after == result.before
+        before, after = (
+            {one: row for one, row in rows.items() if one not in named}
+            for rows in (result.before, result.after)
+        )
+        assert before
+        assert after == before
 
 
-OF_AN_AGENT = f"{HERE}/agents/"
+NAMES_A_SCOPE = (f"{HERE}/agents/", f"{HERE}/turns/")
 
 
 def nothing_hidden_is_told(
     result: Walked, forbidden: frozenset[str], named: frozenset[str]
 ) -> None:
-    """Nothing is told that is forbidden, but ``named``: what naming an agent opens."""
+    """Nothing is told that is forbidden, but ``named``: what naming an agent or a task opens."""
     for each in result.told:
         told = [each.answer.text, *map(str, each.answer.headers.items())]
         said = leaks([each.ask.said()], forbidden)
-        if each.ask.path.startswith(OF_AN_AGENT):
+        if each.ask.path.startswith(NAMES_A_SCOPE):
             said |= named
         assert leaks(told, forbidden) - said == set(), each.ask
 

@@ -133,7 +133,7 @@ def test_other_dimensions_of_one_model_are_logged_with_the_way_to_rebuild(make: 
         [line] = map(json.loads, service.paths("o").log_file.read_text().splitlines())
     assert (line["event"], line["level"]) == ("embedding.model_changed", "warning")
     assert line["stored"] == "fake-64@1 with 64 dimensions"
-    assert line["rebuild"] == "memgraph embeddings rebuild o"
+    assert line["rebuild"] == "memgraph embed o --rebuild"
 
 
 def test_the_background_drains_by_itself(tmp_path: Path) -> None:

@@ -423,7 +423,7 @@ def test_the_command_line_works_on_a_server(
     assert "nine" in run("recall", "orc-2", "gate")
     [item] = json.loads(run("recall", "orc-2", "gate", "--json"))["data"]["items"]
     memory_id = item["memory"]["memory_id"]
-    erased = run("erase", "orc-2", memory_id, "--reason", "asked for", "--yes")
+    erased = run("erase", "orc-2", "--memory-id", memory_id, "--reason", "asked for", "--yes")
     assert "not proven: what the server stores outside of its tables" in erased
     assert "archive_mode is off" in erased
 
