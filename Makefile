@@ -13,8 +13,8 @@ TYPESCRIPT := examples/typescript
 # A real small model, which speaks OpenAI's protocol on loopback.
 MODEL_VENV := build/model-venv
 
-.PHONY: demo orchestrator check-model test lint types types-adapters layers migrations browser typescript \
-    typescript-types unit adapters docs dist format clean
+.PHONY: demo orchestrator check-model test check lint types types-adapters layers migrations browser \
+    typescript typescript-types unit adapters docs dist format clean
 
 demo: $(RUNTIME)
 	@echo "Running the demo: under a minute"
@@ -35,7 +35,10 @@ $(MODEL_VENV)/.made:
 check-model: $(STAMP) $(MODEL_VENV)/.made
 	$(BIN)/python -m benchmarks.check_model --python $(MODEL_VENV)/bin/python
 
-test: lint types layers migrations unit adapters docs dist
+test: lint types layers migrations unit
+
+# What a release needs besides: another environment, the site, the wheel.
+check: test adapters docs dist
 
 $(RUNTIME): pyproject.toml benchmarks/pyproject.toml constraints.txt
 	@echo "Making .venv with $(PYTHON)"
