@@ -15,6 +15,7 @@ from memgraph.surfaces.cli.formats import (
     below_drop_zone,
     day,
     edge_line,
+    moment,
     short,
     summary_of,
 )
@@ -155,6 +156,23 @@ def _undo(_: Any, call: Call) -> Sequence[str]:
 
 def _unchanged(result: SourceRetraction | ErasureReport, _: Call) -> Sequence[str]:
     return ("nothing was changed; to do it, repeat the command with --yes",) * result.dry_run
+
+
+def _left_on_a_server(report: ErasureReport, call: Call) -> Sequence[str]:
+    """Return where a database server may still hold erased texts, and until when."""
+    server = report.server
+    if report.dry_run or server is None:
+        return _unchanged(report, call)
+    until = server.wal_expected_until
+    about = "" if until is None else f", expected about {moment(until)}"
+    return (
+        "not proven: what the server stores outside of its tables",
+        f"write-ahead log: segments before {server.wal_until}, until they are overwritten{about}",
+        f"archived log: archive_mode is {'on' if server.archived else 'off'};"
+        " remove earlier archives yourself",
+        f"replicas: {server.replicas} read the log; they also erase, but keep their own logs",
+        "backups: earlier ones, until they are removed",
+    )
 
 
 def _unproven(report: ErasureReport) -> MemgraphError | None:
@@ -391,7 +409,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "method": Erasure.erase,
         "group": "erasure",
         "options": {"dry_run": _DRY_RUN},
-        "hint": _unchanged,
+        "hint": _left_on_a_server,
         "failure": _unproven,
     },
     "tier": {
