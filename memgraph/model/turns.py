@@ -17,6 +17,7 @@ from memgraph.model.values import (
     Millis,
     Name,
     Outcome,
+    Reason,
     StoredSource,
     Text,
     Unit,
@@ -292,6 +293,19 @@ class FindingsInput(TurnInput):
     conversation_id: Name | None = None
     task_id: Name | None = None
     memory_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
+
+
+class TaskInput(TurnInput):
+    """The end of a task; see ``MemoryHooks.end_task``.
+
+    Attributes:
+        promote: the ids of the memories to promote to the project; they require ``project_id``.
+        reason: why they are promoted, for the journal.
+    """
+
+    task_id: Name
+    promote: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
+    reason: Reason = ""
 
 
 class TaskOutcome(ResultWithWarnings):

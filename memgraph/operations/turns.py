@@ -18,6 +18,8 @@ from memgraph.model.turns import (
     StepContext,
     StepInput,
     StepOutputInput,
+    TaskInput,
+    TaskOutcome,
     TranscriptInput,
     TurnContext,
     TurnInput,
@@ -113,6 +115,17 @@ class Turns(Handle[F], group="turns"):
         hooks, fields = self._of(validated(FindingsInput, findings))
         memory_ids = fields.pop("memory_ids", ())
         return hooks.record_findings(evidence=self._seen(fields, memory_ids), **fields)
+
+    @operation(Permission.WRITE, "POST", "/turns/end", tag="turns", body=TaskInput, command="")
+    def end_task(self, task: TaskInput | Mapping[str, Any]) -> TaskOutcome:
+        """Promote chosen memories of a task to its project, then retract the task's others.
+
+        Memories that this handle may not see stay as they are.
+
+        Raises: see ``on_message``.
+        """
+        hooks, fields = self._of(validated(TaskInput, task))
+        return hooks.end_task(**fields)
 
     def _of(self, turn: TurnInput) -> tuple[MemoryHooks, dict[str, Any]]:
         """Return the caller's hooks, and the fields to call them with."""

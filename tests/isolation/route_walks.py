@@ -387,6 +387,14 @@ def record_findings(view: View) -> Iterator[Ask]:
     yield _post("/turns/findings", {"findings": [{"content": "It was the plan."}]})
 
 
+@walks("POST", HERE + "/turns/end")
+def end_task(view: View) -> Iterator[Ask]:
+    for task in (*TASKS, "a new one"):
+        yield _post("/turns/end", {"task_id": task, "deadline_ms": 30_000})
+        place = {"task_id": task, "project_id": PROJECTS[0], "deadline_ms": 30_000}
+        yield _post("/turns/end", {**place, "promote": view.hidden[:4]})
+
+
 AGENTS = ("Kxagena", "Kxagenb", "nobody")
 
 

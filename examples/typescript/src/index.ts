@@ -243,6 +243,16 @@ export class Orchestrator {
     );
   }
 
+  /** End a task: promote chosen memories to its project, and retract the others. */
+  async endTask(body: Schema<"TaskInput">): Promise<Schema<"TaskOutcome">> {
+    return must(
+      await this.http.POST("/v1/orchestrators/{orchestrator}/turns/end", {
+        params: this.params(),
+        body,
+      }),
+    );
+  }
+
   /** Return the private memory of one agent. */
   memoryEntity(agentId: string): MemoryEntity {
     return new MemoryEntity(this.http, this.name, this.view, agentId);

@@ -1553,6 +1553,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/turns/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End Task
+         * @description Promote chosen memories of a task to its project, then retract the task's others.
+         *
+         *     Memories that this handle may not see stay as they are.
+         */
+        post: operations["end_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/turns/findings": {
         parameters: {
             query?: never;
@@ -4422,6 +4444,44 @@ export interface components {
             };
             project_id?: string | null;
             task_id: string;
+        };
+        /**
+         * @description The end of a task; see ``MemoryHooks.end_task``.
+         *
+         *     Attributes:
+         *         promote: the ids of the memories to promote to the project; they require ``project_id``.
+         *         reason: why they are promoted, for the journal.
+         */
+        TaskInput: {
+            deadline_ms?: number | null;
+            project_id?: string | null;
+            /** @default [] */
+            promote?: string[];
+            /** @default  */
+            reason?: string;
+            task_id: string;
+        };
+        /**
+         * @description The outcome of a task.
+         *
+         *     Attributes:
+         *         promoted: the id of the new memory by the id of the task's memory.
+         *         cleared: the number of the task's memories that were retracted.
+         *         rejected: memories that could not be promoted; if there are any, nothing is cleared.
+         */
+        TaskOutcome: {
+            /** @default true */
+            acknowledged?: boolean;
+            /** @default 0 */
+            cleared?: number;
+            promoted?: {
+                [key: string]: string;
+            };
+            /** @default [] */
+            rejected?: components["schemas"]["RejectedPart"][];
+            task_id: string;
+            /** @default [] */
+            warnings?: components["schemas"]["TurnWarning"][];
         };
         /** @description An item of a tier, with the id of its memory. */
         TierItem: {
@@ -7832,6 +7892,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EvidenceBundle"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_task: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TaskInput"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskOutcome"];
                 };
             };
             /** @description Error */

@@ -62,6 +62,15 @@ test("a conversation of 20 turns has bulletin, block, capture, write-back and di
   const [finding] = (await orc.recordFindings(findings)).memory_ids ?? [];
   const scoped = server.orchestrator("orc-1", { project: ["relaunch"] });
   assert.ok(finding && (await scoped.trace(finding)).grounds.length > 0);
+
+  const task = { task_id: "task-20", project_id: "relaunch", deadline_ms };
+  const run = { workflow_run_id: "run-21", step_id: "draft", tier: "task" } as const;
+  const noted = await orc.onStepOutput({ ...task, ...run, output: "Decision: The draft is due on Monday.\nDecision: The font is red." });
+  const promote = (noted.memory_ids ?? []).slice(0, 1);
+  const ended = await orc.endTask({ ...task, promote });
+  assert.deepEqual([Object.keys(ended.promoted ?? {}), ended.acknowledged], [promote, true]);
+  assert.ok((ended.cleared ?? 0) > 0);
+  assert.equal((await orc.endTask({ ...task, promote })).cleared, 0);
 });
 
 test("an agent's own memory has the requests of its document", async () => {

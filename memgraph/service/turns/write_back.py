@@ -31,6 +31,8 @@ from memgraph.model.enums import (
 )
 from memgraph.model.turns import RejectedPart, TaskOutcome, TurnWarning, WriteBackResult
 from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
+from memgraph.operations.context.database_backend import DatabaseBackend
+from memgraph.rules.lifecycle import TASK_CLOSED
 from memgraph.rules.similarity import content_hash
 from memgraph.rules.workflow import TICKED, parse
 from memgraph.rules.workflow_candidates import WorkflowCandidate
@@ -350,10 +352,18 @@ class WriteBackHooks(HookHost):
             else:
                 promoted[memory_id] = new_id
         task_id = place.task_id or ""
-        cleared = 0 if rejected else self._assembler.cleanup_task(task_id)
+        cleared = 0 if rejected else self._cleared(place, task_id)
         return TaskOutcome(
             task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
         )
+
+    def _cleared(self, place: TurnPlace, task_id: str) -> int:
+        """Retract a task's memories, those of a confined caller as far as it sees them."""
+        if not self._writing.confined:
+            return self._assembler.cleanup_task(task_id)
+        viewer = self._writer_for(place).viewer
+        handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
+        return DatabaseBackend(handle, Scope.SESSION, task_id).clear(TASK_CLOSED)
 
     def _promoted(self, place: TurnPlace, memory_id: str, reason: str) -> str:
         """Promote a memory to the project; return its id there.

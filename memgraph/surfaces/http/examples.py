@@ -143,6 +143,9 @@ INQUIRY: Final = _example("A question", {"question": "Why do we close at 18:00?"
 FINDINGS: Final = _example(
     "A cause", {"findings": [{"content": "The bus leaves at 18:15.", "type": "Observation"}]}
 )
+TASK_END: Final = _example(
+    "A task of a project", {"task_id": "task-3", "project_id": "shop", "promote": [MEMORY_ID]}
+)
 
 
 _BODIES: Final = {
@@ -152,6 +155,7 @@ _BODIES: Final = {
     "on_transcript": TRANSCRIPT,
     "on_diagnostics": INQUIRY,
     "record_findings": FINDINGS,
+    "end_task": TASK_END,
     "store_items": ITEMS,
     "retrieve_items": RETRIEVAL,
     "list_items": ITEM_LIST,

@@ -28,7 +28,7 @@ from memgraph import (
     SourceType,
     Viewer,
 )
-from memgraph.errors import InvalidInput
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import ContextRequest
 from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import DiagnosisFinding
@@ -486,6 +486,20 @@ def test_an_ended_task_leaves_what_was_promoted(tmp_path: Path) -> None:
         assert orc.get(todo).status == "retracted"
         again = hooks.end_task("task-1", promote=[decision], project_id="web")
         assert (again.promoted, again.cleared) == (ended.promoted, 0)
+
+
+def test_a_caller_who_is_not_the_host_ends_a_task_as_far_as_it_sees_it(tmp_path: Path) -> None:
+    with hooked(tmp_path, "a") as (service, _):
+        orc = service.orchestrator("a", viewer=ALL)
+        task: dict[str, Any] = {"scope": "session", "scope_id": "task-1"}
+        plain = orc.remember("The draft is red.", **task)
+        secret = orc.remember("The price is 900.", sensitivity="Confidential", **task)
+        caller = Viewer(session_ids=frozenset({"task-1"}), confined=True)
+        turns = service.orchestrator("a", viewer=caller).turns
+        assert turns.end_task({"task_id": "task-1"}).cleared == 1
+        assert [orc.get(one).status for one in (plain, secret)] == ["retracted", "active"]
+        with pytest.raises(AccessDenied):
+            turns.end_task({"task_id": "task-2"})
 
 
 def test_a_request_sets_the_budget_of_the_context(tmp_path: Path) -> None:
