@@ -1,24 +1,29 @@
 """``memgraph bench ablation``: what recall is worth without each of its legs and modifiers.
 
-Everything is done by settings: a leg of weight 0 is not run and brings no candidates, a modifier is
-neutral at a factor or floor of 1 or a weight of 0. The conversations are loaded once and asked
-again with other settings; histories of facts that change, which conversations have none of, are
+A leg of weight 0 is not run and brings no candidates, a modifier is neutral at a factor or floor of
+1 or a weight of 0. The conversations are loaded once and asked
+again with other weights; histories of facts that change, which conversations have none of, are
 asked for what depends on them.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks import locomo, staleness
+from memgraph.retrieval import legs, scores
+from memgraph.rules.ranking import ModifierSettings
 from memgraph.service.memory_service import MemoryService
 
 WHOLE = "everything"
 COMPARED = "recall@10"
-LEGS = ("text", "vector", "entity", "graph", "succession", "context")
+LEGS = tuple(legs.WEIGHTS)
 NEUTRAL: Mapping[str, Mapping[str, float]] = {
     "importance": {"importance_weight": 0.0},
     "recency": {"recency_floor": 1.0},
@@ -38,23 +43,46 @@ HISTORY_MEASURES = (
     "as_of",
 )
 
-Config = dict[str, float]
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to rank.
+
+    Attributes:
+        weights: those of the legs that differ from ``legs.WEIGHTS``.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    modifiers: ModifierSettings = scores.MODIFIERS
+
+    @contextmanager
+    def ranks(self) -> Iterator[None]:
+        """Have every recall of the process rank this way."""
+        with (
+            patch.object(legs, "WEIGHTS", {**legs.WEIGHTS, **self.weights}),
+            patch.object(scores, "MODIFIERS", self.modifiers),
+        ):
+            yield
 
 
-def variants() -> dict[str, Config]:
-    """The settings of each row of the table, by its name; those of the whole are the defaults."""
-    neutral = [_modifiers(each) for each in NEUTRAL.values()]
-    every_neutral = {key: value for each in neutral for key, value in each.items()}
-    rows: dict[str, Config] = {WHOLE: {}}
-    rows |= {f"without the {leg} leg": _weights({leg: 0.0}) for leg in LEGS}
-    rows |= {f"without {name}": settings for name, settings in zip(NEUTRAL, neutral, strict=True)}
-    rows["without modifiers"] = every_neutral
+def variants() -> dict[str, Variant]:
+    """The variant of each row of the table, by its name."""
+    neutral = [replace(scores.MODIFIERS, **each) for each in NEUTRAL.values()]
+    every = {key: value for each in NEUTRAL.values() for key, value in each.items()}
+    every_neutral = replace(scores.MODIFIERS, **every)
+    rows = {WHOLE: Variant()}
+    rows |= {f"without the {leg} leg": Variant({leg: 0.0}) for leg in LEGS}
+    rows |= {
+        f"without {name}": Variant(modifiers=each)
+        for name, each in zip(NEUTRAL, neutral, strict=True)
+    }
+    rows["without modifiers"] = Variant(modifiers=every_neutral)
     for name, alone in (
         ("text and vector, equal weights", {"text": 1.0, "vector": 1.0}),
         ("text alone", {"text": 1.0}),
         ("vector alone", {"vector": 1.0}),
     ):
-        rows[name] = _weights(dict.fromkeys(LEGS, 0.0) | alone) | every_neutral
+        rows[name] = Variant(dict.fromkeys(LEGS, 0.0) | alone, every_neutral)
     return rows
 
 
@@ -89,11 +117,14 @@ def _of_conversations(data: Path, progress: Callable[[str], None]) -> dict[str, 
             for conversation in conversations:
                 progress(f"{conversation.name}: {len(conversation.turns)} turns")
                 locomo.load(service, conversation)
-        for name, config in variants().items():
+        for name, variant in variants().items():
             progress(name)
-            with MemoryService(root, config=config, environ={}, background=False) as service:
-                scores = [scored for each in conversations for scored in locomo.ask(service, each)]
-            measures = locomo.figures(scores)
+            with (
+                variant.ranks(),
+                MemoryService(root, environ={}, background=False) as service,
+            ):
+                scored = [one for each in conversations for one in locomo.ask(service, each)]
+            measures = locomo.figures(scored)
             del measures["by_category"]
             found[name] = measures
             change = measures[COMPARED] - found[WHOLE][COMPARED]
@@ -105,18 +136,11 @@ def _of_histories(
     histories: int, progress: Callable[[str], None]
 ) -> dict[str, dict[str, float | None]]:
     wanted = (WHOLE, *(f"without {'the ' * each.endswith(' leg')}{each}" for each in OF_HISTORIES))
-    settings = variants()
+    rows = variants()
     found = {}
     for name in wanted:
         progress(f"{histories} histories, {name}")
-        measured = staleness.run(histories, config=settings[name])
+        with rows[name].ranks():
+            measured = staleness.run(histories)
         found[name] = {measure: measured[measure] for measure in HISTORY_MEASURES}
     return found
-
-
-def _weights(weights: Mapping[str, float]) -> Config:
-    return {f"memory.retrieval.weights.{leg}": weight for leg, weight in weights.items()}
-
-
-def _modifiers(values: Mapping[str, float]) -> Config:
-    return {f"memory.retrieval.modifiers.{name}": value for name, value in values.items()}

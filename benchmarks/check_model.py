@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from sqlalchemy.orm import selectinload
 from sqlmodel import select
@@ -34,6 +35,8 @@ from memgraph.model.enums import (
 )
 from memgraph.model.jobs import SessionReport
 from memgraph.model.tables import MemoryRow
+from memgraph.operations.life import enrichment
+from memgraph.providers import completion
 
 NAME: Final = "check"
 CONFIRMED: Final = "Nora is allergic to peanuts."
@@ -77,14 +80,16 @@ def check(url: str, root: Path, *, timeout_s: float = 600.0) -> dict[str, Any]:
     config = {
         "memory.llm.provider": "litellm/openai/small",
         "memory.llm.api_base": url,
-        "memory.llm.api_key_env": "KEY",
+        "memory.llm.api_key_from": "KEY",
         "memory.llm.timeout_s": timeout_s,
-        "memory.llm.retries": 0,
         "memory.entities.accurate": ["regex", "llm"],
-        "memory.entities.enrichment_limit": 4,
     }
     environ = {"KEY": "unused"}
-    with MemoryService(root, config=config, environ=environ, background=False) as service:
+    with (
+        patch.dict(completion.DEFAULTS, retries=0),
+        patch.object(enrichment, "MAX_ENRICHED", 4),
+        MemoryService(root, config=config, environ=environ, background=False) as service,
+    ):
         orchestrator = service.orchestrator(NAME, create=True)
         for text in (CONFIRMED, *STORED):
             orchestrator.remember(text)

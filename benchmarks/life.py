@@ -10,12 +10,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks import nights
 from benchmarks.talks import TURNS, talks
 from memgraph.errors import InvalidInput
 from memgraph.model.jobs import SessionReport
-from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.operations.life import consolidation
 from memgraph.service.memory_service import MemoryService
 
 MAX_SESSIONS = 100_000
@@ -50,9 +51,8 @@ def run(
     rss: list[float] = []
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
-        MemoryService(
-            root, environ={}, background=False, config={"memory.consolidation.idle_minutes": 0}
-        ) as service,
+        patch.object(consolidation, "IDLE_MS", 0),
+        MemoryService(root, environ={}, background=False) as service,
     ):
         progress("storing", 0, sessions)
         service.orchestrator(_NAME, create=True).save_episodes(talks(sessions, seed))
@@ -67,7 +67,7 @@ def run(
                 rss.append(_peak_mb())
 
         with service.opened(_NAME) as opened:
-            report = consolidate_pending(opened, on_session=note, progress=progress)
+            report = consolidation.consolidate_pending(opened, on_session=note, progress=progress)
         seconds = time.perf_counter() - begun
     took.sort()
     return {

@@ -94,7 +94,6 @@ def run(
     seed: int = 1,
     *,
     apart: bool = False,
-    config: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Play histories, ask their questions and score the answers.
@@ -102,7 +101,6 @@ def run(
     Args:
         count: number of histories, 1..300.
         apart: every history in an orchestrator of its own; else all of them in one.
-        config: settings that differ from the defaults.
 
     Returns:
         Shares of the questions: ``stale_above`` and ``stale_above_with_superseded`` (something
@@ -125,7 +123,7 @@ def run(
     with (
         tempfile.TemporaryDirectory(prefix="memgraph-bench-") as root,
         MemoryService(
-            root, config=config, clock=clock, ids=CountingIds(), environ={}, background=False
+            root, clock=clock, ids=CountingIds(), environ={}, background=False
         ) as service,
     ):
         for at, group in enumerate(groups):

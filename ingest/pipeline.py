@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.claims import (
@@ -167,18 +167,22 @@ def read_above(zone: Path, path: str, name: str) -> bytes | None:
     return None
 
 
-def check_count(parsed: ParsedDocument, limit: int) -> None:
-    """Check ``memory.ingest.max_memories_per_file``.
+MAX_MEMORIES: Final = 100_000
+"""A file with more statements, turns or items is rejected."""
+
+
+def check_count(parsed: ParsedDocument) -> None:
+    """Check that a file has at most ``MAX_MEMORIES`` memories.
 
     Raises:
         IngestRejected: too_many_items.
     """
-    if len(parsed.candidates) > limit:
+    if len(parsed.candidates) > MAX_MEMORIES:
         raise refuse(
             RejectionReason.TOO_MANY_ITEMS,
             f"the file has {len(parsed.candidates)} memories,"
-            f" but memory.ingest.max_memories_per_file is {limit}: split the file",
-            limit=limit,
+            f" and at most {MAX_MEMORIES} are allowed: split the file",
+            limit=MAX_MEMORIES,
         )
 
 
@@ -468,7 +472,7 @@ class _Work:
             partial(read_above, self.claim.zone, self.claim.path),
             self.order,
         )
-        check_count(read, self.store.settings.memory.ingest.max_memories_per_file)
+        check_count(read)
         parsed = self.extractor.extend(extract(read))
         self.claim.reserve("processed")
         stored_as = display_path(os.path.realpath(self.claim.stored_file))

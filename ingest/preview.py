@@ -111,8 +111,7 @@ class _Preview:
     def __init__(self, store: DocumentStore, *, retry: bool) -> None:
         self._store = store
         self._zone = store.paths.ingest
-        self._limits = store.settings.memory.ingest
-        self._max_bytes = self._limits.max_file_size_mb * MEGABYTE
+        self._max_bytes = store.settings.memory.ingest.max_file_size_mb * MEGABYTE
         self._retry = retry
         self._seen: set[str] = set()
 
@@ -186,7 +185,7 @@ class _Preview:
         stored = before is not None and before[0] is IngestStatus.PROCESSED
         try:
             read = parse_document(data, display, above)
-            check_count(read, self._limits.max_memories_per_file)
+            check_count(read)
             parsed = extract(read)
             memories, findings = valid_memories(parsed, sha256, display)
         except IngestRejected as error:

@@ -16,10 +16,9 @@ from memgraph import MemoryService
 from memgraph.model.jobs import JobReport
 from memgraph.service import job_runs as jobs
 
-LEASE_S = 1.0
+LEASE_MS = 1_000
 SETTINGS = {
     "memory.storage.synchronous": "NORMAL",
-    "memory.schedule.lease_s": LEASE_S,
     "memory.embedding.provider": "none",
 }
 QUICK, ENDLESS = "quick", "endless"
@@ -31,13 +30,19 @@ class WorkerProcess(Process):
     Args:
         manner: ``quick``: jobs end at once; ``endless``: they never do.
         config: settings of the service.
+        lease_ms: how long it may be silent before it loses its job.
     """
 
     def __init__(
-        self, root: Path, began: Path, manner: str, config: Mapping[str, Any] = SETTINGS
+        self,
+        root: Path,
+        began: Path,
+        manner: str,
+        config: Mapping[str, Any] = SETTINGS,
+        lease_ms: int = LEASE_MS,
     ) -> None:
         self._stop = began.with_name(f"stop-{secrets.token_hex(4)}")
-        super().__init__(_work, root, began, manner, self._stop, config)
+        super().__init__(_work, root, began, manner, self._stop, config, lease_ms)
 
     def finish(self) -> int:
         """Let it come to its end; gives its exit code."""
@@ -45,7 +50,9 @@ class WorkerProcess(Process):
         return self.wait()
 
 
-def _work(root: Path, began: Path, manner: str, end: Path, config: Mapping[str, Any]) -> None:
+def _work(
+    root: Path, began: Path, manner: str, end: Path, config: Mapping[str, Any], lease_ms: int
+) -> None:
     """Runs in the process."""
 
     def work(opened: Any, asked: Any, _progress: Any, stop: Callable[[], bool]) -> JobReport:
@@ -57,6 +64,7 @@ def _work(root: Path, began: Path, manner: str, end: Path, config: Mapping[str, 
 
     with (
         patch.object(jobs, "_work", work),
+        patch.object(jobs, "LEASE_MS", lease_ms),
         MemoryService(root, environ={}, config=config, background=False) as service,
         service.worker(),
     ):

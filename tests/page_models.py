@@ -85,8 +85,7 @@ def settings(server: ModelServer, **more: Any) -> dict[str, Any]:
     return {
         "memory.llm.provider": NAME,
         "memory.llm.api_base": server.url,
-        "memory.llm.api_key_env": "KEY",
-        "memory.llm.retries": 0,
+        "memory.llm.api_key_from": "KEY",
         "memory.embedding.provider": "none",
         **more,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import subprocess
@@ -199,7 +198,9 @@ def test_an_unknown_variable_is_named(tmp_path: Path, variable: str, key: str) -
         ("[memory]\nenable = true", "memory.enable"),
         ("[memory.retrieval]\ntopn = 1", "memory.retrieval.topn"),
         ("[memory.nothing]", "memory.nothing"),
-        ("[memory.retrieval.weights]\nTEXT = 1.0", "memory.retrieval.weights.TEXT"),
+        ('[memory.llm]\napi_key_env = "KEY"', "memory.llm.api_key_env"),
+        ("[memory.retrieval.weights]\ntext = 0.1", "memory.retrieval.weights.text"),
+        ("[memory.server.console]\nENABLED = true", "memory.server.console.ENABLED"),
     ],
 )
 def test_an_unknown_key_in_either_file_is_named(tmp_path: Path, text: str, key: str) -> None:
@@ -229,7 +230,7 @@ def test_a_near_miss_is_suggested(tmp_path: Path) -> None:
         ('[memory.embedding]\nprovider = "openai"', "memory.embedding.provider"),
         ('[memory.embedding]\napi_base = "ftp://x"', "memory.embedding.api_base"),
         ('[memory.embedding]\napi_base = "https://u:secret@x/"', "memory.embedding.api_base"),
-        ('[memory.embedding]\napi_key_env = "sk-secret"', "memory.embedding.api_key_env"),
+        ('[memory.embedding]\napi_key_from = "sk-secret"', "memory.embedding.api_key_from"),
         ("memory = 3", "memory"),
         ("[memory]\nretrieval = 3", "memory.retrieval"),
         ("[[memory.retrieval]]\ntop_n = 3", "memory.retrieval"),
@@ -272,13 +273,13 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_key_of_the_process_is_refused_in_an_orchestrators_file(tmp_path: Path) -> None:
-    text = "[memory.storage]\nmax_open_orchestrators = 8"
+    text = "[memory.storage]\nvector_cache_mb = 8"
     write_global(tmp_path, text)
-    assert load(tmp_path, "orc-1").memory.storage.max_open_orchestrators == 8
+    assert load(tmp_path, "orc-1").memory.storage.vector_cache_mb == 8
     where = write_own(tmp_path, text)
     refused(
         InvalidConfig,
-        "memory.storage.max_open_orchestrators",
+        "memory.storage.vector_cache_mb",
         where,
         tmp_path,
         orchestrator="orc-1",
@@ -341,11 +342,8 @@ def test_the_example_in_the_documentation_loads(tmp_path: Path) -> None:
 
 def test_defaults_agree_with_the_rules(tmp_path: Path) -> None:
     memory = load(tmp_path).memory
-    rules = dataclasses.asdict(ranking.ModifierSettings())
-    assert memory.retrieval.modifiers.model_dump() == rules
     assert memory.retrieval.rrf_k == ranking.RRF_K
     assert memory.bulletin.max_chars == bulletin.MAX_CHARS
-    assert memory.bulletin.max_line_chars == bulletin.MAX_LINE_CHARS
     chosen = (memory.decay.rate, memory.decay.exponent, memory.decay.threshold)
     assert chosen == (0.1, decay.DEFAULT_EXPONENT, decay.DEFAULT_THRESHOLD)
     assert math.isfinite(memory.decay.rate)

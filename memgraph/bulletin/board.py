@@ -34,6 +34,8 @@ from memgraph.store.snapshot import despite_damage
 from memgraph.store.visibility import View
 
 MAX_VIEWS = 64
+KEEP_SNAPSHOTS = 20
+"""The number of snapshots kept in ``bulletins/``; older ones are removed."""
 
 STALE = "bulletin.stale"
 EMPTY = "bulletin.empty"
@@ -88,9 +90,7 @@ class BulletinBoard:
         self._snapshots: BulletinFiles | None = None
         if folder is not None:
             plain_key = view_key(plain_viewer, settings, zone)
-            self._snapshots = BulletinFiles(
-                folder, keep=settings.keep_snapshots, plain_key=plain_key
-            )
+            self._snapshots = BulletinFiles(folder, keep=KEEP_SNAPSHOTS, plain_key=plain_key)
 
     def current(self, viewer: Viewer = DEFAULT_VIEWER) -> Bulletin:
         """Return the bulletin as of the last change.
@@ -234,7 +234,7 @@ def without_database(
     """Return the last good bulletin, else an empty one, when the database cannot even be opened."""
     plain_key = view_key(DEFAULT_VIEWER, settings, zone)
     key = view_key(viewer, settings, zone)
-    snapshots = BulletinFiles(folder, keep=settings.keep_snapshots, plain_key=plain_key)
+    snapshots = BulletinFiles(folder, keep=KEEP_SNAPSHOTS, plain_key=plain_key)
     try:
         last = snapshots.latest(key)
     except OSError:

@@ -36,6 +36,8 @@ from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE, View
 
+MIN_CONFIDENCE = 0.5
+"""Goals, todos, decisions and preferences with lower confidence, 0 to 1, are only uncertain."""
 # A line takes about 100 characters, and at least three sections share the space.
 _CHARS_PER_OFFERED_LINE = 300
 _FEWEST_LINES = 10
@@ -190,9 +192,9 @@ def generate_in(
     listed: dict[BulletinSection, list[BulletinExcerpt]] = {}
     for section, place in _SECTIONS.items():
         if section is BulletinSection.RECENT_DECISIONS:
-            excerpts = queries.decisions(snapshot, view, at, settings.min_confidence)
+            excerpts = queries.decisions(snapshot, view, at, MIN_CONFIDENCE)
         else:
-            excerpts = _persons_first(place.read(snapshot, view, at, settings.min_confidence))
+            excerpts = _persons_first(place.read(snapshot, view, at, MIN_CONFIDENCE))
         listed[section] = [excerpt for excerpt in excerpts if _is_shown(excerpt)][:limit]
         material.add(listed[section])
     totals = {section_: place.total(snapshot, view, at) for section_, place in _SECTIONS.items()}
@@ -284,7 +286,7 @@ def composed(
     Args:
         totals: see ``policy.compose``.
     """
-    layout = policy.compose(offered, settings.max_chars, settings.max_line_chars, totals, zone)
+    layout = policy.compose(offered, settings.max_chars, totals=totals, zone=zone)
     # Built without validation, because all values are our own.
     return Bulletin.model_construct(
         sections={section.value: layout.lines[section] for section in BulletinSection},
@@ -297,12 +299,11 @@ def composed(
 
 
 def view_key(viewer: Viewer, settings: BulletinSettings, zone: tzinfo = UTC) -> str:
-    """Return 16 hexadecimal digits that identify a view, its limits and its time zone."""
-    limits = (settings.max_chars, settings.max_line_chars, settings.min_confidence)
-    return _view_key(viewer, limits, str(zone))
+    """Return 16 hexadecimal digits that identify a view, its limit and its time zone."""
+    return _view_key(viewer, settings.max_chars, str(zone))
 
 
 @lru_cache(maxsize=256)
-def _view_key(viewer: Viewer, limits: tuple[float, ...], zone: str) -> str:
-    key = f"{predicate(viewer)!r} {limits} {zone}"
+def _view_key(viewer: Viewer, max_chars: int, zone: str) -> str:
+    key = f"{predicate(viewer)!r} {max_chars} {zone}"
     return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -65,10 +65,10 @@ def _placement(entries: tuple[str, ...]) -> tuple[str, ...]:
     return entries
 
 
-def _variable(name: str) -> str:
-    if name and not _VARIABLE.fullmatch(name):
-        raise ValueError("must be the name of an environment variable, or empty")
-    return name
+def _key_source(source: str) -> str:
+    if source and not source.startswith(("/", "~/")) and not _VARIABLE.fullmatch(source):
+        raise ValueError("must be the name of a variable, the absolute path of a file, or empty")
+    return source
 
 
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -138,11 +138,10 @@ def no_crossing(crosses: bool) -> bool:
 
 
 Factor = Annotated[float, Field(ge=0.0, le=1.0)]
-LegWeight = Annotated[float, Field(ge=0.0, le=100.0)]
 ServerUrl = Annotated[str, AfterValidator(_server_url)]
 Placement = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_placement)]
 ApiBase = Annotated[str, AfterValidator(_api_base)]
-VariableName = Annotated[str, AfterValidator(_variable)]
+KeySource = Annotated[str, AfterValidator(_key_source)]
 Cron = Annotated[str, AfterValidator(_cron)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 ProviderNames = Annotated[
@@ -167,23 +166,15 @@ class SettingsGroup(BaseModel):
 
 
 class ModelGroup(SettingsGroup):
-    """The settings of a model: its provider, address and key, and the limits of its calls."""
+    """The settings of a model: its provider, address and key."""
 
     provider: Annotated[str, AfterValidator(model_provider)] = "none"
     api_base: ApiBase = Field(
         default="", description="URL of the provider's API; empty: the provider's default."
     )
-    api_key_env: VariableName = Field(
-        default="", description="Environment variable with the key; empty: the provider's default."
-    )
-    api_key_file: str = Field(
+    api_key_from: KeySource = Field(
         default="",
         max_length=4_096,
-        description="File with the key, read at every call; takes precedence over the variable.",
-    )
-    timeout_s: float = Field(
-        default=60.0, gt=0.0, le=3_600.0, description="Time limit of one call, seconds."
-    )
-    retries: int = Field(
-        default=2, ge=0, le=20, description="Number of retries after a failed attempt."
+        description="Environment variable with the key, or absolute path of a file with it, which"
+        " is read at every call; empty: the provider's default.",
     )

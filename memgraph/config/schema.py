@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr
 
 from memgraph.config.fields import (
     GLOBAL_ONLY,
@@ -15,7 +15,6 @@ from memgraph.config.fields import (
     Factor,
     FastProviderNames,
     Folders,
-    LegWeight,
     ModelGroup,
     Nicknames,
     Placement,
@@ -35,11 +34,6 @@ class ContextSettings(SettingsGroup):
     budget_tokens: int = Field(
         default=2_000, ge=0, le=10_000_000, description="Default token budget of a context."
     )
-    task_share: Factor = Field(default=0.4, description="Budget share of the task, 0 to 1.")
-    project_share: Factor = Field(default=0.4, description="Budget share of the project, 0 to 1.")
-    global_share: Factor = Field(
-        default=0.2, description="Budget share of global memories, 0 to 1."
-    )
     head_tail: int = Field(
         default=2,
         ge=0,
@@ -55,39 +49,12 @@ class ContextSettings(SettingsGroup):
         le=10_000_000,
         description="Token budget of the block that `orc.context()` puts before a message.",
     )
-    min_relevance: Factor = Field(
-        default=0.15,
-        description="Relevance to the message, 0 to 1, that a memory needs for a block to have any;"
-        " 0: none.",
-    )
-    max_project_items: int = Field(
-        default=1_000,
-        ge=1,
-        le=1_000_000,
-        description="Items of a project; if there are more, a tenth is retracted, the least"
-        " important first.",
-    )
-    deadline_ms: int = Field(
-        default=250,
-        ge=1,
-        le=600_000,
-        description="How long a turn waits for its memory, milliseconds.",
-    )
-
-    @model_validator(mode="after")
-    def _shares_something(self) -> ContextSettings:
-        if self.task_share + self.project_share + self.global_share <= 0:
-            raise ValueError("task_share, project_share, global_share: one must be above 0")
-        return self
 
 
 class ReceiptSettings(SettingsGroup):
     query_text: bool = Field(
         default=False,
         description="Whether a receipt keeps the text of the query; if not, only its SHA-256.",
-    )
-    keep: int = Field(
-        default=50_000, ge=0, le=10_000_000, description="Number of receipts kept, the newest ones."
     )
     keep_days: float = Field(
         default=366.0, ge=0.0, le=100_000.0, description="Age at which receipts are removed, days."
@@ -99,6 +66,12 @@ class LanguageModelSettings(ModelGroup):
         default="none",
         description="`none` (rules and the local model) or `litellm/<model>`: the model for"
         " consolidation, entities and reflection.",
+    )
+    timeout_s: float = Field(
+        default=60.0,
+        gt=0.0,
+        le=3_600.0,
+        description="Time limit of one call, seconds; also of the extractor's.",
     )
     max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
         default="Internal",
@@ -131,49 +104,6 @@ class EntitySettings(SettingsGroup):
     nicknames: Nicknames = Field(
         default=(), description="Other names of entities, each as `nickname=full name`."
     )
-    enrichment_limit: int = Field(
-        default=50, ge=1, le=100_000, description="Maximum number of memories enriched in one run."
-    )
-    enrichment_max_entities: int = Field(
-        default=2, ge=0, le=1_000, description="A memory with more entities is not enriched."
-    )
-
-
-class ConsolidationSettings(SettingsGroup):
-    page_episodes: int = Field(
-        default=30, ge=1, le=500, description="Number of turns that are processed at once."
-    )
-    max_facts_per_page: int = Field(
-        default=24, ge=1, le=200, description="Maximum facts from one page of turns, the best ones."
-    )
-    idle_minutes: float = Field(
-        default=30.0,
-        ge=0.0,
-        le=1e6,
-        description="The nightly run skips a session whose last turn is more recent, minutes.",
-    )
-    max_calls: int = Field(
-        default=200, ge=1, le=1_000_000, description="Maximum language model calls in one run."
-    )
-    max_tokens: int = Field(
-        default=500_000,
-        ge=1,
-        le=1_000_000_000,
-        description="Tokens that the language model may read and write in one run.",
-    )
-
-
-class ReflectionSettings(SettingsGroup):
-    days: int = Field(default=7, ge=1, le=366, description="Days that a reflection looks back.")
-    min_memories: int = Field(
-        default=3, ge=1, le=1_000, description="Fewer new memories are not shown to a model."
-    )
-    min_days_between: float = Field(
-        default=6.0, ge=0.0, le=366.0, description="Minimum number of days between reflections."
-    )
-    limit: int = Field(
-        default=200, ge=1, le=5_000, description="Maximum memories for a reflection, the latest."
-    )
 
 
 class ScheduleSettings(SettingsGroup):
@@ -190,15 +120,6 @@ class ScheduleSettings(SettingsGroup):
     reflection: Cron = Field(default="0 3 * * 0", description="When the weekly reflection runs.")
     verification: Cron = Field(
         default="30 4 * * *", description="When the database is verified: cron expression or empty."
-    )
-    lease_s: float = Field(
-        default=60.0,
-        ge=1.0,
-        le=86_400.0,
-        description="A worker that is silent for this long loses its job to another one, seconds.",
-    )
-    keep_runs: int = Field(
-        default=1_000, ge=1, le=1_000_000, description="Finished runs kept in `memgraph jobs`."
     )
 
 
@@ -225,80 +146,10 @@ class BulletinSettings(SettingsGroup):
         le=200_000,
         description="Hard limit of the bulletin, characters.",
     )
-    max_line_chars: int = Field(
-        default=240,
-        ge=20,
-        le=10_000,
-        description="Maximum length of a memory in the bulletin, characters; longer ones are cut.",
-    )
-    min_confidence: Factor = Field(
-        default=0.5,
-        description="Goals, todos, decisions and preferences with lower confidence are listed only"
-        " as uncertain.",
-    )
-    keep_snapshots: int = Field(
-        default=20,
-        ge=1,
-        le=10_000,
-        description="Snapshots kept in `bulletins/`; older ones are removed.",
-    )
-
-
-class WeightSettings(SettingsGroup):
-    text: LegWeight = Field(
-        default=0.5, description="Weight of the full-text leg in the rank fusion."
-    )
-    vector: LegWeight = Field(default=0.25, description="Weight of the vector leg.")
-    entity: LegWeight = Field(default=0.25, description="Weight of the entity leg.")
-    graph: LegWeight = Field(
-        default=0.5, description="Weight of the graph leg: memories linked to good candidates."
-    )
-    succession: LegWeight = Field(
-        default=2.0, description="Weight of memories that replaced a superseded match."
-    )
-    context: LegWeight = Field(
-        default=20.0,
-        description="Weight of the context leg, which ranks the results of all other legs.",
-    )
-
-
-class ModifierGroup(SettingsGroup):
-    importance_weight: Factor = Field(
-        default=0.02, description="Importance 0 to 100 multiplies by 1 - weight to 1 + weight."
-    )
-    recency_floor: Factor = Field(default=0.98, description="Factor of an infinitely old memory.")
-    recency_half_life_days: float = Field(
-        default=180.0,
-        gt=0.0,
-        le=1e6,
-        description="Age at which the factor is halfway to the floor, days.",
-    )
-    confidence_floor: Factor = Field(
-        default=0.95, description="Factor of a memory with effective confidence 0."
-    )
-    contradiction_factor: Factor = Field(
-        default=0.95, description="Factor while a contradiction is unresolved."
-    )
-    stale_basis_factor: Factor = Field(
-        default=0.95, description="Factor when a memory's evidence was superseded or retracted."
-    )
-    superseded_factor: Factor = Field(
-        default=0.5, description="Factor of a superseded memory, if it is included."
-    )
-    retracted_factor: Factor = Field(
-        default=0.25, description="Factor of a retracted memory, if it is included."
-    )
 
 
 class RetrievalSettings(SettingsGroup):
     top_n: int = Field(default=20, ge=1, le=1_000, description="Number of memories in a bundle.")
-    source_share: float = Field(
-        default=0.33,
-        gt=0.0,
-        le=1.0,
-        description="Maximum share of an answer's places for one source while others are"
-        " comparably relevant. 1: no limit.",
-    )
     source_factors: SourceFactors = Field(
         default=(),
         description="Factors from 0 to 1 for the scores of sources, `name=factor`; the name is a"
@@ -312,14 +163,6 @@ class RetrievalSettings(SettingsGroup):
     top_k_text: int = Field(
         default=50, ge=1, le=4_096, description="Candidates of the full-text leg."
     )
-    deadline_ms: int = Field(
-        default=1_000,
-        ge=10,
-        le=600_000,
-        description="Time limit of a leg, milliseconds; a slower leg is left out.",
-    )
-    weights: WeightSettings = Field(default_factory=WeightSettings)
-    modifiers: ModifierGroup = Field(default_factory=ModifierGroup)
 
 
 class EmbeddingSettings(ModelGroup):
@@ -341,18 +184,11 @@ class EmbeddingSettings(ModelGroup):
         description="fastembed's name of the `onnx` model; empty: the model in `model_folder`.",
         json_schema_extra=GLOBAL_ONLY,
     )
-    timeout_s: float = Field(
-        default=20.0, gt=0.0, le=600.0, description="Time limit of one call, seconds."
-    )
-    batch_size: int = Field(default=64, ge=1, le=2_048, description="Maximum texts in one call.")
 
 
 class ExtractorSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(model_provider)] = Field(
         default="none", description="`none` (rules and the local model) or `litellm/<model>`."
-    )
-    max_chars: int = Field(
-        default=12_000, ge=100, le=1_000_000, description="Maximum text in one call, characters."
     )
 
 
@@ -363,28 +199,9 @@ class RerankerSettings(ModelGroup):
     mode: Literal["rerank", "chat"] = Field(
         default="rerank", description="A model with a rerank interface, or a language model."
     )
-    timeout_s: float = Field(
-        default=5.0,
-        gt=0.0,
-        le=600.0,
-        description="Time limit of one reranking with all its attempts, seconds.",
-    )
-    retries: int = Field(
-        default=1, ge=0, le=20, description="Number of retries after a failed attempt."
-    )
-    candidates: int = Field(
-        default=50, ge=2, le=500, description="Maximum memories that are sent, the best ones."
-    )
-    max_chars: int = Field(
-        default=2_000,
-        ge=50,
-        le=100_000,
-        description="Maximum text of the query and of each memory that is sent, characters.",
-    )
     max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
         default="Internal", description="More sensitive memories are not sent and keep their place."
     )
-    weight: LegWeight = Field(default=20.0, description="Weight of its order in the rank fusion.")
 
 
 class ComparisonSettings(SettingsGroup):
@@ -401,12 +218,6 @@ class IngestSettings(SettingsGroup):
         ge=1,
         le=1_024,
         description="Maximum size of a file, units of 1,000,000 bytes; larger ones are rejected.",
-    )
-    max_memories_per_file: int = Field(
-        default=100_000,
-        ge=1,
-        le=100_000,
-        description="A file with more statements, turns or items is rejected.",
     )
     allowed_roots: Folders = Field(
         default=(),
@@ -446,13 +257,6 @@ class StorageSettings(SettingsGroup):
         description="Maximum wait of a write for other writers, milliseconds; jobs wait six times"
         " as long.",
     )
-    max_open_orchestrators: int = Field(
-        default=64,
-        ge=1,
-        le=10_000,
-        description="Maximum number of databases that one process keeps open.",
-        json_schema_extra=GLOBAL_ONLY,
-    )
     vector_cache_mb: int = Field(
         default=512,
         ge=0,
@@ -490,13 +294,6 @@ class LogSettings(SettingsGroup):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Lowest level written to `logs/memory.log`."
     )
-    max_bytes: int = Field(
-        default=5_000_000,
-        ge=10_000,
-        le=1_000_000_000,
-        description="Size at which the log is rotated.",
-    )
-    keep_files: int = Field(default=3, ge=0, le=100, description="Number of rotated logs kept.")
 
 
 class MemorySettings(SettingsGroup):
@@ -512,8 +309,6 @@ class MemorySettings(SettingsGroup):
     llm: LanguageModelSettings = Field(default_factory=LanguageModelSettings)
     entities: EntitySettings = Field(default_factory=EntitySettings)
     comparison: ComparisonSettings = Field(default_factory=ComparisonSettings)
-    consolidation: ConsolidationSettings = Field(default_factory=ConsolidationSettings)
-    reflection: ReflectionSettings = Field(default_factory=ReflectionSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     ingest: IngestSettings = Field(default_factory=IngestSettings)
     scope: ScopeSettings = Field(default_factory=ScopeSettings)

@@ -13,12 +13,6 @@ from memgraph.config.fields import SettingsGroup, list_to_tuple
 
 class ConsoleSettings(SettingsGroup):
     enabled: bool = Field(default=True, description="Whether the console is served, at `/console`.")
-    idle_minutes: int = Field(
-        default=30,
-        ge=1,
-        le=1_440,
-        description="Minutes of inactivity after which a session of the console ends.",
-    )
 
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]{0,5})?")
@@ -99,25 +93,6 @@ class ServerSettings(SettingsGroup):
         le=3_600.0,
         description="Seconds that a request may take to arrive, then to be answered, and that its"
         " client may read nothing of the answer.",
-    )
-    head_timeout_s: float = Field(
-        default=10.0,
-        gt=0.0,
-        le=3_600.0,
-        description="Seconds that the head of a request may take to arrive; then its connection is"
-        " closed.",
-    )
-    threads: int = Field(
-        default=16,
-        ge=1,
-        le=1_000,
-        description="Maximum number of requests processed concurrently.",
-    )
-    max_waiting: int = Field(
-        default=256,
-        ge=0,
-        le=100_000,
-        description="Requests that may wait for a thread; more are refused immediately.",
     )
     drain_s: int = Field(
         default=20,

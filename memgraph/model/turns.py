@@ -38,7 +38,7 @@ class TurnInput(Value):
         conversation_id: the conversation; a context leaves out its turns.
         workflow_run_id, step_id: the run and the step of a workflow.
         task_id, project_id: the task and the project whose memories are seen besides global ones.
-        deadline_ms: the maximum wait; None: as configured in ``memory.context.deadline_ms``.
+        deadline_ms: the maximum wait; None: 250 ms.
     """
 
     project_id: Name | None = None

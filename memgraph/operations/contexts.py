@@ -210,17 +210,18 @@ class Stores(TierHandle[F], group="stores"):
         return TaskMemoryStore(task_id, **self._store_fields(Scope.SESSION, task_id))
 
     def project(self, project_id: str) -> ProjectMemoryStore:
-        """Return the store of a project, with at most ``memory.context.max_project_items`` items.
+        """Return the store of a project, with at most ``MAX_PROJECT_ITEMS`` items.
 
         Raises:
             AccessDenied: the project is not among the viewer's ``project_ids``. The denial
                 is logged.
         """
         from memgraph.context.stores import ProjectMemoryStore
+        from memgraph.operations.context import promotion
 
         return ProjectMemoryStore(
             project_id,
-            max_items=self._service.settings(self.name).memory.context.max_project_items,
+            max_items=promotion.MAX_PROJECT_ITEMS,
             **self._store_fields(Scope.PROJECT, project_id),
         )
 

@@ -157,7 +157,7 @@ class LocalJobs(Jobs[F]):
                 or have been idle for long.
             dry_run: report what would be written, but write nothing.
             extractor: None: the language model of ``memory.llm``, or else the rules.
-            budget: the limit of model calls and tokens; None: that of ``memory.consolidation``.
+            budget: the limit of model calls and tokens; None: 200 calls and 500,000 tokens.
             progress: called with the name of the step, the amount done and the total.
             stop: checked before each page; pages already written are kept.
 

@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar, Unpack, runtime_checkable
 
 from memgraph.errors import ProviderAnswerInvalid
@@ -157,12 +157,17 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs
 Read = TypeVar("Read")
 
 
+CALLS_PER_RUN: Final = 200
+TOKENS_PER_RUN: Final = 500_000
+"""Tokens, read and written."""
+
+
 @dataclass(slots=True)
 class ModelBudget:
     """The budget of a run for calls of a language model."""
 
-    calls: int
-    tokens: int
+    calls: int = field(default_factory=lambda: CALLS_PER_RUN)
+    tokens: int = field(default_factory=lambda: TOKENS_PER_RUN)
 
     def spend(self, *, calls: int = 0, tokens: int = 0) -> None:
         """Deduct what was used; the last call may use more than was left."""

@@ -35,38 +35,32 @@ class HasModelOptions(Protocol):
     """Settings with the connection options of a model."""
 
     @property
-    def timeout_s(self) -> float: ...
-
-    @property
-    def retries(self) -> int: ...
-
-    @property
     def api_base(self) -> str: ...
 
     @property
-    def api_key_env(self) -> str: ...
-
-    @property
-    def api_key_file(self) -> str: ...
+    def api_key_from(self) -> str: ...
 
 
-def options_of(settings: HasModelOptions, environ: Mapping[str, str] | None) -> ModelOptions:
+def options_of(
+    settings: HasModelOptions,
+    environ: Mapping[str, str] | None,
+    timeout_s: float | None = None,
+) -> ModelOptions:
     """Return the connection options in the settings of a model.
 
     Args:
         environ: the environment variables; None: those of the process.
+        timeout_s: the time limit of a call; None: that of the kind of model.
     """
     key: str | Path | None = None
-    if settings.api_key_file:
-        key = Path(settings.api_key_file).expanduser()
-    elif settings.api_key_env:
-        key = (os.environ if environ is None else environ).get(settings.api_key_env)
-    return {
-        "timeout_s": settings.timeout_s,
-        "retries": settings.retries,
-        "api_base": settings.api_base or None,
-        "api_key": key,
-    }
+    if settings.api_key_from.startswith(("/", "~/")):
+        key = Path(settings.api_key_from).expanduser()
+    elif settings.api_key_from:
+        key = (os.environ if environ is None else environ).get(settings.api_key_from)
+    options: ModelOptions = {"api_base": settings.api_base or None, "api_key": key}
+    if timeout_s is not None:
+        options["timeout_s"] = timeout_s
+    return options
 
 
 def litellm_model(name: str, kind: str) -> str:

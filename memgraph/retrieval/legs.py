@@ -14,7 +14,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
-from memgraph.rules.ranking import reciprocal_rank_fusion
+from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion
 from memgraph.store import entities, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
 from memgraph.store.recall import RecallCandidate, RecallFilter
@@ -45,7 +45,20 @@ MAX_MENTIONS = 5_000
 # this many nearest by vector.
 NEAREST_THAT_SPEAK = 3
 MAX_SUCCESSION_STEPS = 5
+DEADLINE_MS = 1_000
+"""The time limit of a leg; a slower leg is left out."""
 NO_DEADLINE_MS = 86_400_000
+WEIGHTS: Mapping[str, float] = {
+    "text": 0.5,
+    "vector": 0.25,
+    "entity": 0.25,
+    "graph": 0.5,
+    "succession": 2.0,
+    "context": 20.0,
+}
+"""The weight of each leg in the rank fusion, >= 0; a leg of weight 0 is not run. ``graph`` finds
+memories that are linked to good candidates, ``succession`` those that replaced a match, and
+``context`` ranks the results of all other legs."""
 LOADING = 10
 """Loading the vectors may take this many times the deadline."""
 TOP_K_ENTITY = 50
@@ -95,6 +108,10 @@ class LegResults:
             pairs = zip(self.pool.candidates, judged, strict=True)
             self.relevance = {candidate.pk: float(value) for candidate, value in pairs}
         return self.relevance
+
+    def fused(self, k: int) -> list[FusedCandidate[int]]:
+        """Return all candidates by weighted reciprocal rank fusion, best first."""
+        return reciprocal_rank_fusion(self.ranked, k, WEIGHTS)
 
     def put(self, name: str, candidates: Sequence[RecallCandidate]) -> None:
         """Add a leg's candidates, best first; a leg without candidates is omitted."""
@@ -300,8 +317,7 @@ class SnapshotSearch:
         return statuses is None or candidate.status in statuses
 
     def _weighs(self, leg: str) -> bool:
-        weight: float = getattr(self.settings.weights, leg)
-        return weight > 0.0
+        return WEIGHTS[leg] > 0.0
 
     @property
     def _looks_at_replaced(self) -> bool:
@@ -309,12 +325,12 @@ class SnapshotSearch:
 
     @property
     def _deadline_ms(self) -> int:
-        return NO_DEADLINE_MS if self.exact else self.settings.deadline_ms
+        return NO_DEADLINE_MS if self.exact else DEADLINE_MS
 
     @property
     def _loading_ms(self) -> int:
         """The time for loading the vectors, once per process: enough for a single command."""
-        return NO_DEADLINE_MS if self.exact else LOADING * self.settings.deadline_ms
+        return NO_DEADLINE_MS if self.exact else LOADING * DEADLINE_MS
 
     def _limit(self, name: str) -> int:
         if name == "text":

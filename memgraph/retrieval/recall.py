@@ -46,7 +46,6 @@ from memgraph.rules.ranking import (
     MOST_REPLACED,
     FusedCandidate,
     placed,
-    reciprocal_rank_fusion,
 )
 from memgraph.rules.scope import Viewer
 from memgraph.rules.shares import (
@@ -81,6 +80,8 @@ ALWAYS: Final = nullcontext()
 EDGES_PER_MEMORY = 10
 MAX_CHANGES = 3
 """The maximum number of changes that are followed, one after another."""
+SOURCE_SHARE = 0.33
+"""The maximum share of an answer's places for one source, 0 to 1, while others are comparable."""
 MAX_EDGES_PER_ITEM = 10
 # Modifiers are applied to this many candidates beyond ``top_n``: none would rise from further down.
 MODIFIED_SURPLUS = 30
@@ -301,7 +302,7 @@ class _Recall:
         legs = self._legs()
         if self._vector is not None and self.state.has_pending:
             degraded.append(_VECTORS_PENDING)
-        fused = self._relevant(self._fused(legs), legs)
+        fused = self._relevant(legs.fused(self.settings.retrieval.rrf_k), legs)
         if not self._is_related(fused, legs):
             fused = []
         ranked, states = self._modified(fused, legs)
@@ -434,7 +435,11 @@ class _Recall:
         search = self._search(self.narrowing.without_sources(crowd))
         search.fill(more, legs, self._vector, limit)
         known = {rated.candidate.pk for rated in ranked}
-        fused = [candidate for candidate in self._fused(more) if candidate.id not in known]
+        fused = [
+            candidate
+            for candidate in more.fused(self.settings.retrieval.rrf_k)
+            if candidate.id not in known
+        ]
         rate = self._rater(CandidateStates())
         rated = [
             rate(legs.candidates[candidate.id], candidate.score, candidate.ranks)
@@ -448,7 +453,7 @@ class _Recall:
         request, top_n = self.request, self._top_n
         if request.conversation_id or request.session_id or request.source_path:
             return top_n
-        return min(most_of(self.settings.retrieval.source_share, top_n), top_n)
+        return min(most_of(SOURCE_SHARE, top_n), top_n)
 
     @cached_property
     def _source_factors(self) -> Mapping[str, float]:
@@ -501,11 +506,6 @@ class _Recall:
             legs.put("filter", recall_rows.by_filters(self.snapshot, self.narrowing, limit))
             return legs
         return self._search(self.narrowing).gather(question, vector, self.prepared.name_keys)
-
-    def _fused(self, legs: LegResults) -> list[FusedCandidate[int]]:
-        retrieval = self.settings.retrieval
-        weights = retrieval.weights.model_dump()
-        return reciprocal_rank_fusion(legs.ranked, retrieval.rrf_k, weights)
 
     def _with_other_sides(
         self,

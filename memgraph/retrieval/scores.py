@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
-from memgraph.config.schema import MemorySettings, ModifierGroup
+from memgraph.config.schema import MemorySettings
 from memgraph.model.columns import unreadable
 from memgraph.model.enums import MemoryStatus
 from memgraph.rules.decay import days_idle, effective_confidence
@@ -20,6 +19,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MAX_LINKS = 2_000
+MODIFIERS = ModifierSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +200,5 @@ def in_pairs(chosen: Sequence[RatedCandidate], beside: Mapping[str, str]) -> lis
 
 
 def rating(at: int, settings: MemorySettings, stand: CandidateStates) -> CandidateRater:
-    """Return a rater with the configured modifiers and decay."""
-    modifiers = settings.retrieval.modifiers
-    return CandidateRater(at, _limits(modifiers), settings.decay.exponent, stand)
-
-
-@lru_cache(maxsize=16)
-def _limits(group: ModifierGroup) -> ModifierSettings:
-    return ModifierSettings(**group.model_dump())
+    """Return a rater with the modifiers and the configured decay."""
+    return CandidateRater(at, MODIFIERS, settings.decay.exponent, stand)

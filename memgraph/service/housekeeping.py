@@ -20,6 +20,8 @@ MOST_MERGES: Final = 32
 REMOVE_EVERY_MS: Final = 10 * 60 * 1_000
 # With about twenty items each, this takes some milliseconds.
 RECEIPTS_AT_ONCE: Final = 100
+KEEP_RECEIPTS: Final = 50_000
+"""The number of receipts kept, the newest ones."""
 
 
 class Housekeeping:
@@ -71,15 +73,14 @@ class Housekeeping:
             self._database.engine.texts.merge(self._database, stop)
 
     def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
-        keep = self._receipts.keep
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)
         while not stop():
             with self._database.read() as snapshot:
-                if not receipts_rows.has_old(snapshot, keep=keep, since=since):
+                if not receipts_rows.has_old(snapshot, keep=KEEP_RECEIPTS, since=since):
                     return
             with self._database.write(durable=False) as transaction:
                 receipts_rows.remove_old(
-                    transaction, keep=keep, since=since, limit=RECEIPTS_AT_ONCE
+                    transaction, keep=KEEP_RECEIPTS, since=since, limit=RECEIPTS_AT_ONCE
                 )
                 receipts_rows.remove_bulletins(transaction, RECEIPTS_AT_ONCE)
             time.sleep(GIVE_WAY_S)

@@ -26,6 +26,10 @@ Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 TakeSession = Callable[[str], AbstractContextManager[bool]]
 WALL = SystemClock()
+LEASE_MS = 60_000
+"""A worker that is silent for this long loses its job to another one."""
+KEEP_RUNS = 1_000
+"""The number of finished runs kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +152,7 @@ def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clo
         now = wall.now_ms()
         jobs.remove_left(transaction, at=opened.clock.now_ms(), wall_ms=now)
         _require_wanted(transaction, request, opened.clock.now_ms())
-        held_by = jobs.acquire(
-            transaction, request.lease, holder, wall_ms=now, lease_ms=lease_ms(opened)
-        )
+        held_by = jobs.acquire(transaction, request.lease, holder, wall_ms=now, lease_ms=LEASE_MS)
         if held_by is not None:
             raise Conflict(f"{request.lease} is already running, in {held_by}", holder=held_by)
         jobs.begin(
@@ -183,7 +185,7 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
         jobs.release(transaction, lease.name, lease.holder)
         ended = jobs.get(transaction, run_id)
         # By an earlier clock this run may be the oldest one, and must not be removed.
-        jobs.prune(transaction, opened.settings.memory.schedule.keep_runs, now, run_id)
+        jobs.prune(transaction, KEEP_RUNS, now, run_id)
         ahead = jobs.is_any_ahead(transaction, now)
     if ahead and ended.trigger == "schedule":
         opened.log.warning("clock.was_ahead", job=ended.job.value)
@@ -220,8 +222,7 @@ def _sessions(opened: OpenOrchestrator, run_id: str, wall: Clock) -> TakeSession
         name, holder = _session_lease(session_id), process_name(run_id)
         with opened.database.write(durable=False) as transaction:
             now = wall.now_ms()
-            length = lease_ms(opened)
-            held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=length)
+            held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=LEASE_MS)
         if held_by is not None:
             yield False
             return
@@ -425,8 +426,7 @@ class LeaseRenewal:
         self.holder = holder
         self._opened = opened
         self._wall = wall
-        self._lease_ms = lease_ms(opened)
-        self._expires_ms = acquired_ms + self._lease_ms
+        self._expires_ms = acquired_ms + LEASE_MS
         self._gone = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="memgraph-lease", daemon=True)
@@ -450,19 +450,15 @@ class LeaseRenewal:
         self._thread.join()
 
     def _renew(self) -> None:
-        while not self._ended.wait(self._lease_ms / 1000 / RENEWALS) and not self.lost:
+        while not self._ended.wait(LEASE_MS / 1000 / RENEWALS) and not self.lost:
             try:
                 # Not durable: by the end of a power failure the lease has expired anyway.
                 with self._opened.database.write(durable=False) as transaction:
                     now = self._wall.now_ms()
                     self._gone = not jobs.renew(
-                        transaction, self.name, self.holder, wall_ms=now, lease_ms=self._lease_ms
+                        transaction, self.name, self.holder, wall_ms=now, lease_ms=LEASE_MS
                     )
-                self._expires_ms = now + self._lease_ms
+                self._expires_ms = now + LEASE_MS
             except MemgraphError as error:
                 # The lease is still valid for a while, and the next renewal may succeed.
                 self._opened.log.failure("lease.renew", error)
-
-
-def lease_ms(opened: OpenOrchestrator) -> int:
-    return round(opened.settings.memory.schedule.lease_s * 1000)

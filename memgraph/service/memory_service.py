@@ -602,7 +602,6 @@ class MemoryService:
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
-                batch_size=chosen.batch_size,
                 model_folder=chosen.model_folder,
                 model=chosen.model,
                 **options_of(chosen, self.environ),

@@ -420,7 +420,5 @@ def log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventL
         paths.log_file,
         clock,
         level=chosen.level,
-        max_bytes=chosen.max_bytes,
-        keep_files=chosen.keep_files,
         orchestrator=paths.name,
     )

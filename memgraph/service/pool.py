@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from memgraph.store.engine import Server
 
 GATES = 64
+MAX_OPEN = 64
+"""The maximum number of databases that one process keeps open."""
 
 
 class OrchestratorPool:
@@ -131,8 +133,7 @@ class OrchestratorPool:
             with self._lock:
                 opened.users += 1
                 self._opened[name] = opened
-                allowed = opened.settings.memory.storage.max_open_orchestrators
-                idle = self._retire(list(self._opened) if self._closed else self._excess(allowed))
+                idle = self._retire(list(self._opened) if self._closed else self._excess(MAX_OPEN))
         _close(idle)
         return opened
 

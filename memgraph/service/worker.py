@@ -27,7 +27,8 @@ from memgraph.model.enums import JobName
 from memgraph.model.jobs import CRASHED, STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
 from memgraph.service import job_runs as jobs
-from memgraph.service.job_runs import WALL, RunRequest, lease_ms
+from memgraph.service import pool
+from memgraph.service.job_runs import WALL, RunRequest
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, embeddings, sessions
 from memgraph.store import jobs as jobs_rows
@@ -249,7 +250,7 @@ class Worker:
             opened.receipts.flush_in_steps(self._is_stopping)
             state.visited_ms = opened.clock.now_ms()
             state.again_ms = state.visited_ms if more else self._again(opened, state)
-            crowded = self._crowd > opened.settings.memory.storage.max_open_orchestrators
+            crowded = self._crowd > pool.MAX_OPEN
         if crowded:
             # It would soon be closed to make room for another, which changes its files.
             self._service.forget(name)
@@ -287,7 +288,7 @@ class Worker:
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
                 # The runner may die, and an expiring lease changes no stamp.
-                times.append(now_ms + min(lease_ms(opened), REVISIT_MS))
+                times.append(now_ms + min(jobs.LEASE_MS, REVISIT_MS))
             if embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
         if state.held:

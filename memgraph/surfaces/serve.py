@@ -157,12 +157,13 @@ def _refusal_reason(gate: Gate) -> str | None:
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     """Return the application of all surfaces: HTTP API, MCP (``/mcp``), console (``/console``)."""
+    from memgraph.surfaces.http import limits
     from memgraph.surfaces.http.access import SlowRequestLimit
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.web.app import console_pages
 
-    lengthy = SlowRequestLimit(chosen.threads)
-    pages = console_pages(gate, chosen.console, lengthy.one) if chosen.console.enabled else None
+    lengthy = SlowRequestLimit(limits.THREADS)
+    pages = console_pages(gate, lengthy.one) if chosen.console.enabled else None
     app = create_app(gate, pages=pages, lengthy=lengthy)
     mcp = _Mcp(gate, chosen)
     gate.service.intake.wake_waiting()

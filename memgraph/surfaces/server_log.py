@@ -59,7 +59,7 @@ def server_log(root: Path, clock: Clock, chosen: LogSettings) -> Iterator[EventL
     """Yield the log of a server, which also gets log records of libraries and thread errors."""
     path = server_log_file(root)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sink = QueuedLog(RotatingFile(path, max_bytes=chosen.max_bytes, keep_files=chosen.keep_files))
+    sink = QueuedLog(RotatingFile(path))
     log = EventLog(sink, clock, level=chosen.level)
     try:
         with _capture_logging(log):

@@ -40,7 +40,7 @@ class TimedHeads(H11Protocol):
     one. uvicorn has no limit for either.
     """
 
-    head_timeout_s: ClassVar[float]
+    head_timeout_s: ClassVar[float] = 10.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,20 +72,16 @@ class DrainingServer(uvicorn.Server):
     """uvicorn's server, stopped gracefully by the first signal and at once by the second.
 
     Args:
-        settings: the time limit for heads, and the time for running requests after the first
-            signal.
+        settings: the time for running requests after the first signal.
         draining: called in the event loop when the graceful stop begins; must not block.
     """
 
     def __init__(
         self, app: ASGIApp, *, settings: ServerSettings, draining: Callable[[], None]
     ) -> None:
-        class Protocol(TimedHeads):
-            head_timeout_s = settings.head_timeout_s
-
         config = uvicorn.Config(
             app,
-            http=Protocol,
+            http=TimedHeads,
             access_log=False,
             log_config=None,
             ws="none",

@@ -1,15 +1,16 @@
-"""The ablation leaves out what it says, by settings alone."""
+"""The ablation leaves out what it says, and nothing else."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks import ablation, staleness
-from memgraph.config.schema import Settings
+from memgraph.retrieval import legs, scores
 
 
 def turns(*texts: str) -> list[dict[str, str]]:
@@ -42,24 +43,26 @@ def test_every_row_is_measured_and_compared_with_the_whole(tmp_path: Path) -> No
     assert len(told) == 1 + len(rows)
 
 
-def test_histories_are_played_with_the_settings_of_their_row(
+def test_histories_are_ranked_as_their_row_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[dict[str, Any]] = []
+    given: list[tuple[Any, Any]] = []
 
-    def played(count: int, *, config: dict[str, Any]) -> dict[str, Any]:
-        given.append(config)
+    def played(count: int) -> dict[str, Any]:
+        given.append((legs.WEIGHTS, scores.MODIFIERS))
         return dict.fromkeys((*ablation.HISTORY_MEASURES, "questions"), count)
 
     monkeypatch.setattr(staleness, "run", played)
     rows = ablation.run(written(tmp_path), histories=7)["histories"]
     assert list(rows)[:2] == [ablation.WHOLE, "without the graph leg"]
-    assert given == [ablation.variants()[name] for name in rows]
+    chosen = [ablation.variants()[name] for name in rows]
+    assert given == [({**legs.WEIGHTS, **each.weights}, each.modifiers) for each in chosen]
+    assert given[0] == (legs.WEIGHTS, scores.MODIFIERS)
     assert rows["without status"] == dict.fromkeys(ablation.HISTORY_MEASURES, 7)
 
 
 def test_every_leg_and_every_modifier_has_a_row() -> None:
-    retrieval = Settings().memory.retrieval
-    assert set(ablation.LEGS) == set(type(retrieval.weights).model_fields)
+    rows = ablation.variants()
+    assert {f"without the {leg} leg" for leg in legs.WEIGHTS} <= rows.keys()
     touched = {name for each in ablation.NEUTRAL.values() for name in each}
-    assert touched | {"recency_half_life_days"} == set(type(retrieval.modifiers).model_fields)
+    assert touched | {"recency_half_life_days"} == {each.name for each in fields(scores.MODIFIERS)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from benchmarks import staleness
 from benchmarks.histories import Action, Check, Kind, histories
 from memgraph import Orchestrator
 from memgraph.errors import InvalidInput
+from memgraph.retrieval import scores
 from memgraph.retrieval.legs import SnapshotSearch
 from memgraph.store import graph
 
@@ -96,8 +98,9 @@ def test_the_bench_notices_a_recall_that_takes_no_account_of_replacement(
 ) -> None:
     monkeypatch.setattr(SnapshotSearch, "_succession", lambda *_: None)
     monkeypatch.setattr(graph, "pairs", lambda *_: [])
-    neutral = {"memory.retrieval.modifiers.superseded_factor": 1.0}
-    found = staleness.run(SMALL, 5, config=neutral)
+    neutral = replace(scores.MODIFIERS, superseded_factor=1.0)
+    monkeypatch.setattr(scores, "MODIFIERS", neutral)
+    found = staleness.run(SMALL, 5)
     assert found["stale_above"] >= 0.05
     assert found["stale_above_with_superseded"] >= 0.25
     assert found["open_both_sides"] == 0.0

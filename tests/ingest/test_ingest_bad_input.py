@@ -146,11 +146,12 @@ def test_they_can_be_shown_to_a_person(
 
 BOUNDED = """
 import resource, sys
+from ingest import pipeline
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService
 resource.setrlimit(resource.RLIMIT_CPU, (25, 25))
-bound = {"memory.ingest.max_memories_per_file": 20_000}
-with MemoryService(sys.argv[1], config=bound, environ={}, background=False) as service:
+pipeline.MAX_MEMORIES = 20_000
+with MemoryService(sys.argv[1], environ={}, background=False) as service:
     [result] = IngestPipeline(service.orchestrator("orc"), settle_seconds=0).run().results
     print(result.outcome, result.reason)
 """

@@ -22,6 +22,8 @@ from memgraph.model.values import Memory
 from memgraph.providers.fake import FakeCompletion
 from memgraph.surfaces.cli import main
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 NOTES = """# Harbour
 
 Met on 3 May.
@@ -217,8 +219,7 @@ def orc(tmp_path: Path, model_server: ModelServer) -> Iterator[Orchestrator]:
     config = {
         "memory.extractor.provider": "litellm/openai/some-model",
         "memory.extractor.api_base": model_server.url,
-        "memory.extractor.api_key_env": "MODEL_KEY",
-        "memory.extractor.retries": 0,
+        "memory.extractor.api_key_from": "MODEL_KEY",
     }
     with MemoryService(
         tmp_path / "r", config=config, environ={"MODEL_KEY": KEY}, background=False
@@ -257,7 +258,7 @@ def test_the_command_line_asks_the_configured_model(
         f"""[memory.extractor]
 provider = "litellm/openai/some-model"
 api_base = "{model_server.url}"
-api_key_env = "MODEL_KEY"
+api_key_from = "MODEL_KEY"
 """
     )
     monkeypatch.setenv("MODEL_KEY", KEY)
@@ -278,7 +279,7 @@ def test_a_key_in_a_file_is_changed_without_a_restart(
     config = {
         "memory.extractor.provider": "litellm/openai/some-model",
         "memory.extractor.api_base": model_server.url,
-        "memory.extractor.api_key_file": str(secret),
+        "memory.extractor.api_key_from": str(secret),
     }
     with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
         orc = service.orchestrator("o", create=True)
@@ -322,9 +323,8 @@ def test_a_model_that_hangs(tmp_path: Path, model_server: ModelServer) -> None:
     config = {
         "memory.extractor.provider": "litellm/openai/some-model",
         "memory.extractor.api_base": model_server.url,
-        "memory.extractor.api_key_env": "MODEL_KEY",
-        "memory.extractor.retries": 0,
-        "memory.extractor.timeout_s": 0.2,
+        "memory.extractor.api_key_from": "MODEL_KEY",
+        "memory.llm.timeout_s": 0.2,
     }
     with MemoryService(
         tmp_path / "r", config=config, environ={"MODEL_KEY": KEY}, background=False

@@ -267,7 +267,7 @@ def _issued(owner: Orchestrator) -> str:
 def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
     """A server over a copy, for those who are refused often."""
     shutil.copytree(made.root, root)
-    config = {"memory.log.max_bytes": 100_000_000, "memory.storage.synchronous": "NORMAL"}
+    config = {"memory.storage.synchronous": "NORMAL"}
     with (
         # Files are worked off when a test says so: what is refused of them is an entry of its own.
         patch.object(DropZoneWorker, "wake", lambda _intake, _name: None),

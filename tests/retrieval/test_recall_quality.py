@@ -68,9 +68,7 @@ def test_plain_facts_are_found_among_many_that_share_words(orc: Orchestrator) ->
 
 
 @pytest.mark.parametrize("left_out", LEGS)
-def test_a_leg_of_weight_zero_is_not_run(
-    service: MemoryService, orc: Orchestrator, left_out: str
-) -> None:
+def test_a_leg_of_weight_zero_is_not_run(orc: Orchestrator, left_out: str) -> None:
     one = orc.remember("Greta Holm repairs the harbour crane.", kind="episode", session_id="s")
     orc.remember("She was late for the harbour.", kind="episode", session_id="s")
     joined = orc.remember("Invoice 7 was paid.")
@@ -80,19 +78,19 @@ def test_a_leg_of_weight_zero_is_not_run(
     orc.maintenance.embed_pending()
     question = "Which harbour crane does Greta Holm repair?"
     assert {leg for item in orc.recall(question).items for leg in item.legs} == set(LEGS)
-    with again(service.root, **{f"memory.retrieval.weights.{left_out}": 0.0}) as changed:
-        bundle = changed.orchestrator("orc-1").recall(question)
+    with ablation.Variant({left_out: 0.0}).ranks():
+        bundle = orc.recall(question)
     assert {leg for item in bundle.items for leg in item.legs} == set(LEGS) - {left_out}
     assert one in bundle.ids
 
 
-def test_every_variant_of_the_ablation_is_a_valid_setting(service: MemoryService) -> None:
-    service.orchestrator("orc-1", create=True).remember("The lamp is red.")
+def test_every_variant_of_the_ablation_can_rank(orc: Orchestrator) -> None:
+    orc.remember("The lamp is red.")
     rows = ablation.variants()
     assert next(iter(rows)) == ablation.WHOLE
-    for config in rows.values():
-        with again(service.root, **config) as changed:
-            assert len(changed.orchestrator("orc-1").recall("Which lamp?").items) in (0, 1)
-    with again(service.root, **rows["without modifiers"]) as changed:
-        [item] = changed.orchestrator("orc-1").recall("Which lamp?").items
+    for row in rows.values():
+        with row.ranks():
+            assert len(orc.recall("Which lamp?").items) in (0, 1)
+    with rows["without modifiers"].ranks():
+        [item] = orc.recall("Which lamp?").items
     assert set(item.modifiers.values()) == {1.0}

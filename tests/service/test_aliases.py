@@ -15,6 +15,8 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.values import Source
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 WHY = {"reason": "she signs so"}
 
 
@@ -30,8 +32,7 @@ def asked(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
     config = {
         "memory.llm.provider": "litellm/openai/m",
         "memory.llm.api_base": server.url,
-        "memory.llm.api_key_env": "KEY",
-        "memory.llm.retries": 0,
+        "memory.llm.api_key_from": "KEY",
         "memory.llm.timeout_s": 5.0,
         "memory.entities.accurate": ["regex", "llm"],
     }

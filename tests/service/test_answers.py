@@ -21,6 +21,8 @@ from memgraph.errors import (
     ProviderUnavailable,
 )
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 ASKED = "Where does Ana live?"
 OLD, NEW = "Ana lives in Berlin.", "Ana lives in Hamburg."
 
@@ -37,8 +39,7 @@ def service(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
     config = {
         "memory.llm.provider": "litellm/openai/any",
         "memory.llm.api_base": server.url,
-        "memory.llm.api_key_env": "MY_KEY",
-        "memory.llm.retries": 0,
+        "memory.llm.api_key_from": "MY_KEY",
         "memory.llm.timeout_s": 2.0,
         "memory.receipts.query_text": True,
     }

@@ -10,11 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
 from processes import PATIENCE_S
 from service_workers import NAME, Process
 
 from memgraph import MemoryService, MemoryStatus
 from memgraph.providers.fake import FakeEmbedding
+from memgraph.service import pool
 
 PROCESSES = 3
 STEPS = 12
@@ -75,12 +77,12 @@ def test_processes_and_threads_lose_nothing_that_was_acknowledged(tmp_path: Path
         assert orc.verify().ok
 
 
-def test_many_orchestrators_share_a_few_places(tmp_path: Path) -> None:
+def test_many_orchestrators_share_a_few_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MAX_OPEN", 8)
     names = [f"orc-{number:03d}" for number in range(MANY)]
-    config = {
-        "memory.storage.max_open_orchestrators": 8,
-        "memory.storage.synchronous": "NORMAL",
-    }
+    config = {"memory.storage.synchronous": "NORMAL"}
 
     def visit(name: str) -> tuple[str, ...]:
         orc = service.orchestrator(name, create=True)

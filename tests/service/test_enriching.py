@@ -21,6 +21,8 @@ from memgraph.model.jobs import JobReport
 from memgraph.operations.life import enrichment as enriching
 from memgraph.store.sqlite import provision
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 NOW = 1_790_000_000_000
 CANARY = "Zanzipool"
 
@@ -58,8 +60,7 @@ def asking(server: ModelServer) -> dict[str, Any]:
     return {
         "llm__provider": "litellm/openai/m",
         "llm__api_base": server.url,
-        "llm__api_key_env": "KEY",
-        "llm__retries": 0,
+        "llm__api_key_from": "KEY",
         "llm__timeout_s": 5.0,
     }
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
+from memgraph.operations.context import promotion
 
 MAX = 5
 VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1", "p2"}))
@@ -17,8 +19,10 @@ VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1", "p2"
 
 @pytest.fixture
 def service(tmp_path: Path, clock: FixedClock) -> Iterator[MemoryService]:
-    config = {"memory.context.max_project_items": MAX}
-    with MemoryService(tmp_path, clock=clock, environ={}, background=False, config=config) as made:
+    with (
+        patch.object(promotion, "MAX_PROJECT_ITEMS", MAX),
+        MemoryService(tmp_path, clock=clock, environ={}, background=False) as made,
+    ):
         yield made
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph import MemoryService, Orchestrator
+from memgraph import Orchestrator
 from memgraph.errors import ProviderRejected, ProviderUnavailable
 from memgraph.operations.ingestion.extraction import MAX_FAILURES, LocatedSentences, propose
 from memgraph.providers.fake import FakeCompletion
@@ -25,13 +23,10 @@ def test_it_is_off_by_default(orc: Orchestrator) -> None:
     assert orc.ingestion.propose(TEXT) is None
 
 
-def test_proposals_know_their_place_in_the_whole_text(tmp_path: Path) -> None:
+def test_proposals_know_their_place_in_the_whole_text() -> None:
     text = "." * 90 + "\n" + TEXT
     model = FakeCompletion([{"add": []}, answer("They use Postgres.", "we go with Postgres")])
-    config = {"memory.extractor.max_chars": 100}
-    with MemoryService(tmp_path, config=config, environ={}, completion=model) as service:
-        told = service.orchestrator("o", create=True).ingestion.propose(text)
-    assert told is not None
+    told = propose(model, text, max_chars=100, mark=lambda: "m")
     assert [text[each.start : each.end] for each in told.accepted] == ["we go with Postgres"]
     assert len(model.calls) == 2
 

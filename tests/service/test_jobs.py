@@ -291,11 +291,13 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
     assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
 
 
-def test_a_lease_is_renewed_while_a_job_runs(tmp_path: Path) -> None:
-    config = ONLY_DECAY | {"memory.schedule.lease_s": 1.0}
+def test_a_lease_is_renewed_while_a_job_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "LEASE_MS", 1_000)
     renewed = threading.Event()
     begun: list[int] = []
-    with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
+    with MemoryService(tmp_path, environ={}, config=ONLY_DECAY, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
 
         def works(stop: Callable[[], bool]) -> JobReport:
@@ -436,10 +438,12 @@ def test_what_was_made_under_a_clock_that_was_ahead_is_kept_in_order(
 
 
 def test_a_run_as_of_an_early_time_is_recorded_though_few_are_kept(
-    tmp_path: Path, clock: FixedClock
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = ONLY_DECAY | {"memory.schedule.keep_runs": 1}
-    with MemoryService(tmp_path, clock=clock, environ={}, config=config, background=False) as few:
+    monkeypatch.setattr(jobs, "KEEP_RUNS", 1)
+    with MemoryService(
+        tmp_path, clock=clock, environ={}, config=ONLY_DECAY, background=False
+    ) as few:
         orc = few.orchestrator("orc-1", create=True)
         orc.jobs.run("decay")
         run = orc.jobs.run("decay", now="2020-01-01")

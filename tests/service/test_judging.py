@@ -16,7 +16,10 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
 from memgraph.operations.write.comparisons import ComparisonRun
+from memgraph.providers import completion
 from tests.pair_readers import CHANGES, ScriptedReader
+
+pytestmark = pytest.mark.usefixtures("asks_once")
 
 VEGAN = "I'm a vegan."
 STEAK = "I had a steak and loved it, no more vegan food for me."
@@ -232,10 +235,12 @@ def test_a_model_that_is_down_is_asked_again_later(
         assert service.health("ann")["degraded"] == []
 
 
-def test_calls_of_one_run_are_bounded(tmp_path: Path, clock: FixedClock, model: PageModel) -> None:
+def test_calls_of_one_run_are_bounded(
+    tmp_path: Path, clock: FixedClock, model: PageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completion, "CALLS_PER_RUN", 1)
     model.relations = {"verdicts": []}
-    given = config(model, **{"memory.consolidation.max_calls": 1})
-    with start(tmp_path / "root", given, clock) as service:
+    with start(tmp_path / "root", config(model), clock) as service:
         ann = service.orchestrator("ann", create=True)
         quotes(ann, *(f"I cook vegan food for guest {n}." for n in range(12)))
         compared(ann)

@@ -23,6 +23,7 @@ from memgraph.operations.context import builder as building
 from memgraph.operations.context.builder import gathered
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import open_orchestrator as opened_module
+from memgraph.service import pool
 from memgraph.service.background import BackgroundWork
 from memgraph.store import embeddings, receipts
 from memgraph.store.snapshot import Snapshot
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WAIT_S = 30
-MAX_OPEN = {"memory.storage.max_open_orchestrators": 2}
 
 
 class Stalled(FakeEmbedding):
@@ -54,8 +54,11 @@ def wal(service: MemoryService, name: str) -> Path:
     return database.with_name(database.name + "-wal")
 
 
-def test_no_more_stay_open_than_allowed_and_none_in_use_is_closed(tmp_path: Path) -> None:
-    with MemoryService(tmp_path, environ={}, background=False, config=MAX_OPEN) as service:
+def test_no_more_stay_open_than_allowed_and_none_in_use_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MAX_OPEN", 2)
+    with MemoryService(tmp_path, environ={}, background=False) as service:
         for name in "abcd":
             service.create(name)
         with service.opened("a"):
@@ -84,9 +87,12 @@ def test_who_is_at_work_comes_to_its_end_and_closes(service: MemoryService, end:
             orc.remember("Too late.")
 
 
-def test_who_embeds_is_closed_last_so_that_nobody_waits_for_a_model(tmp_path: Path) -> None:
+def test_who_embeds_is_closed_last_so_that_nobody_waits_for_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MAX_OPEN", 2)
     model = Stalled()
-    with MemoryService(tmp_path, environ={}, embedding=model, config=MAX_OPEN) as service:
+    with MemoryService(tmp_path, environ={}, embedding=model) as service:
         for name in "abc":
             service.create(name)
         service.orchestrator("a").remember("Takes its time.")

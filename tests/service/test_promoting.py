@@ -21,6 +21,7 @@ from memgraph.errors import (
     NotFound,
 )
 from memgraph.model.values import Memory
+from memgraph.operations.context import promotion
 from memgraph.rules.namespaces import ITEM_TAG
 from memgraph.store.items import item_id_of
 
@@ -433,11 +434,11 @@ def test_a_lost_contradiction_refutes_although_the_task_was_closed(
     assert {item.memory.memory_id: item.modifiers["stale_basis"] for item in then.items}[new] == 1.0
 
 
-def test_what_was_decayed_or_evicted_refutes_nothing(tmp_path: Path, clock: FixedClock) -> None:
-    config = {"memory.context.max_project_items": 3}
-    with MemoryService(
-        tmp_path, clock=clock, environ={}, background=False, config=config
-    ) as service:
+def test_what_was_decayed_or_evicted_refutes_nothing(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promotion, "MAX_PROJECT_ITEMS", 3)
+    with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
         expired = project_memory(orc, "a fact that expires", importance=0, decay_rate=0.1)
         kept = orc.contexts.promote(expired, "global")
@@ -458,11 +459,11 @@ def test_what_was_decayed_or_evicted_refutes_nothing(tmp_path: Path, clock: Fixe
         assert standing(orc, "pushed out")[wide] == 1.0
 
 
-def test_a_full_project_makes_room_for_what_is_promoted(tmp_path: Path, clock: FixedClock) -> None:
-    config = {"memory.context.max_project_items": 3}
-    with MemoryService(
-        tmp_path, clock=clock, environ={}, background=False, config=config
-    ) as service:
+def test_a_full_project_makes_room_for_what_is_promoted(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promotion, "MAX_PROJECT_ITEMS", 3)
+    with MemoryService(tmp_path, clock=clock, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
         project = orc.stores.project("p1")
         first = project.add_convention("The first.", "x")

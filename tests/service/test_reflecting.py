@@ -24,6 +24,8 @@ from memgraph.model.values import Memory
 from memgraph.operations.life import reflection as reflecting
 from memgraph.providers.fake import FakeCompletion
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 FACTS = (
     "Marta leads the Leeds depot.",
     "The Leeds depot has two gates.",
@@ -319,8 +321,7 @@ def test_the_model_of_the_settings_is_asked_and_sees_nothing_too_sensitive(
     config = {
         "memory.llm.provider": "litellm/openai/any",
         "memory.llm.api_base": server.url,
-        "memory.llm.api_key_env": "KEY",
-        "memory.llm.retries": 0,
+        "memory.llm.api_key_from": "KEY",
         "memory.llm.max_sensitivity": "Public",
     }
     with MemoryService(

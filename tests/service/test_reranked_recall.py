@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -27,11 +28,14 @@ from memgraph.errors import (
 )
 from memgraph.ids import CountingIds
 from memgraph.model.recall import Bundle, RecallRequest
-from memgraph.providers import _litellm
+from memgraph.operations.read import recall
+from memgraph.providers import _litellm, reranking
 from memgraph.providers.fake import FakeEmbedding, FakeReranking
 from memgraph.retrieval.scores import PAIR
 from memgraph.rules.scope import Viewer
 from memgraph.store import sqlite
+
+pytestmark = pytest.mark.usefixtures("asks_once")
 
 COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "pink")
 QUESTION = "which house colour?"
@@ -91,9 +95,7 @@ def remote(server: ModelServer, **changed: Any) -> dict[str, Any]:
     group = {
         "provider": "litellm/openai/any" if chat else "litellm/jina_ai/any",
         "api_base": server.url,
-        "api_key_env": "RERANK_KEY",
-        "retries": 0,
-        "timeout_s": 60.0,
+        "api_key_from": "RERANK_KEY",
     }
     return {f"memory.reranker.{key}": value for key, value in (group | changed).items()}
 
@@ -132,7 +134,10 @@ def last_first(_query: str, texts: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("mode", ["rerank", "chat"])
-def test_a_good_order_lifts_the_answer(start: Start, server: ModelServer, mode: str) -> None:
+def test_a_good_order_lifts_the_answer(
+    start: Start, server: ModelServer, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "RERANKER_WEIGHT", 100.0)
     before = contents(start().recall(QUESTION))
     assert before.index(ANSWER) > 0
     if mode == "chat":
@@ -142,7 +147,7 @@ def test_a_good_order_lifts_the_answer(start: Start, server: ModelServer, mode: 
         server.behave(server.writes(str([grey, *rest])))
     else:
         server.behave(server.reranks(likes_grey))
-    found = start(config=remote(server, mode=mode, weight=100.0)).recall(QUESTION)
+    found = start(config=remote(server, mode=mode)).recall(QUESTION)
     assert contents(found)[0] == ANSWER
     assert found.items[0].legs["rerank"] == 1
     assert sorted(contents(found)) == sorted(before)
@@ -150,9 +155,13 @@ def test_a_good_order_lifts_the_answer(start: Start, server: ModelServer, mode: 
     assert len(server.requests) == 1
 
 
-def test_the_settings_say_how_much_is_sent(start: Start, server: ModelServer) -> None:
+def test_the_best_few_are_sent_and_each_is_cut(
+    start: Start, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "RERANKED", 3)
+    monkeypatch.setattr(recall, "RERANKED_CHARS", 50)
     server.behave(server.reranks(likes_grey))
-    orc = start(config=remote(server, candidates=3, max_chars=50))
+    orc = start(config=remote(server))
     long_question = QUESTION + " house" * 100
     first = contents(start().recall(long_question))
     found = orc.recall(long_question)
@@ -180,7 +189,12 @@ BAD: dict[str, tuple[Callable[[ModelServer], Any], str]] = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_server_costs_nothing_but_a_notice(
-    start: Start, server: ModelServer, root: Path, kind: str, capfd: pytest.CaptureFixture[str]
+    start: Start,
+    server: ModelServer,
+    root: Path,
+    kind: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _litellm.load()
     behaviour, code = BAD[kind]
@@ -188,7 +202,8 @@ def test_a_bad_server_costs_nothing_but_a_notice(
     asked = {"top_n": 4, "token_budget": 20}
     expected = start().recall(QUESTION, **asked)
     late = code == "rerank.timeout"
-    orc = start(config=remote(server, timeout_s=0.4 if late else 60.0))
+    monkeypatch.setitem(reranking.DEFAULTS, "timeout_s", 0.4 if late else 60.0)
+    orc = start(config=remote(server))
     begun = time.monotonic()
     found = orc.recall(QUESTION, **asked)
     assert not late or time.monotonic() - begun < 10.0
@@ -312,10 +327,10 @@ def test_both_sides_of_a_contradiction_are_handed_out(start: Start) -> None:
 def tangled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Orchestrator, ...]]:
     """Two handles on memories full of edges: without a reranker, and with one of no weight."""
     root = tmp_path_factory.mktemp("tangled")
-    weightless = {"memory.reranker.weight": 0.0, "memory.reranker.candidates": 6}
     with (
         running(root, ids=CountingIds()) as one,
-        running(root, reranker=FakeReranking(last_first), config=weightless) as other,
+        running(root, reranker=FakeReranking(last_first)) as other,
+        patch.multiple(recall, RERANKER_WEIGHT=0.0, RERANKED=6),
     ):
         orc = one.orchestrator("o", create=True)
         ids = [put(orc, f"House {number} is {COLOURS[number % 8]}.") for number in range(24)]
@@ -356,8 +371,11 @@ def test_a_leg_without_weight_changes_nothing(
     assert plain(found.model_copy(update={"items": tuple(items)})) == plain(expected)
 
 
-def test_the_receipt_holds_what_was_handed_out(start: Start) -> None:
-    orc = start(reranker=FakeReranking(last_first), config={"memory.reranker.weight": 100.0})
+def test_the_receipt_holds_what_was_handed_out(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "RERANKER_WEIGHT", 100.0)
+    orc = start(reranker=FakeReranking(last_first))
     found = orc.recall(QUESTION, top_n=3)
     with orc._service.opened("o") as opened:
         opened.receipts.flush()

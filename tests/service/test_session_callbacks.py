@@ -10,6 +10,7 @@ import pytest
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import Conflict
 from memgraph.model.events import SessionCompleted, SessionConsolidated, SessionEvent
+from memgraph.service import pool
 
 PATIENCE_S = 10.0
 
@@ -76,14 +77,17 @@ def test_what_a_callback_raises_stops_no_other(orc: Orchestrator, service: Memor
     assert "secret" not in log
 
 
-def test_in_the_background_no_write_waits_for_a_callback(tmp_path: Path) -> None:
+def test_in_the_background_no_write_waits_for_a_callback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     go, came = threading.Event(), threading.Event()
 
     def slow(_event: SessionEvent) -> None:
         came.set()
         go.wait(PATIENCE_S)
 
-    config = {"memory.storage.max_open_orchestrators": 1, "memory.embedding.provider": "none"}
+    monkeypatch.setattr(pool, "MAX_OPEN", 1)
+    config = {"memory.embedding.provider": "none"}
     with MemoryService(tmp_path, environ={}, config=config) as service:
         orc = service.orchestrator("orc-1", create=True)
         orc.events.subscribe(slow)

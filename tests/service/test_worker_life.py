@@ -18,6 +18,7 @@ from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobRun
 from memgraph.operations.life import consolidation as consolidating
 from memgraph.service import job_runs as jobs
+from memgraph.service import pool
 from memgraph.service import worker as worker_module
 from memgraph.service.worker import Worker
 
@@ -263,8 +264,11 @@ def test_what_ends_while_the_worker_looks_elsewhere_is_not_missed(
     assert [each.trigger for each in runs] == ["event"]
 
 
-def test_who_has_nothing_to_do_is_not_looked_at_again(tmp_path: Path, clock: FixedClock) -> None:
-    config = {"memory.storage.max_open_orchestrators": 1, "memory.embedding.provider": "none"}
+def test_who_has_nothing_to_do_is_not_looked_at_again(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MAX_OPEN", 1)
+    config = {"memory.embedding.provider": "none"}
     with MemoryService(
         tmp_path, clock=clock, environ={}, config=config, background=False
     ) as crowded:

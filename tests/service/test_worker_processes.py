@@ -106,11 +106,10 @@ def test_a_restart_right_after_a_kill_takes_the_job_at_once(
 ) -> None:
     """Although the lease of the killed process has an hour to go."""
     overdue(service, "orc-1")
-    (service.root / "memgraph.toml").write_text("[memory.schedule]\nlease_s = 3600\n")
     began = tmp_path / "began"
     config = {"memory.embedding.provider": "none"}
     with (
-        WorkerProcess(service.root, began, ENDLESS, config) as first,
+        WorkerProcess(service.root, began, ENDLESS, config, 3_600_000) as first,
         MemoryService(service.root, environ={}, config=config, background=False) as other,
     ):
         assert wait_until(began.exists)

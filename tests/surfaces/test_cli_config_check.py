@@ -17,7 +17,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     for key, value in {
         "provider": "litellm/openai/gpt-4o-mini",
         "api_base": server.url,
-        "api_key_env": "MY_KEY",
+        "api_key_from": "MY_KEY",
     }.items():
         monkeypatch.setenv(f"MEMGRAPH_MEMORY__LLM__{key.upper()}", value)
     monkeypatch.setenv("MY_KEY", KEY)

@@ -26,6 +26,9 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
+QUICK_HEADS = "from memgraph.surfaces import shutdown; shutdown.TimedHeads.head_timeout_s = 3.0"
+
+
 def connected(server: ServerProcess) -> socket.socket:
     host, port = server.url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), PATIENCE_S)
@@ -54,8 +57,7 @@ def trickle(connections: list[socket.socket]) -> None:
 
 
 def test_many_slow_heads_stop_nobody_and_end_in_time(root: Path) -> None:
-    environ = {"MEMGRAPH_MEMORY__SERVER__HEAD_TIMEOUT_S": "3"}
-    with ExitStack() as held, server_process(root, **environ) as server:
+    with ExitStack() as held, server_process(root, first=QUICK_HEADS) as server:
         slow = [held.enter_context(connected(server)) for _ in range(256)]
         for each in slow:
             each.sendall(HALF)
@@ -71,8 +73,7 @@ def test_many_slow_heads_stop_nobody_and_end_in_time(root: Path) -> None:
 
 
 def test_a_later_head_has_its_time_too_and_an_idle_connection_stays(root: Path) -> None:
-    environ = {"MEMGRAPH_MEMORY__SERVER__HEAD_TIMEOUT_S": "3"}
-    with ExitStack() as held, server_process(root, **environ) as server:
+    with ExitStack() as held, server_process(root, first=QUICK_HEADS) as server:
         slow, idle, silent = (held.enter_context(connected(server)) for _ in range(3))
         for each in (slow, idle):
             each.sendall(f"GET {MEMORIES} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())

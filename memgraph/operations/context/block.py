@@ -21,6 +21,7 @@ from memgraph.operations.read.recall import RecallInSnapshot, is_label, reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import (
     MARK_DIGITS,
+    MIN_RELEVANCE,
     is_question,
     is_unfinished,
     label,
@@ -145,7 +146,7 @@ def block_for(
     considered = plan.budget_tokens // TOKENS_PER_LINE
     top_n = min(max(considered, FEWEST_CONSIDERED), MOST_CONSIDERED)
     wide = request.model_copy(update={"top_n": top_n, "include_superseded": True})
-    related = settings.context.min_relevance if request.query.strip() else None
+    related = MIN_RELEVANCE if request.query.strip() else None
     with reading(
         opened, viewer, wide, candidates=CANDIDATES, related=related, by_filters=True
     ) as answered:

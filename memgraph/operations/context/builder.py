@@ -40,6 +40,7 @@ from memgraph.operations.context.block import new_mark
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading, with_damage
 from memgraph.operations.read.receipts import ReceiptContext
+from memgraph.rules.blocks import MIN_RELEVANCE
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lines import line_of
 from memgraph.rules.scope import Viewer
@@ -149,6 +150,7 @@ def _sources(
 
 
 PURPOSE = "build_context"
+SHARES = TierShares()
 PACKAGE_PREFIX, RECEIPT_PREFIX = "ctx_", "rcl_"
 # Few lines of a block cost fewer tokens, so the budget limits the number of useful candidates.
 _LEAST_LINE_TOKENS = {BlockFormat.FENCED: 25, BlockFormat.SECTIONS: 25, BlockFormat.LIST: 10}
@@ -163,21 +165,16 @@ def plan_of(
     zone: tzinfo = UTC,
 ) -> ContextPlan:
     """Return the plan; each value comes from the request, else the profile, else the settings."""
-    shares = TierShares.model_construct(
-        task=settings.task_share,
-        project=settings.project_share,
-        global_tier=settings.global_share,
-    )
     return ContextPlan(
         budget_tokens=_first(request.budget_tokens, profile.budget_tokens, settings.budget_tokens),
-        shares=_first(request.shares, profile.shares, shares),
+        shares=_first(request.shares, profile.shares, SHARES),
         head_tail=_first(request.head_tail, profile.head_tail, settings.head_tail),
         format=_first(request.format, profile.format, BlockFormat(settings.format)),
         max_items=request.max_items,
         mark=mark,
         zone=zone,
         query=request.query,
-        min_relevance=settings.min_relevance,
+        min_relevance=MIN_RELEVANCE,
     )
 
 

@@ -20,6 +20,8 @@ from memgraph.store.items import ItemPlace
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
+MAX_PROJECT_ITEMS: Final = 1_000
+"""If a project has more items, a tenth is retracted, the least important first."""
 HIGH_RISK: Final = frozenset({MemoryType.PREFERENCE, MemoryType.IDENTITY})
 """Memory types whose promotion to global requires a person's consent."""
 
@@ -94,7 +96,6 @@ def promote(
             raise Conflict("another item with the same text and name exists")
         transaction.record(written.entries)
         return _record_promotion(
-            opened,
             transaction,
             written.memories[0].memory_id or "",
             memory,
@@ -105,7 +106,6 @@ def promote(
 
 
 def _record_promotion(
-    opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     new_id: str,
     memory: Memory,
@@ -124,8 +124,7 @@ def _record_promotion(
             view=View(view.viewer, statuses=frozenset({MemoryStatus.ACTIVE})),
             at=transaction.at,
         )
-        limit = opened.settings.memory.context.max_project_items
-        evict(transaction, place, limit, new=items.item_id_of(memory.memory_id))
+        evict(transaction, place, MAX_PROJECT_ITEMS, new=items.item_id_of(memory.memory_id))
     return new_id
 
 

@@ -17,6 +17,8 @@ from memgraph.rules.similarity import JACCARD_THRESHOLD, Similarity, compare, wo
 
 # After this many failures in a row the provider is not called for the rest of a text.
 MAX_FAILURES = 3
+MAX_CHARS = 12_000
+"""The maximum text in one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,15 @@ def configured_extractor(
     chosen = settings.memory.extractor
     if chosen.provider == "none":
         return None
-    return completion_provider(chosen.provider, **options_of(chosen, environ))
+    options = options_of(chosen, environ, settings.memory.llm.timeout_s)
+    return completion_provider(chosen.provider, **options)
 
 
 def propose(
     provider: CompletionProvider,
     text: str,
     *,
-    max_chars: int,
+    max_chars: int = MAX_CHARS,
     mark: Callable[[], str] = random_mark,
 ) -> Proposals:
     """Ask a model for the memories in ``text``, in pieces of at most ``max_chars`` characters.

@@ -217,7 +217,7 @@ class LocalIngestion(Ingestion[F]):
             return None
         with self._service.opened(self.name) as opened:
             metered = MeteredCompletion(provider, opened.model_meter, ModelUse.INGEST)
-            return propose(metered, text, max_chars=settings.memory.extractor.max_chars)
+            return propose(metered, text)
 
     def log_event(self, event: str, **fields: Any) -> None:
         """Log an event to the orchestrator's ``memory.log``."""

@@ -38,6 +38,10 @@ from memgraph.store.sessions import ComparisonPlace, Consolidation
 ACTOR = "consolidation"
 """The actor of the background job that extracts facts from turns."""
 PART = "sessions"
+PAGE_TURNS = 30
+"""The number of turns that are processed at once."""
+IDLE_MS = 30 * 60 * 1_000
+"""A session whose last turn is more recent is not over."""
 # After this many concurrent changes a page is left to a later run.
 MAX_ATTEMPTS = 5
 MAX_MOVES = 50
@@ -94,7 +98,7 @@ def consolidate_pending(
     on_session: Callable[[SessionReport], None] = lambda _report: None,
     take: Callable[[str], AbstractContextManager[bool]] = lambda _session: nullcontext(True),
 ) -> JobReport:
-    """Consolidate every session that is over, or silent for ``consolidation.idle_minutes``.
+    """Consolidate every session that is over, or silent for ``IDLE_MS``.
 
     Args:
         on_session: called with each session's report; the reports are not kept.
@@ -112,11 +116,10 @@ def consolidate_pending(
         StorageError: sessions already consolidated stay consolidated.
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
-    idle_ms = int(opened.settings.memory.consolidation.idle_minutes * 60_000)
     run = _Run(opened, actor, extractor, dry_run, budget, at, _silent, stop)
     run.reopen_labelled()
     with opened.database.read() as snapshot:
-        waiting = queries.ended_sessions(snapshot, at - idle_ms)
+        waiting = queries.ended_sessions(snapshot, at - IDLE_MS)
     totals: Counter[str] = Counter(sessions=0, contended=0, waiting=len(waiting))
     rejected: list[RejectedItem] = []
     ended: SessionReport | None = None
@@ -204,17 +207,16 @@ class _Run:
         progress: Callable[[str, int, int], None],
         stop: Callable[[], bool],
     ) -> None:
-        chosen = opened.settings.memory.consolidation
         self.opened = opened
         self.actor = actor
         self.dry_run = dry_run
         self.progress = progress
         self.stop = stop
-        self.page_turns = chosen.page_episodes
+        self.page_turns = PAGE_TURNS
         self.tools = PageResources(
             opened=opened,
             extractor=extractor or chosen_extractor(opened),
-            budget=budget or ModelBudget(chosen.max_calls, chosen.max_tokens),
+            budget=budget or ModelBudget(),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
             stop=stop,
         )

@@ -32,6 +32,10 @@ CURSOR_KEY: Final = "enrichment.cursor"
 # The number of keys examined per read, and the number of texts sent to the providers at once.
 WINDOW: Final = 2_000
 BATCH: Final = 16
+MAX_ENRICHED: Final = 50
+"""The maximum number of memories enriched in one run."""
+MAX_ENTITIES: Final = 2
+"""A memory with more entities is not enriched."""
 # After this many refused texts in a row, the texts are not the cause.
 MAX_REFUSED: Final = 3
 # HTTP statuses that are due to the text; others are due to the key or the model.
@@ -57,9 +61,8 @@ def enrich(
 
     Args:
         now_ms: the time to record in the memories.
-        limit: the maximum number of memories; default ``memory.entities.enrichment_limit``.
-        max_entities: skip memories with more entities; default
-            ``memory.entities.enrichment_max_entities``.
+        limit: the maximum number of memories; default ``MAX_ENRICHED``.
+        max_entities: skip memories with more entities; default ``MAX_ENTITIES``.
         stop: checked before each batch.
 
     Returns:
@@ -72,9 +75,8 @@ def enrich(
     """
     if not opened.naming.accurate_available:
         return JobReport.skipped(NO_PROVIDER)
-    chosen = opened.settings.memory.entities
-    limit = chosen.enrichment_limit if limit is None else limit
-    max_names = chosen.enrichment_max_entities if max_entities is None else max_entities
+    limit = MAX_ENRICHED if limit is None else limit
+    max_names = MAX_ENTITIES if max_entities is None else max_entities
     run = _Run(opened, now_ms, actor, max_names)
     while run.taken < limit and not stop():
         progress(PART, run.taken, limit)

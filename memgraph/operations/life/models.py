@@ -63,7 +63,9 @@ def configured_llm(
     chosen = settings.memory.llm
     if chosen.provider == "none":
         return None
-    completion = completion_provider(chosen.provider, **options_of(chosen, environ))
+    completion = completion_provider(
+        chosen.provider, **options_of(chosen, environ, chosen.timeout_s)
+    )
     return LanguageModel(completion, Sensitivity(chosen.max_sensitivity))
 
 

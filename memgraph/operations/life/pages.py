@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 CONTEXT_TURNS = 6
 # The last turns of a session that are linked to a speaker whose name becomes known.
 MAX_NAMED_TURNS = 200
+MAX_FACTS = 24
+"""The maximum number of facts from one page, the best ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +124,8 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     turns, echoes = _without_echoes([t for t in page.turns if _counts(t)], handed_out)
     before, _ = _without_echoes(page.before, handed_out)
     work.turns, work.echoes = sum(map(_counts, page.turns)), echoes
-    limit = tools.opened.settings.memory.consolidation.max_facts_per_page
     for place, rows in groups_of(turns).items():
-        share = ceil(limit * len(rows) / len(turns))
+        share = ceil(MAX_FACTS * len(rows) / len(turns))
         proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
         work.calls += proposal.calls
         work.tokens += proposal.tokens

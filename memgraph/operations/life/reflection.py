@@ -46,6 +46,14 @@ if TYPE_CHECKING:
 
 
 MAX_PROJECTS = 50
+DAYS = 7
+"""The days that a reflection looks back."""
+MIN_MEMORIES = 3
+"""Fewer new memories are not shown to a model."""
+MIN_DAYS_BETWEEN = 6.0
+"""The minimum number of days between reflections on a scope."""
+MAX_MEMORIES = 200
+"""The maximum number of memories for a reflection, the latest."""
 MAX_PAIRS, MAX_TASKS = 50, 500
 
 
@@ -180,7 +188,6 @@ def _begun(
     if provider is None and opened.llm is not None:
         provider = opened.llm.completion_for(ModelUse.REFLECTION)
         clearance = opened.llm.max_sensitivity
-    limits = settings.consolidation
     return _Run(
         opened=opened,
         now_ms=now_ms,
@@ -188,19 +195,18 @@ def _begun(
         force=force,
         provider=provider,
         clearance=clearance,
-        budget=ModelBudget(calls=limits.max_calls, tokens=limits.max_tokens),
-        during=rules.period(now_ms, settings.reflection.days),
+        budget=ModelBudget(),
+        during=rules.period(now_ms, DAYS),
         rejected=[],
     )
 
 
 def _reflect_on(run: _Run, place: ReflectionScope) -> str:
     """Reflect on one scope; return ``saved``, or why no reflection was saved."""
-    settings = run.opened.settings.memory.reflection
     with run.opened.database.read() as snapshot:
         if _is_too_soon(run, snapshot, place):
             return TOO_SOON
-        week = read_week(snapshot, place, run.during, run.now_ms, settings.limit)
+        week = read_week(snapshot, place, run.during, run.now_ms, MAX_MEMORIES)
     sentences = _said(run, place, week)
     lines = lines_of(week, sentences)
     if not lines.cited:
@@ -226,20 +232,18 @@ def _is_too_soon(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> bool:
 
 def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
     """Return reflections on the same scope that are too close in time to add another."""
-    min_days = run.opened.settings.memory.reflection.min_days_between
     return [
         memory_id
         for memory_id, at in queries.times(snapshot, place.scope.value, place.scope_id)
-        if rules.is_too_soon([at], run.now_ms, min_days)
+        if rules.is_too_soon([at], run.now_ms, MIN_DAYS_BETWEEN)
     ]
 
 
 def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLine]:
     """Return the model's lines on the week; empty without a model, if it fails, or if the week has
-    fewer than ``memory.reflection.min_memories`` memories.
+    fewer than ``MIN_MEMORIES`` memories.
     """
-    enough = run.opened.settings.memory.reflection.min_memories
-    if run.provider is None or len(week.memories) < enough:
+    if run.provider is None or len(week.memories) < MIN_MEMORIES:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import ReflectionInput, reflect_with_model

@@ -261,6 +261,12 @@ def _once(embed: Embed) -> Embed:
 
 # The minimum number of memories that are worth reranking.
 FEWEST = 2
+RERANKED = 50
+"""The maximum number of memories that are sent to the reranker, the best ones."""
+RERANKED_CHARS = 2_000
+"""The maximum text of the query and of each memory that is sent, characters."""
+RERANKER_WEIGHT = 20.0
+"""The weight of the reranker's order in the rank fusion."""
 
 
 def answer_reranked(
@@ -277,16 +283,16 @@ def answer_reranked(
 
     chosen, retrieval = opened.settings.memory.reranker, opened.settings.memory.retrieval
     top_n = request.top_n or retrieval.top_n
-    pool = ask(widened(request, top_n, chosen.candidates))
-    sent, withheld = sendable(pool, chosen.candidates, Sensitivity(chosen.max_sensitivity))
+    pool = ask(widened(request, top_n, RERANKED))
+    sent, withheld = sendable(pool, RERANKED, Sensitivity(chosen.max_sensitivity))
     notes = [_withheld(len(withheld), chosen.max_sensitivity)] if withheld else []
     provider = opened.reranker
     if provider is None or len(sent) < FEWEST:
         return _without(ask(request), notes)
     try:
         ranking = provider.rank(
-            request.query[: chosen.max_chars],
-            [item.memory.content[: chosen.max_chars] for item in sent],
+            request.query[:RERANKED_CHARS],
+            [item.memory.content[:RERANKED_CHARS] for item in sent],
         )
         places = usable_places(ranking, len(sent))
     except ProviderError as error:
@@ -300,7 +306,7 @@ def answer_reranked(
         top_n=top_n,
         token_budget=request.token_budget,
         rrf_k=retrieval.rrf_k,
-        weight=chosen.weight,
+        weight=RERANKER_WEIGHT,
         withheld=withheld,
         degraded=notes,
     )

@@ -390,8 +390,7 @@ class ComparisonWorker:
             done: the result so far, which this run updates.
         """
         done = ComparisonRun() if done is None else done
-        chosen = self._opened.settings.memory.consolidation
-        budget = ModelBudget(calls=chosen.max_calls, tokens=chosen.max_tokens)
+        budget = ModelBudget()
         with self._judging:
             while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
                 at = self._opened.clock.now_ms()

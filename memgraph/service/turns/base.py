@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from memgraph.operations.context.assembler import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
+DEADLINE_MS = 250
+"""How long a turn waits for its memory."""
 MAX_ASIDE = 2_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
@@ -81,14 +83,12 @@ class HookHost:
             agent_id=(None if profile is None else profile.agent_id) or actor,
         )
         settings = service.settings(name).memory
-        self.deadline_ms = checked_deadline(deadline_ms, settings.context.deadline_ms)
+        self.deadline_ms = checked_deadline(deadline_ms, DEADLINE_MS)
         self._service = service
         log = open_log(
             service.paths(name).log_file,
             service.clock,
             level=settings.log.level,
-            max_bytes=settings.log.max_bytes,
-            keep_files=settings.log.keep_files,
             orchestrator=name,
         )
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)

@@ -43,8 +43,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
     Args:
         service: the service; closing the hooks does not close it.
         name: the orchestrator's name.
-        deadline_ms: the maximum wait of a hook, 1 to 600,000; None: as configured in
-            ``memory.context.deadline_ms``.
+        deadline_ms: the maximum wait of a hook, 1 to 600,000; None: ``DEADLINE_MS``.
         actor: the name to record in the journal.
         clearance: the highest sensitivity to return.
         profile: the agent that the prompts are for. Other agents' private memories, and memories

@@ -19,10 +19,10 @@ from memgraph.errors import MemgraphError
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.asgi import ASGIApp, HostCheck, Pages
+from memgraph.surfaces.http import limits
 from memgraph.surfaces.http.access import SlowRequestLimit
 from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
-from memgraph.surfaces.http.limits import RequestLimits
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import (
     FieldNames,
@@ -79,10 +79,10 @@ def create_app(
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     settings = gate.service.settings().memory
-    app.state.lengthy = SlowRequestLimit(settings.server.threads) if lengthy is None else lengthy
+    app.state.lengthy = SlowRequestLimit(limits.THREADS) if lengthy is None else lengthy
     # Starlette makes the middleware that was added last the outermost.
     app.add_middleware(
-        RequestLimits,
+        limits.RequestLimits,
         settings=settings.server,
         max_file_bytes=settings.ingest.max_file_size_mb * 1_000_000,
         authenticate=gate.authenticate,

@@ -41,6 +41,10 @@ ALIVE: Final = "/healthz"
 BUSY_RETRY_S: Final = 1
 STRANGERS_BYTES: Final = 65_536
 """The largest body that is read before its sender is authenticated, in bytes."""
+THREADS: Final = 16
+"""The maximum number of requests processed concurrently."""
+MAX_WAITING: Final = 256
+"""Requests that may wait for a thread; more are refused immediately."""
 
 Refusing = Callable[[MemgraphError, int], Coroutine[Any, Any, None]]
 """Sends an error with a status."""
@@ -71,7 +75,7 @@ class RequestLimits:
         self._max_file_bytes = max_file_bytes
         self._authenticate = authenticate
         self._pages = pages
-        self._most = settings.threads + settings.max_waiting
+        self._most = THREADS + MAX_WAITING
         self._reading = 0
         self._working = 0
         self._threads_set = False
@@ -81,7 +85,7 @@ class RequestLimits:
             await self._app(scope, receive, send)
             return
         if not self._threads_set:
-            current_default_thread_limiter().total_tokens = self._settings.threads
+            current_default_thread_limiter().total_tokens = THREADS
             self._threads_set = True
         try:
             body = await self._arrived(scope, receive)

@@ -18,7 +18,6 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from memgraph import __version__
-from memgraph.config.server import ConsoleSettings
 from memgraph.errors import (
     AccessDenied,
     InvalidInput,
@@ -50,7 +49,6 @@ from memgraph.surfaces.web.requests import VISIT, ConsolePage, UploadPage, Visit
 from memgraph.surfaces.web.sessions import (
     FIELD,
     HEADER,
-    MS_PER_MINUTE,
     PLACE,
     ConsoleSessions,
     CsrfTokens,
@@ -173,11 +171,10 @@ FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 class Console:
     """The state that all pages share. Created by ``console_pages``."""
 
-    def __init__(self, gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> None:
+    def __init__(self, gate: Gate, lengthy: Lengthy) -> None:
         self.gate = gate
-        self.settings = settings
         self.lengthy = lengthy
-        self.sessions = ConsoleSessions(settings.idle_minutes * MS_PER_MINUTE)
+        self.sessions = ConsoleSessions()
         self.sign_ins = SignIns()
         self.tokens = CsrfTokens()
         self.assets = Assets()
@@ -265,13 +262,13 @@ class Console:
             raise AccessDenied("this form has expired: go back, reload the page, and send it again")
 
 
-def console_pages(gate: Gate, settings: ConsoleSettings, lengthy: Lengthy) -> Pages:
+def console_pages(gate: Gate, lengthy: Lengthy) -> Pages:
     """Return the console, to be mounted inside the middleware of the HTTP API.
 
     Args:
         lengthy: returns a context manager that counts a slow request; raises ServerBusy.
     """
-    console = Console(gate, settings, lengthy)
+    console = Console(gate, lengthy)
     app = Starlette(
         routes=[
             *sessions.routes(console),

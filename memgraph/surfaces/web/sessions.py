@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PLACE: Final = "/console"
 """The URL path of the console."""
 MS_PER_MINUTE: Final = 60_000
+IDLE_MS: Final = 30 * MS_PER_MINUTE
+"""The time after which an unused session expires."""
 MOST_SESSIONS: Final = 1_000
 """The maximum number of sessions; a new one replaces the least recently used."""
 MOST_ADDRESSES: Final = 10_000
@@ -61,7 +63,7 @@ class ConsoleSessions:
         idle_ms: the time after which an unused session expires, in milliseconds.
     """
 
-    def __init__(self, idle_ms: int) -> None:
+    def __init__(self, idle_ms: int = IDLE_MS) -> None:
         self._idle_ms = idle_ms
         self._known: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
+from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import consolidate_pending
 from memgraph.providers.completion import ModelBudget
 from memgraph.store import sessions as queries
@@ -87,7 +89,7 @@ def test_a_later_turn_is_read_alone(orc: Orchestrator) -> None:
     assert [turn.content for turn in page.before] == [TEA]
 
 
-def test_pages_are_as_long_as_the_setting_says(service: MemoryService) -> None:
+def test_pages_have_30_turns_and_24_facts_at_most(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     lines = [f"Server number {n} stands in hall {n * 7}." for n in range(65)]
     say(orc, "s-1", *lines)
@@ -302,16 +304,16 @@ def test_two_runs_at_once_come_to_the_facts_of_one(orc: Orchestrator, tmp_path: 
         say(orc, f"s-{number}", *lines[number : number + 6])
 
     def work(_: int) -> None:
-        config = {"memory.consolidation.page_episodes": 2, "memory.consolidation.idle_minutes": 0}
         with (
-            MemoryService(
-                tmp_path / "root", config=config, environ={}, background=False
-            ) as service,
+            MemoryService(tmp_path / "root", environ={}, background=False) as service,
             service.opened(orc.name) as opened,
         ):
             consolidate_pending(opened, extractor=Lines())
 
-    with ThreadPoolExecutor(2) as pool:
+    with (
+        patch.multiple(consolidation, PAGE_TURNS=2, IDLE_MS=0),
+        ThreadPoolExecutor(2) as pool,
+    ):
         list(pool.map(work, range(2)))
     found = orc.memories.list(kinds=[MemoryKind.FACT], limit=100)
     assert sorted(each.content for each in found) == sorted(lines[:9])

@@ -22,7 +22,12 @@ from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState, MemoryStatus
 from memgraph.model.jobs import JobRun
+from memgraph.operations.life import consolidation
+from memgraph.operations.life.pages import MAX_FACTS
+from memgraph.providers import completion
 from memgraph.providers.completion import estimated_tokens
+
+pytestmark = pytest.mark.usefixtures("asks_once")
 
 SESSION = "s-1"
 INJECTION = (
@@ -100,8 +105,7 @@ def world(
         config |= {
             "memory.llm.provider": "litellm/openai/any",
             "memory.llm.api_base": model.server.url,
-            "memory.llm.api_key_env": "KEY",
-            "memory.llm.retries": 0,
+            "memory.llm.api_key_from": "KEY",
         }
     config |= {f"memory.llm.{key}": value for key, value in llm.items()}
     service = MemoryService(
@@ -279,9 +283,8 @@ def test_what_the_evidence_does_not_say_is_left_out(
 def test_of_a_thousand_good_facts_a_page_takes_its_share(asked: World, model: PageModel) -> None:
     model.then({"add": [MOVED | {"text": f"Bruno lives in Oslo {n}."} for n in range(1_000)]})
     run = asked.run()
-    limit = asked.service.settings("ana").memory.consolidation.max_facts_per_page
-    assert 0 < run.counts["facts"] + run.counts["strengthened"] <= limit
-    assert run.counts["rejected"] >= 1_000 - limit
+    assert 0 < run.counts["facts"] + run.counts["strengthened"] <= MAX_FACTS
+    assert run.counts["rejected"] >= 1_000 - MAX_FACTS
 
 
 def test_a_model_that_obeys_an_injection_ends_nothing(asked: World, model: PageModel) -> None:
@@ -322,9 +325,12 @@ def test_a_page_that_the_model_refuses_is_left_to_the_labels(
     assert set(asked.facts()) == {"paint the gate."}
 
 
-def test_a_run_keeps_to_its_budget_and_the_next_goes_on(tmp_path: Path, model: PageModel) -> None:
-    limits = {"memory.consolidation.page_episodes": 2, "memory.consolidation.max_calls": 2}
-    made = world(tmp_path / "thrifty", model, others=limits)
+def test_a_run_keeps_to_its_budget_and_the_next_goes_on(
+    tmp_path: Path, model: PageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consolidation, "PAGE_TURNS", 2)
+    monkeypatch.setattr(completion, "CALLS_PER_RUN", 2)
+    made = world(tmp_path / "thrifty", model)
     with made.service:
         model.then({"add": [MOVED]}, {"add": []})
         first = made.run()

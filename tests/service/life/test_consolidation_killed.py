@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from model_server import ModelServer, Reply
 from page_models import add
@@ -19,12 +20,13 @@ from processes import Process, often
 
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
+from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import consolidate_pending
 from memgraph.store.engine import Database
 
 KILLS = often(40)
 CONFIG = {"memory.storage.synchronous": "NORMAL"}
-IN_PAGES = {"memory.consolidation.page_episodes": 4, "memory.consolidation.idle_minutes": 0}
+IN_PAGES = {"PAGE_TURNS": 4, "IDLE_MS": 0}
 NAME = "orc-1"
 
 CITIES = ("Berlin", "Munich")
@@ -97,7 +99,8 @@ def facts(database: Database) -> dict[str, list[Any]]:
 
 def consolidate(root: Path) -> None:
     with (
-        MemoryService(root, environ={}, background=False, config=CONFIG | IN_PAGES) as service,
+        patch.multiple(consolidation, **IN_PAGES),
+        MemoryService(root, environ={}, background=False, config=CONFIG) as service,
         service.opened(NAME) as opened,
     ):
         consolidate_pending(opened)
@@ -146,12 +149,13 @@ def by_model(root: Path, url: str) -> None:
     model = {
         "memory.llm.provider": "litellm/openai/any",
         "memory.llm.api_base": url,
-        "memory.llm.api_key_env": "KEY",
+        "memory.llm.api_key_from": "KEY",
         "memory.embedding.provider": "none",
     }
     with (
+        patch.multiple(consolidation, **IN_PAGES),
         MemoryService(
-            root, environ={"KEY": "k"}, background=False, config=CONFIG | IN_PAGES | model
+            root, environ={"KEY": "k"}, background=False, config=CONFIG | model
         ) as service,
         service.opened(NAME) as opened,
     ):

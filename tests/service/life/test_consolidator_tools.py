@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from page_models import add
 
 from memgraph import MemoryService, Orchestrator
@@ -13,6 +14,8 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.tools.consolidator import ConsolidatorTools
 from memgraph.providers.fake import FakeCompletion
+
+pytestmark = pytest.mark.usefixtures("asks_once")
 
 BERLIN = add("Nora lives in Berlin.", [1], "I live in Berlin")
 

@@ -11,6 +11,8 @@ from page_models import PageModel, add, settings
 
 from memgraph import MemoryService, Orchestrator
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 WITHOUT = {"memory.embedding.provider": "none", "memory.llm.provider": "none"}
 TURNS = ("I moved to Oslo in March.", "Fact: the archive is closed on Mondays.")
 

@@ -31,7 +31,7 @@ def test_it_uses_the_configured_server_and_key(tmp_path: Path) -> None:
             tmp_path,
             provider="litellm/openai/any",
             api_base=server.url,
-            api_key_env="MY_KEY",
+            api_key_from="MY_KEY",
             max_sensitivity="Confidential",
         )
         llm = configured_llm(chosen, {"MY_KEY": KEY})

@@ -14,6 +14,10 @@ from page_models import PageModel, add, settings
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import JobState
+from memgraph.operations.life.pages import MAX_FACTS
+from memgraph.providers import completion
+
+pytestmark = pytest.mark.usefixtures("asks_once")
 
 TURNS = ("I moved to Oslo in March.", "I work at the harbour library now.")
 GOOD = {
@@ -125,10 +129,11 @@ def test_a_server_that_is_not_there_does_not_lose_a_page(
 
 
 def test_a_rate_limit_is_waited_for_and_retries_are_bounded(
-    tmp_path: Path, server: ModelServer
+    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.behave(server.fails(429, retry_after="0"))
-    with start(tmp_path, server, **{"memory.llm.retries": 3}) as service:
+    monkeypatch.setitem(completion.DEFAULTS, "retries", 3)
+    with start(tmp_path, server) as service:
         orchestrator = conversation(service)
         assert orchestrator.jobs.run("consolidation").error_code == "provider.unavailable"
         assert len(server.requests) == 4
@@ -147,9 +152,8 @@ def test_a_flood_of_operations_is_bounded_and_the_rest_is_counted(
     with start(tmp_path, server) as service:
         orchestrator = conversation(service)
         run = orchestrator.jobs.run("consolidation")
-        limit = service.settings("ana").memory.consolidation.max_facts_per_page
         assert run.state is JobState.DONE
-        assert 1 <= run.counts["facts"] <= limit
+        assert 1 <= run.counts["facts"] <= MAX_FACTS
         assert run.counts["rejected"] >= 3_900
         assert len(run.rejected) <= 200
         assert len(model.checks) <= 3

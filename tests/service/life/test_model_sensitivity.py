@@ -45,10 +45,9 @@ def test_canaries_above_the_limit_reach_no_request(
         **{
             "memory.llm.max_sensitivity": limit,
             "memory.entities.accurate": ["llm"],
-            "memory.reflection.min_memories": 1,
             "memory.extractor.provider": "litellm/openai/any",
             "memory.extractor.api_base": server.url,
-            "memory.extractor.api_key_env": "KEY",
+            "memory.extractor.api_key_from": "KEY",
         },
     )
     with MemoryService(tmp_path, config=config, environ={"KEY": "k"}, background=False) as service:

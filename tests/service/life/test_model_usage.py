@@ -20,6 +20,8 @@ from memgraph.providers.fake import FakeCompletion
 from memgraph.providers.usage import MeteredCompletion
 from memgraph.surfaces.metrics import PrometheusMeters
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 NO_NAMES = '{"entities": []}'
 Open = Callable[..., MemoryService]
 
@@ -47,8 +49,7 @@ def open_service(tmp_path: Path, model: ModelServer, clock: FixedClock) -> Itera
             "memory.embedding.provider": "none",
             "memory.llm.provider": "litellm/openai/any",
             "memory.llm.api_base": model.url,
-            "memory.llm.api_key_env": "KEY",
-            "memory.llm.retries": 0,
+            "memory.llm.api_key_from": "KEY",
             "memory.llm.timeout_s": 2.0,
         } | {f"memory.{key}": value for key, value in changed.items()}
         service = MemoryService(

@@ -16,6 +16,8 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.jobs import SessionReport
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 BERLIN = "Nora lives in Berlin, at Park Row 7."
 HAMBURG = "Nora lives in Hamburg."
 

@@ -15,6 +15,8 @@ from memgraph.clock import FixedClock
 from memgraph.errors import NotFound
 from memgraph.model.enums import JobState
 
+pytestmark = pytest.mark.usefixtures("asks_once")
+
 ASKED = "What do you know about Nora Field?"
 FACTS = (
     "Nora Field is a landlady in Leeds.",
@@ -36,8 +38,7 @@ def service(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
     config = {
         "memory.llm.provider": "litellm/openai/any",
         "memory.llm.api_base": server.url,
-        "memory.llm.api_key_env": "MY_KEY",
-        "memory.llm.retries": 0,
+        "memory.llm.api_key_from": "MY_KEY",
         "memory.receipts.query_text": True,
     }
     with MemoryService(

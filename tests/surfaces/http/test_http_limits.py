@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import pytest
 from serving_worlds import PATIENCE_S, Served, serving
+
+from memgraph.surfaces.http import limits
+from memgraph.surfaces.http.limits import MAX_WAITING, THREADS
 
 MEMORIES = "/v1/orchestrators/orc-1/memories"
 LIMIT = 2_000
@@ -22,9 +26,14 @@ HEAD_LIMIT = 65_536
 
 
 @contextmanager
-def limited(root: Path, **settings: Any) -> Iterator[Served]:
+def limited(
+    root: Path, *, threads: int = THREADS, waiting: int = MAX_WAITING, **settings: Any
+) -> Iterator[Served]:
     config = {f"memory.server.{name}": value for name, value in settings.items()}
-    with serving(root / "root", config=config) as served:
+    with (
+        patch.multiple(limits, THREADS=threads, MAX_WAITING=waiting),
+        serving(root / "root", config=config) as served,
+    ):
         served.orchestrator()
         yield served
 
@@ -103,7 +112,7 @@ def test_a_large_body_is_taken_with_the_first_request_of_a_key(roomy: Served) ->
 
 
 def test_bodies_that_come_slowly_take_no_place_of_others(tmp_path: Path) -> None:
-    with limited(tmp_path, threads=1, max_waiting=3) as served, ExitStack() as held:
+    with limited(tmp_path, threads=1, waiting=3) as served, ExitStack() as held:
         host, port = served.url.removeprefix("http://").split(":")
         key = served.key()
         # Of large ones, which take memory, there are as many as places.
@@ -245,7 +254,7 @@ def test_more_than_can_wait_are_refused_at_once(
     gateway = Gateway(monkeypatch)
     path = "/v1/orchestrators/orc-1/contradictions"
     answers: list[httpx.Response] = []
-    with limited(tmp_path, threads=1, max_waiting=0) as served, served.client(served.key()) as one:
+    with limited(tmp_path, threads=1, waiting=0) as served, served.client(served.key()) as one:
         busy = threading.Thread(target=lambda: answers.append(one.get(path)))
         busy.start()
         assert gateway.entered.acquire(timeout=PATIENCE_S)
@@ -266,7 +275,7 @@ def test_a_request_that_timed_out_is_finished_all_the_same(
     gateway = Gateway(monkeypatch)
     path = "/v1/orchestrators/orc-1/contradictions"
     with (
-        limited(tmp_path, threads=1, max_waiting=0, request_timeout_s=0.2) as served,
+        limited(tmp_path, threads=1, waiting=0, request_timeout_s=0.2) as served,
         served.client(served.key()) as client,
     ):
         late = client.get(path)
@@ -281,7 +290,7 @@ def test_a_write_that_timed_out_in_the_queue_is_not_begun(
 ) -> None:
     gateway = Gateway(monkeypatch)
     with (
-        limited(tmp_path, threads=1, max_waiting=5, request_timeout_s=2.0) as served,
+        limited(tmp_path, threads=1, waiting=5, request_timeout_s=2.0) as served,
         served.client(served.key()) as client,
     ):
         assert client.get("/v1/orchestrators/orc-1/contradictions").status_code == 504

@@ -23,6 +23,7 @@ from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
 from memgraph.surfaces.http import downloads as sending
+from memgraph.surfaces.http import limits
 
 BASE = "/v1/orchestrators/orc-1"
 
@@ -147,7 +148,8 @@ def test_jobs_audits_and_copies_leave_threads_to_others(
         body = {} if path.startswith("jobs") else None
         return client.request(method, f"{BASE}/{path}", json=body)
 
-    with serving(tmp_path / "root", config={"memory.server.threads": 12}) as few:
+    monkeypatch.setattr(limits, "THREADS", 12)
+    with serving(tmp_path / "root") as few:
         few.orchestrator()
         with few.client(few.key()) as client, ThreadPoolExecutor() as threads:
             working = [threads.submit(ask, client, *each) for each in asked]

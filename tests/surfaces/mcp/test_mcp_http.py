@@ -23,6 +23,7 @@ from memgraph.log import EventLog, MemorySink
 from memgraph.model.access import Permission
 from memgraph.service.access.gate import Gate
 from memgraph.service.memory_service import MemoryService
+from memgraph.surfaces.http import limits
 from memgraph.surfaces.mcp.server import BUG
 
 PATH = "/mcp/orc-1"
@@ -333,7 +334,8 @@ def test_what_takes_too_long_keeps_its_thread(
         return {}
 
     monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", slow)
-    config = {"memory": {"server": {"request_timeout_s": 0.3, "threads": 3}}}
+    monkeypatch.setattr(limits, "THREADS", 3)
+    config = {"memory.server.request_timeout_s": 0.3}
     with serving(tmp_path / "root", app_of=whole_app, config=config) as running:
         running.orchestrator("orc-1")
         secret = running.key()

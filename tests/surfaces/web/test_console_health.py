@@ -16,8 +16,6 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.surfaces.web.pages.overview import MEANS
 
 PAGE = f"{HOME}health"
-# Of four threads one measures.
-CONFIG = {"memory": {"embedding": {"provider": "none"}, "server": {"threads": 4}}}
 
 
 def test_every_measure_is_explained() -> None:

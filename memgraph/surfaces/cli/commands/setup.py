@@ -184,7 +184,7 @@ def _checked(chosen: LanguageModelSettings, environ: Mapping[str, str] | None) -
     from memgraph.providers.litellm_chat import check_completion
     from memgraph.providers.options import options_of
 
-    options = options_of(chosen, environ)
+    options = options_of(chosen, environ, chosen.timeout_s)
     options["retries"] = 0
     return check_completion(completion_provider(chosen.provider, **options))
 
