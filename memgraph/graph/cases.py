@@ -27,7 +27,7 @@ from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import SideFacts, suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import independent_sources
-from memgraph.rules.lifecycle import contradiction_state, is_dismissed
+from memgraph.rules.lifecycle import contradiction_state, is_change_mark, is_dismissed
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import edges, evidence, graph, influence, supports
 from memgraph.store import edges as edges_rows
@@ -59,6 +59,7 @@ def list_contradictions(
     memory_id: str | None = None,
     dismissed: bool | None = None,
     oldest_first: bool = False,
+    changes: bool = False,
 ) -> ContradictionPage:
     """Return a page of contradictions, newest first.
 
@@ -74,6 +75,7 @@ def list_contradictions(
         memory_id: only contradictions of this memory; none when it does not exist.
         dismissed: True or False: only resolved contradictions that were dismissed, or were not.
         oldest_first: reverse the order; ``after`` continues in the same order.
+        changes: list the marks of changes, Updates edges of a weight below 1, instead.
 
     Raises:
         InvalidInput: ``limit`` or ``state`` is invalid, ``text`` or ``memory_id`` has more than 200
@@ -90,10 +92,10 @@ def list_contradictions(
             "open contradictions are never dismissed: omit dismissed, or list resolved ones",
             field="dismissed",
         )
-    criteria = _sought(text, memory_id, dismissed, oldest_first)
+    criteria = _sought(text, memory_id, dismissed, oldest_first, changes)
     view = View(viewer, as_of)
     with database.read() as snapshot:
-        place = None if after is None else _place(snapshot, view, state, after)
+        place = None if after is None else _place(snapshot, view, state, after, changes=changes)
         edges = edges_rows.contradictions(
             snapshot,
             view,
@@ -118,14 +120,16 @@ def place_after(item: Contradiction, state: State) -> str:
     return f"{time}.{item.edge.edge_id}"
 
 
-def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
+def _place(
+    snapshot: Snapshot, view: View, state: State, after: str, *, changes: bool
+) -> tuple[int, str]:
     """Return the time and edge id after which a page begins.
 
     A cursor with a time is not looked up, so it does not disclose whether the edge exists.
     """
     if match := _PLACE.fullmatch(after):
         return int(match[1]), match[2]
-    times = edges_rows.contradiction_times(snapshot, after, view)
+    times = edges_rows.contradiction_times(snapshot, after, view, changes=changes)
     time = None if times is None else times[1 if state == "resolved" else 0]
     if time is None:
         raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
@@ -133,7 +137,11 @@ def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[in
 
 
 def _sought(
-    text: str | None, memory_id: str | None, dismissed: bool | None, oldest_first: bool
+    text: str | None,
+    memory_id: str | None,
+    dismissed: bool | None,
+    oldest_first: bool,
+    changes: bool,
 ) -> ContradictionFilter:
     """Build the filter. Raises InvalidInput if a text is too long or cannot be stored."""
     for field, value in (("text", text), ("memory_id", memory_id)):
@@ -143,7 +151,7 @@ def _sought(
             message = f"{field} must have at most {MAX_SOUGHT_CHARS} storable characters"
             raise InvalidInput(message, field=field)
     words = () if text is None else tuple(text.split())
-    return ContradictionFilter(words, memory_id, dismissed, oldest_first)
+    return ContradictionFilter(words, memory_id, dismissed, oldest_first, changes)
 
 
 def _described(
@@ -162,7 +170,7 @@ def _described(
 def describe(
     edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
-    """Combine a Contradicts edge and its two memories into one value."""
+    """Combine a Contradicts edge, or a mark, and its two memories into one value."""
     first, second = sorted((left, right), key=lambda memory: (memory.created_at, memory.memory_id))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
     statuses = {first.status, second.status}
@@ -201,7 +209,7 @@ def read_case(
     as_of: int | None = None,
     names: bool = True,
 ) -> Case:
-    """Return the case of a Contradicts edge in any state.
+    """Return the case of a Contradicts edge in any state, or of a mark of a change.
 
     Args:
         now_ms: milliseconds; used for decay.
@@ -210,7 +218,7 @@ def read_case(
         names: list the receipts, runs and conversations that a side reached; False: only counts.
 
     Raises:
-        NotFound: there is no such contradiction, or one of its sides is not visible.
+        NotFound: there is no such edge, or one of its sides is not visible.
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
@@ -263,7 +271,9 @@ class _Reading:
             moot=state == "open"
             and {memory.status for memory in in_order} != {MemoryStatus.ACTIVE},
             sides=(first, second),
-            suggestion=_suggestion(first, second) if state == "open" else None,
+            suggestion=(
+                None if state != "open" or is_change_mark(edge) else _suggestion(first, second)
+            ),
             journal=journal[-MAX_JOURNAL:],
             at=self._at,
             cut=len(journal) > MAX_JOURNAL or first.influence.cut or second.influence.cut,
@@ -276,13 +286,13 @@ class _Reading:
         ends = {known.from_id, known.to_id}
         if len(graph.visible_memories(snapshot, ends, view)) < len(ends):
             raise edges.missing(edge_id)
-        among = graph.edges_among(snapshot, ends, view, [EdgeType.CONTRADICTS], 4)
-        for edge in among:
+        if known.edge_type is not EdgeType.CONTRADICTS and not is_change_mark(known):
+            kind = known.edge_type.value
+            message = f"{edge_id} is a {kind} edge, neither a contradiction nor a mark"
+            raise NotFound(message, edge_id=edge_id)
+        for edge in graph.edges_among(snapshot, ends, view, [known.edge_type], 4):
             if edge.edge_id == edge_id:
                 return edge
-        if known.edge_type is not EdgeType.CONTRADICTS:
-            message = f"{edge_id} is a {known.edge_type.value} edge, not a contradiction"
-            raise NotFound(message, edge_id=edge_id)
         raise edges.missing(edge_id)
 
     def _side(

@@ -67,7 +67,7 @@ class Subgraph(Value):
 
 
 class Contradiction(Value):
-    """A Contradicts edge with both its memories.
+    """A Contradicts edge, or a mark of a change, with both its memories.
 
     Attributes:
         first, second: the older memory and the newer one.
@@ -332,13 +332,14 @@ class Suggestion(Value):
 
 
 class Case(Value):
-    """A contradiction with everything needed to decide it.
+    """A contradiction, or a mark of a change, with everything needed to decide it.
 
     Attributes:
         sides: the older memory and the newer one.
         moot: it is open, but one side has been replaced or retracted.
-        suggestion: None if it is resolved or dismissed.
-        journal: the entries about this contradiction, oldest first.
+        suggestion: None if it is resolved or dismissed, and for a mark of a change, whose weight is
+            the probability that the newer memory replaces the older one.
+        journal: the entries about this edge, oldest first.
         at: the time of the case.
     """
 

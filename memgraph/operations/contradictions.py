@@ -47,10 +47,14 @@ class Contradictions(Handle[F], group="contradictions"):
             bool | None, Field(description="With resolved: only dismissed ones, or only others.")
         ] = None,
         oldest_first: Annotated[bool, Field(description="Oldest first.")] = False,
+        changes: Annotated[
+            bool, Field(description="Return marks of probable changes instead.")
+        ] = False,
     ) -> ContradictionPage:
         """Return open or resolved contradictions, newest first, with both sides.
 
-        Only contradictions with both sides visible are returned.
+        Only those with both sides visible are returned. With ``changes`` they are probable changes:
+        Updates edges of a weight below 1, which ``accept`` and ``dismiss`` decide.
 
         Args:
             limit: 1..500.
@@ -58,6 +62,7 @@ class Contradictions(Handle[F], group="contradictions"):
             text: only contradictions with all of its words on one side.
             memory_id: only contradictions of this memory.
             dismissed: with ``resolved``, only dismissed ones, or only others.
+            changes: return marks of probable changes instead; a resolved mark was dismissed.
         """
         from memgraph.graph.cases import list_contradictions
 
@@ -75,6 +80,7 @@ class Contradictions(Handle[F], group="contradictions"):
                 memory_id=memory_id,
                 dismissed=dismissed,
                 oldest_first=oldest_first,
+                changes=changes,
             )
 
     @operation(Permission.READ, "GET", "/contradictions/{edge_id}", tag="cases", id="case")
@@ -85,7 +91,7 @@ class Contradictions(Handle[F], group="contradictions"):
         as_of: AsOf = None,
         names: Annotated[bool, Field(description="List what each side reached.")] = True,
     ) -> Case:
-        """Return a contradiction with both sides, the evidence for each, and possible decisions.
+        """Return a contradiction or a probable change with both sides and their evidence.
 
         The receipts, runs and conversations that a side reached are listed for keys with the audit
         permission; others get only their numbers.
@@ -95,7 +101,7 @@ class Contradictions(Handle[F], group="contradictions"):
             names: list the receipts, runs and conversations; False: only count them.
 
         Raises:
-            NotFound: no such contradiction, or one of its sides is not visible.
+            NotFound: no such contradiction or mark, or one of its sides is not visible.
         """
         from memgraph.graph.cases import read_case
 

@@ -310,12 +310,14 @@ class ContradictionFilter:
         memory_id: the id of one of the sides.
         dismissed: of decided contradictions, select only dismissed (True) or other (False) ones.
         oldest_first: sort the oldest first instead of the newest.
+        changes: select marks of changes, Updates edges of a weight below 1, instead.
     """
 
     words: tuple[str, ...] = ()
     memory_id: str | None = None
     dismissed: bool | None = None
     oldest_first: bool = False
+    changes: bool = False
 
 
 EVERY: Final = ContradictionFilter()
@@ -330,11 +332,11 @@ def contradictions(
     after: tuple[int, str] | None = None,
     criteria: ContradictionFilter = EVERY,
 ) -> list[Edge]:
-    """Return a page of Contradicts edges between visible memories, in order of time.
+    """Return a page of Contradicts edges, or of marks, between visible memories, by time.
 
     Args:
         view: the reader's view; with ``as_of``, the state at that time counts.
-        resolved: True: resolved contradictions, by ``resolved_at``; False: open ones, by
+        resolved: True: resolved ones, by ``resolved_at``; False: open ones, by
             ``created_at``.
         after: (that time, edge id) of the last edge on the previous page.
     """
@@ -345,6 +347,7 @@ def contradictions(
         by_memory=criteria.memory_id is not None,
         dismissed=criteria.dismissed,
         oldest_first=criteria.oldest_first,
+        changes=criteria.changes,
         is_next=after is not None,
     )
     match = " AND ".join(f"({saying([word])})" for word in criteria.words)
@@ -368,6 +371,7 @@ class _Page(NamedTuple):
     by_memory: bool
     dismissed: bool | None
     oldest_first: bool
+    changes: bool
     is_next: bool
 
 
@@ -377,13 +381,14 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     a, b, paired = edge_ends(e)
     resolved_at = view.resolved_at(e)
     time = resolved_at if page.resolved else e.c.created_at
+    index = "ix_memory_edges_changes" if page.changes else "ix_memory_edges_contradictions"
     query = (
         sa.select(*view.edge_columns(e))
         .select_from(paired)
         # Without the hint SQLite reads the memories of all decided edges, and sorts them.
-        .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+        .with_hint(e, f"INDEXED BY {index}", "sqlite")
         .where(
-            e.c.edge_type == EdgeType.CONTRADICTS,
+            _is_listed(e, changes=page.changes),
             resolved_at.is_not(None) if page.resolved else resolved_at.is_(None),
             view.edge_where(e),
             view.where(a),
@@ -410,23 +415,29 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     return query.order_by(*order).limit(value("limit"))
 
 
+def _is_listed(e: sa.FromClause, *, changes: bool) -> sa.ColumnElement[bool]:
+    if changes:
+        return (e.c.edge_type == EdgeType.UPDATES) & (e.c.weight < 1.0)
+    return e.c.edge_type == EdgeType.CONTRADICTS
+
+
 @prepared
-def _contradiction_times(view: View) -> sa.Select[Any]:
+def _contradiction_times(view: View, changes: bool) -> sa.Select[Any]:
     e = tables.edges.alias("e")
     a, b, paired = edge_ends(e)
     times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
-    conditions = (e.c.edge_id == value("edge_id"), e.c.edge_type == EdgeType.CONTRADICTS)
+    conditions = (e.c.edge_id == value("edge_id"), _is_listed(e, changes=changes))
     return times.where(*conditions, view.where(a), view.where(b))
 
 
 def contradiction_times(
-    snapshot: Snapshot, edge_id: str, view: View
+    snapshot: Snapshot, edge_id: str, view: View, *, changes: bool = False
 ) -> tuple[int, int | None] | None:
-    """Return (created_at, resolved_at) of a Contradicts edge.
+    """Return (created_at, resolved_at) of a Contradicts edge, or of a mark of a change.
 
     Return None if it does not exist or the view does not show both ends.
     """
-    row = _contradiction_times(view.shape).row(snapshot, view.params, edge_id=edge_id)
+    row = _contradiction_times(view.shape, changes).row(snapshot, view.params, edge_id=edge_id)
     return None if row is None else (row[0], row[1])
 
 

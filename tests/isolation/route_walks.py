@@ -250,6 +250,7 @@ def contradictions(view: View) -> Iterator[Ask]:
     for resolved in (False, True):
         yield _get("/contradictions", resolved=resolved, limit=500)
         yield _get("/contradictions", resolved=resolved, limit=500, as_of=iso(view.world.at))
+        yield _get("/contradictions", resolved=resolved, limit=500, changes=True)
     for edge, _, _ in view.hidden_edges[:2]:
         yield _get("/contradictions", cursor=edge)
         yield _get("/contradictions", cursor=f"{view.world.at + 1}.{edge}")

@@ -231,6 +231,53 @@ def test_a_case_with_a_hidden_side_is_not_there(
         orc.contradictions.get(orc.relate(old, "RelatedTo", put(orc, "The office has a roof.")))
 
 
+def test_a_probable_change_is_listed_and_read_like_a_case_until_it_is_decided(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    pairs = []
+    for door in range(3):
+        old = put(orc, f"Door {door} is blue.")
+        clock.advance(days=1)
+        new = put(orc, f"Door {door} is red.")
+        pairs.append((old, new, orc.relate(new, "Updates", old, weight=0.8, reason="repainted")))
+    stated = orc.relate(pairs[0][1], "Updates", put(orc, "Door 0 is grey."))
+    marks = [edge for _, _, edge in pairs]
+    first = orc.contradictions.list(changes=True, limit=2)
+    rest = orc.contradictions.list(changes=True, limit=2, after=first.next_after)
+    assert [each.edge.edge_id for each in (*first.items, *rest.items)] == marks[::-1]
+    assert orc.contradictions.list().items == ()
+    assert [each.first.memory_id for each in rest.items] == [pairs[0][0]]
+    case = orc.contradictions.get(marks[0])
+    assert [side.memory.memory_id for side in case.sides] == list(pairs[0][:2])
+    assert (case.state, case.edge.weight, case.suggestion) == ("open", 0.8, None)
+    orc.contradictions.dismiss(marks[0], reason="two doors")
+    orc.contradictions.accept(marks[1], reason="seen there")
+    assert [each.edge.edge_id for each in orc.contradictions.list(changes=True).items] == marks[2:]
+    [dismissed] = orc.contradictions.list(changes=True, resolved=True).items
+    assert (dismissed.edge.edge_id, dismissed.dismissed) == (marks[0], True)
+    assert orc.contradictions.get(marks[0]).state == "dismissed"
+    for in_force in (marks[1], stated):
+        with pytest.raises(NotFound):
+            orc.contradictions.get(in_force)
+    place = orc.contradictions.list(changes=True, after=marks[2])
+    assert place.items == ()
+    with pytest.raises(NotFound):
+        orc.contradictions.list(after=marks[2])
+
+
+def test_a_probable_change_with_a_hidden_side_is_not_there(
+    service: MemoryService, orc: Orchestrator
+) -> None:
+    seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
+    old = put(seeing, "The gate is blue.", scope="project", scope_id="p")
+    new = put(seeing, "The gate is red.", scope="project", scope_id="p")
+    edge = seeing.relate(new, "Updates", old, weight=0.8)
+    assert [each.edge.edge_id for each in seeing.contradictions.list(changes=True).items] == [edge]
+    assert orc.contradictions.list(changes=True).items == ()
+    with pytest.raises(NotFound):
+        orc.contradictions.get(edge)
+
+
 def tower(orc: Orchestrator, height: int) -> list[str]:
     """Memories of which each stands on the one before."""
     made = [put(orc, "Ground floor.")]

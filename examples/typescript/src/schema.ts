@@ -387,7 +387,8 @@ export interface paths {
          * List Contradictions
          * @description Return open or resolved contradictions, newest first, with both sides.
          *
-         *     Only contradictions with both sides visible are returned.
+         *     Only those with both sides visible are returned. With ``changes`` they are probable changes:
+         *     Updates edges of a weight below 1, which ``accept`` and ``dismiss`` decide.
          */
         get: operations["list_contradictions"];
         put?: never;
@@ -407,7 +408,7 @@ export interface paths {
         };
         /**
          * Case
-         * @description Return a contradiction with both sides, the evidence for each, and possible decisions.
+         * @description Return a contradiction or a probable change with both sides and their evidence.
          *
          *     The receipts, runs and conversations that a side reached are listed for keys with the audit
          *     permission; others get only their numbers.
@@ -1928,13 +1929,14 @@ export interface components {
         /** @enum {string} */
         CapturedBy: "extractor" | "user" | "system";
         /**
-         * @description A contradiction with everything needed to decide it.
+         * @description A contradiction, or a mark of a change, with everything needed to decide it.
          *
          *     Attributes:
          *         sides: the older memory and the newer one.
          *         moot: it is open, but one side has been replaced or retracted.
-         *         suggestion: None if it is resolved or dismissed.
-         *         journal: the entries about this contradiction, oldest first.
+         *         suggestion: None if it is resolved or dismissed, and for a mark of a change, whose weight is
+         *             the probability that the newer memory replaces the older one.
+         *         journal: the entries about this edge, oldest first.
          *         at: the time of the case.
          */
         Case: {
@@ -2115,7 +2117,7 @@ export interface components {
             workflow_run_id?: string | null;
         };
         /**
-         * @description A Contradicts edge with both its memories.
+         * @description A Contradicts edge, or a mark of a change, with both its memories.
          *
          *     Attributes:
          *         first, second: the older memory and the newer one.
@@ -5436,6 +5438,8 @@ export interface operations {
                 dismissed?: boolean | null;
                 /** @description Oldest first. */
                 oldest_first?: boolean;
+                /** @description Return marks of probable changes instead. */
+                changes?: boolean;
             };
             header?: never;
             path: {
