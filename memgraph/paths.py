@@ -162,8 +162,8 @@ class OrchestratorPaths:
 
     @property
     def left_on_servers(self) -> Path:
-        """The file that lists the schemas that moves have left on servers."""
-        return self.memory / "replaced" / "servers.json"
+        """The file with a line for each schema that a move has left on a server."""
+        return self.memory / "replaced" / "servers.txt"
 
     @property
     def moving(self) -> Path:

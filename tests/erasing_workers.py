@@ -38,10 +38,10 @@ def _erase(root: Path, memory_id: str, place: str) -> None:
 def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
     """What to replace so that the process dies there: an object, a name, what takes its place."""
     before: dict[str, tuple[Any, str]] = {
-        "planned": (erase, "_erase_rows"),
-        "rows": (erase._Erasing, "record"),
+        "planned": (erase.Erasing, "redact"),
+        "rows": (erase, "sealed"),
         "noted": (erase.metadata, "put"),
-        "committed": (erase, "_finished"),
+        "committed": (erase.Erasing, "finish"),
         "files": (files, "erase_files"),
         "overwriting": (files, "_overwrite"),
         "emptied": (erase.OpenOrchestrator, "forget_texts"),
@@ -49,18 +49,7 @@ def dying(place: str) -> tuple[Any, str, Callable[..., Any]]:
         "search": (files, "search"),
         "reported": (erase.metadata, "drop"),
     }
-    found = before[place]
-    if place == "committed":
-        # The first call looks for an earlier erasure.
-        calls: list[None] = []
-        finish = erase._finished
-        return (
-            *found,
-            lambda *args, **fields: (
-                die() if calls else calls.append(None) or finish(*args, **fields)
-            ),
-        )
-    return (*found, lambda *_args, **_fields: die())
+    return (*before[place], lambda *_args, **_fields: die())
 
 
 def write_on(root: Path, number: int) -> None:

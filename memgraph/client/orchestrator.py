@@ -150,10 +150,8 @@ def _erase(
     *,
     reason: str,
     dry_run: bool = True,
-    progress: object = None,
     **target: str | None,
 ) -> Call[ErasureReport]:
-    del progress  # it stays on this side
     fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
     call = server.post("/erase", plain(fields), value_of(ErasureReport))
     return replace(call, slow=True, repeats=dry_run)

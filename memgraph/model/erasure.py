@@ -10,8 +10,6 @@ from pydantic import Field
 from memgraph.errors import InvalidInput
 from memgraph.model.values import Millis, Name, Reason, Value, validated
 
-REHEARSED: Final = "nothing was erased; the same with dry_run=false erases it for ever"
-
 
 class ErasureTargetKind(StrEnum):
     """What the memories to erase have in common."""
@@ -126,18 +124,14 @@ class ErasurePreview(Value):
     """The preview of a dry run; none of its texts are in the report of an erasure.
 
     Attributes:
-        note: that nothing was erased, and how to erase it.
         begins: the beginnings of the texts of memories that go and that stay, of so many of each.
         derived_ids: those that go for being derived alone.
         names: the entities that go.
-        waiting: files that say it and are not touched: they are still to be ingested.
     """
 
-    note: str = REHEARSED
     begins: dict[str, str] = Field(default_factory=dict)
     derived_ids: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()
 
 
 class ErasureReport(Value):
@@ -154,7 +148,7 @@ class ErasureReport(Value):
         kept: memories that have something to do with it and stay.
         redactions: how many earlier entries of the journal were redacted; the entries of the
             erasure list them.
-        rows: how many values of each table were redacted or removed.
+        rows: how many values of each table were redacted or removed; empty for a dry run.
         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
             that would be. On a server an earlier state is a schema, and stands among them.
         files_refused: files that could not be read or written.

@@ -9,6 +9,7 @@ use, because an erasure is rare.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from enum import Enum, auto
 from functools import cache
@@ -16,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.ids import short_id
 from memgraph.model.enums import EntityType, MemoryStatus, Scope, SourceName
 from memgraph.model.erasure import ErasureTargetKind
 from memgraph.rules.erasure import (
@@ -31,8 +31,7 @@ from memgraph.rules.erasure import (
     without_note,
 )
 from memgraph.rules.search_terms import SearchTerms
-from memgraph.store import embeddings, entities, metadata, sources, tables, text_index
-from memgraph.store.entities import EntityRecord
+from memgraph.store import embeddings, metadata, sources, tables, text_index
 from memgraph.store.memories import set_statuses
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -93,13 +92,9 @@ class MemoryToErase(NamedTuple):
 class EntityForms(NamedTuple):
     """Entities, with those merged into them, and their names, except those of mere dates."""
 
-    pks: frozenset[int] = frozenset()
-    ids: frozenset[str] = frozenset()
-    names: frozenset[str] = frozenset()
-
-    def plus(self, other: EntityForms) -> EntityForms:
-        pks, ids, names = other
-        return EntityForms(self.pks | pks, self.ids | ids, self.names | names)
+    pks: frozenset[int]
+    ids: frozenset[str]
+    names: frozenset[str]
 
 
 def named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> dict[str, bool]:
@@ -117,11 +112,11 @@ def named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> dict[str, b
     return {memory_id: bool(erased) for memory_id, erased in _cursor(snapshot, query, name=name)}
 
 
-def saying(snapshot: Snapshot, terms: SearchTerms, *columns: str) -> set[str]:
-    """Return the memories that contain one of the terms in these columns."""
+def saying(snapshot: Snapshot, terms: SearchTerms) -> set[str]:
+    """Return the memories that contain one of the terms in their texts or as their speaker."""
     m, ids = tables.memories, set[str]()
-    texts = sa.select(m.c.memory_id, *(m.c[name] for name in columns)).where(m.c.content != "")
-    for page in _pages(_cursor(snapshot, texts)):
+    texts = sa.select(m.c.memory_id, m.c.content, m.c.summary, m.c.source_role)
+    for page in _pages(_cursor(snapshot, texts.where(m.c.content != ""))):
         joined = ["\n\n".join(text for text in row[1:] if text) for row in page]
         ids.update(page[place][0] for place, _ in terms.among(joined))
     return ids
@@ -160,43 +155,41 @@ def memories_to_erase(snapshot: Snapshot, memory_ids: Collection[str]) -> list[M
     return [MemoryToErase(*row) for row in _cursor(snapshot, query, ids=sorted(memory_ids))]
 
 
-def forms_of(snapshot: Snapshot, records: Collection[EntityRecord]) -> EntityForms:
+def entity_forms(snapshot: Snapshot, entity_ids: Collection[str]) -> EntityForms:
     """Return entities with all their names."""
-    group = [*records]
-    for record in records:
-        group += entities.merged_names(snapshot, record.entity_id)
-    named = {item.pk: item.canonical_name for item in group if item.type is not EntityType.DATE}
-    aliases = {alias for _, _, alias in entities.aliases(snapshot, named)}
+    e, a = tables.entities, tables.aliases
+    query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.canonical_name, a.c.alias)
+    query = query.select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
+    query = query.where(among(e.c.entity_id, "ids") | among(e.c.merged_into, "ids"))
+    rows = _cursor(snapshot, query, ids=sorted(entity_ids)).fetchall()
+    named = [names for _, _, kind, *names in rows if kind != EntityType.DATE]
     return EntityForms(
-        frozenset(item.pk for item in group),
-        frozenset(item.entity_id for item in group),
-        frozenset(aliases.union(named.values())),
+        frozenset(pk for pk, *_ in rows),
+        frozenset(entity_id for _, entity_id, *_ in rows),
+        frozenset(name for names in named for name in names if name),
     )
 
 
-def entities_called(snapshot: Snapshot, terms: SearchTerms) -> EntityForms:
-    """Return the entities with a name or an alias that contains one of the terms."""
+def entities_called(snapshot: Snapshot, terms: SearchTerms) -> set[str]:
+    """Return the ids of the entities with a name or an alias that contains one of the terms."""
     e, a = tables.entities, tables.aliases
-    query = sa.select(e.c.entity_id, e.c.canonical_name, a.c.alias)
+    target = sa.func.coalesce(e.c.merged_into, e.c.entity_id)
+    query = sa.select(target, e.c.canonical_name, a.c.alias)
     query = query.select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
     rows = _cursor(snapshot, query).fetchall()
     found = terms.among([f"{name}\n\n{alias or ''}" for _, name, alias in rows])
-    return _forms_by_id(snapshot, {rows[place][0] for place, _ in found})
+    return {rows[place][0] for place, _ in found}
 
 
-def named_only_by(snapshot: Snapshot, memory_ids: Collection[str]) -> EntityForms:
-    """Return the entities that only these memories mention."""
+def named_only_by(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
+    """Return the ids of the entities that only these memories mention."""
     e, link = tables.entities.alias("e"), tables.links.alias("l")
     m = tables.memories.alias("m")
     these = link.c.memory_pk.in_(sa.select(m.c.pk).where(among(m.c.memory_id, "ids")))
     mentioned = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
-    query = sa.select(e.c.entity_id).where(mentioned.where(these), ~mentioned.where(~these))
-    return _forms_by_id(snapshot, _column(snapshot, query, ids=sorted(memory_ids)))
-
-
-def _forms_by_id(snapshot: Snapshot, ids: Collection[str]) -> EntityForms:
-    records = (entities.by_id(snapshot, entity_id) for entity_id in sorted(ids))
-    return forms_of(snapshot, [record for record in records if record is not None])
+    target = sa.func.coalesce(e.c.merged_into, e.c.entity_id)
+    query = sa.select(target).where(mentioned.where(these), ~mentioned.where(~these))
+    return set(_column(snapshot, query, ids=sorted(memory_ids)))
 
 
 # -- what stays -----------------------------------------------------------------------------------
@@ -262,15 +255,9 @@ def _joins_given() -> Column:
     return among(e.c.from_memory_id, "ids") | among(e.c.to_memory_id, "ids")
 
 
-def edges_of(snapshot: Snapshot, memory_ids: Collection[str]) -> frozenset[str]:
-    """Return the ids of the edges of memories."""
-    query = sa.select(tables.edges.c.edge_id).where(_joins_given())
-    return frozenset(_column(snapshot, query, ids=sorted(memory_ids)))
-
-
 def blank(
     transaction: JournalledTransaction, rows: Sequence[MemoryToErase], entity_pks: Collection[int]
-) -> dict[str, int]:
+) -> Counter[str]:
     """Retract memories, and remove every text from them, from the rows that belong to them, and
     the entities with their names.
 
@@ -286,10 +273,10 @@ def blank(
     embeddings.forget(transaction, pks)
     nothing = dict.fromkeys(("search_terms", "item_id", "source_role"))
     nothing |= {"content": "", "summary": "", "tags": "[]", "attributes": "{}", "token_cost": 0}
-    blanked = {"content_hash": "erased:" + m.c.memory_id}
-    blanked |= {"updated_at": greatest(m.c.updated_at, value("at"))}
+    nothing |= {"content_hash": "erased:" + m.c.memory_id}
+    nothing |= {"updated_at": greatest(m.c.updated_at, value("at"))}
     statements: list[sa.Update | sa.Delete] = [
-        sa.update(m).where(among(m.c.memory_id, "ids")).values(nothing | blanked),
+        sa.update(m).where(among(m.c.memory_id, "ids")).values(nothing),
         sa.update(e).where(e.c.reason.is_not(None), _joins_given()).values(reason=MARK),
         sa.update(h).where(among(h.c.memory_id, "ids")).values(reason="erased"),
         sa.delete(c).where(among(c.c.memory_pk, "pks")),
@@ -301,40 +288,47 @@ def blank(
         ),
     ]
     values = {"ids": ids, "pks": pks, "entities": sorted(entity_pks), "at": transaction.at}
-    counts = {"memory_embeddings": len(pks)}
+    counts = Counter({"memory_embeddings": len(pks)})
     for statement in statements:
-        name = str(statement.table)
-        count = CompiledStatement(statement).write(transaction, values)
-        counts[name] = counts.get(name, 0) + count
+        counts[str(statement.table)] += CompiledStatement(statement).write(transaction, values)
     transaction.engine.texts.remove(transaction, pks)
     text_index.recount(transaction, text_index.unlink(transaction, pks), ())
-    decided = sa.select(e.c.edge_id, e.c.resolution).where(e.c.resolution.is_not(None))
-    resolutions = [
-        Change(e.name, (edge_id,), {"resolution": redacted_words(resolution)})
-        for edge_id, resolution in _cursor(transaction, decided.where(_joins_given()), ids=ids)
-    ]
-    apply(transaction, resolutions)
-    counts[e.name] += len(resolutions)
-    return {table: count for table, count in counts.items() if count}
+    return +counts
 
 
 # -- other rows that repeat an erased text, or are about what is erased ----------------------------
 
 
-class Change(NamedTuple):
-    """A change of a row: its primary key, and the new values; without any, the row is deleted."""
-
-    table: str
-    key: tuple[Any, ...]
-    values: dict[str, Any]
+_Row = tuple[str, tuple[Any, ...]]
+Changes = dict[_Row, dict[str, Any]]
+"""The new values of rows, by table and primary key; a row without any is deleted."""
 
 
 class Gone(NamedTuple):
-    """The ids of what is erased."""
+    """The ids of the memories and entities that are erased.
+
+    ``others``: the ids of their edges, and comments that were written about them alone.
+    """
 
     memories: frozenset[str] = frozenset()
     entities: frozenset[str] = frozenset()
-    edges: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
+
+
+_NOTHING: Final = Gone()
+
+
+def gone_with(snapshot: Snapshot, memory_ids: Collection[str], entity_ids: Collection[str]) -> Gone:
+    """Return what is erased with memories and entities."""
+    edge_ids = _column(
+        snapshot, sa.select(tables.edges.c.edge_id).where(_joins_given()), ids=sorted(memory_ids)
+    )
+    h, own, others = tables.statuses, set[str](), set[str]()
+    query = sa.select(h.c.memory_id, h.c.reason).where(h.c.reason.is_not(None)).distinct()
+    for memory_id, reason in _cursor(snapshot, query):
+        (own if memory_id in memory_ids else others).add(reason.partition(": ")[2])
+    about = frozenset({*edge_ids, *own - others})
+    return Gone(frozenset(memory_ids), frozenset(entity_ids), about - {""})
 
 
 JOURNAL: Final = "audit_log"
@@ -365,7 +359,19 @@ def searched_columns() -> dict[str, tuple[str, ...]]:
     return {table: columns for table, columns in searched.items() if columns}
 
 
-def repeating(snapshot: Snapshot, terms: SearchTerms) -> Iterator[Change]:
+def changes(snapshot: Snapshot, terms: SearchTerms, gone: Gone = _NOTHING) -> Changes:
+    """Return the changes of all rows that repeat an erased text or are about what is erased.
+
+    Read it after ``blank``.
+    """
+    entries, notes = _entries(snapshot, terms, gone)
+    result = dict(_repeating(snapshot, terms))
+    for key, values in _rows_about(snapshot, gone, notes) if gone.memories else ():
+        result[key] = result.get(key, {}) | values
+    return result | entries
+
+
+def _repeating(snapshot: Snapshot, terms: SearchTerms) -> Iterator[tuple[_Row, dict[str, Any]]]:
     """Yield the changes of the rows with an erased text, except those of the journal."""
     for name, columns in searched_columns().items():
         table = tables.memories.metadata.tables[name]
@@ -376,103 +382,86 @@ def repeating(snapshot: Snapshot, terms: SearchTerms) -> Iterator[Change]:
         for page in _pages(_cursor(snapshot, query)):
             texts = ["\n".join(text for text in row[len(keys) :] if text) for row in page]
             for place in sorted({place for place, _ in terms.among(texts)}):
-                key, before = tuple(page[place][: len(keys)]), page[place][len(keys) :]
-                after = [text and scrubbed(text, terms.scrub) for text in before]
-                changed = {
-                    column: text
-                    for column, text, was in zip(columns, after, before, strict=True)
-                    if text != was
+                before = dict(zip(columns, page[place][len(keys) :], strict=True))
+                after = {
+                    column: scrubbed(text, terms.scrub) for column, text in before.items() if text
                 }
+                changed = {column: text for column, text in after.items() if text != before[column]}
                 # A pending link to an erased file has no target.
                 if changed:
-                    yield Change(name, key, {} if "target" in changed else changed)
+                    yield (
+                        (name, tuple(page[place][: len(keys)])),
+                        {} if "target" in changed else changed,
+                    )
 
 
-def entries_to_redact(
-    snapshot: Snapshot, gone: Gone, terms: SearchTerms
-) -> tuple[list[Change], set[str]]:
-    """Return the changes of entries with an erased text or about what is erased, and the comments
-    in the latter.
+def _entries(snapshot: Snapshot, terms: SearchTerms, gone: Gone) -> tuple[Changes, set[str]]:
+    """Return the changes of journal entries with an erased text or about what is erased, and the
+    comments in the latter.
     """
-    log, changes, notes = tables.audit_log, list[Change](), set[str]()
-    of_sources = _notes_on_sources(snapshot, gone)
+    log, entries, notes = tables.audit_log, Changes(), set[str]()
+    ids = gone.memories | gone.entities
     query = sa.select(log.c.seq, log.c.action, log.c.subject, log.c.details).order_by(log.c.seq)
     for page in _pages(_cursor(snapshot, query)):
         repeats = {place for place, _ in terms.among([details for *_, details in page])}
-        for place, (seq, action, subject, details) in enumerate(page):
-            fields = _fields_about(gone, of_sources, action, subject, details)
+        for place, (seq, action, subject, text) in enumerate(page):
+            fields = frozenset[str]()
+            if ids and action not in (ACTION, REPORT):
+                details = json.loads(text)
+                named = {item for item in details.values() if isinstance(item, str)}
+                if subject in ids:
+                    fields = FREE_TEXT | DIGESTS
+                elif not named.isdisjoint(ids | gone.others):
+                    fields = NOTES
+                notes.update(str(details[name]) for name in fields & NOTES & details.keys())
             if fields or place in repeats:
-                redacted = redacted_details(details, terms.scrub, fields)
-                if redacted != details:
-                    changes.append(Change(JOURNAL, (seq,), {"details": redacted}))
-                notes.update(str(json.loads(details).get(name)) for name in fields & NOTES)
-    return changes, notes
+                redacted = redacted_details(text, terms.scrub, fields)
+                if redacted != text:
+                    entries[JOURNAL, (seq,)] = {"details": redacted}
+    return entries, notes
 
 
-def _notes_on_sources(snapshot: Snapshot, gone: Gone) -> set[str]:
-    """Return the reasons of changes of sources that changed no other memory."""
-    h = tables.statuses
-    query = sa.select(h.c.memory_id, h.c.reason).where(h.c.reason.startswith("its source was "))
-    rows = _cursor(snapshot, query).fetchall()
-    others = {reason for memory_id, reason in rows if memory_id not in gone.memories}
-    return {reason.partition(": ")[2] for _, reason in rows if reason not in others}
-
-
-def _fields_about(
-    gone: Gone, of_sources: Collection[str], action: str, subject: str | None, details: str
-) -> frozenset[str]:
-    """Return the fields of a journal entry whose text is about something erased."""
-    if action in (ACTION, REPORT) or not any(gone):
-        return frozenset()
-    if subject in gone.memories or subject in gone.entities:
-        return FREE_TEXT | DIGESTS
-    named_here = {item for item in json.loads(details).values() if isinstance(item, str)}
-    about = any(named_here & ids for ids in gone)
-    return NOTES if about or (subject is None and named_here & {*of_sources}) else frozenset()
-
-
-def rows_about(snapshot: Snapshot, gone: Gone, notes: Collection[str]) -> Iterator[Change]:
+def _rows_about(
+    snapshot: Snapshot, gone: Gone, notes: Collection[str]
+) -> Iterator[tuple[_Row, dict[str, Any]]]:
     """Yield the changes of rows that were made of erased memories, whatever their text.
 
-    These are lines of bulletins, summaries of entities, queries, answers, and the reasons of
-    decisions about them.
+    These are bulletins, summaries of entities, queries, answers, and the reasons of decisions.
     """
-    b, r, i = tables.bulletins, tables.recalls, tables.recall_items
+    b, r, i, n = tables.bulletins, tables.recalls, tables.recall_items, tables.entities
     h, e, ids = tables.statuses, tables.edges, sorted(gone.memories)
+
+    def rows(query: sa.ClauseElement) -> list[Any]:
+        return list(_cursor(snapshot, query, ids=ids).fetchall())
+
     cited = each(b.c.memory_ids, "i")
     cites = sa.exists().select_from(cited).where(among(cited.c.value, "ids")).correlate(b)
-    bodies = sa.select(b.c.bulletin_id, b.c.body, b.c.memory_ids).where(cites)
-    for bulletin_id, body, memory_ids in _cursor(snapshot, bodies, ids=ids).fetchall():
-        short = [short_id(item) for item in json.loads(memory_ids) if item in gone.memories]
-        lines = (MARK if any(s in line for s in short) else line for line in body.split("\n"))
-        yield Change(b.name, (bulletin_id,), {"body": "\n".join(lines)})
-    n = tables.entities
-    summaries = sa.select(n.c.pk, n.c.summary).where(n.c.summary.is_not(None))
-    for pk, summary in _cursor(snapshot, summaries).fetchall():
+    for (bulletin_id,) in rows(sa.select(b.c.bulletin_id).where(cites)):
+        yield (b.name, (bulletin_id,)), {"body": MARK}
+    for pk, summary in rows(sa.select(n.c.pk, n.c.summary).where(n.c.summary.is_not(None))):
         if gone.memories.intersection(json.loads(summary)["read"]):
-            yield Change(n.name, (pk,), {"summary": None})
+            yield (n.name, (pk,)), {"summary": None}
     citing = sa.select(i.c.recall_id).where(among(i.c.memory_id, "ids"))
-    receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
     profile = sa.func.json_each(r.c.request, sa.literal_column("'$.profile.memory_ids'"))
     about = profile.table_valued("value", name="p")
     of_profile = sa.exists().select_from(about).where(among(about.c.value, "ids")).correlate(r)
-    asked = sa.select(r.c.recall_id, r.c.query, r.c.answer).where(
-        (r.c.query != "") | r.c.answer.is_not(None), receipt.in_(citing) | of_profile
-    )
-    for recall_id, query, answer in _cursor(snapshot, asked, ids=ids).fetchall():
-        redacted_answer = None if answer is None else redacted_words(answer)
-        if query or redacted_answer != answer:
-            yield Change(r.name, (recall_id,), {"query": "", "answer": redacted_answer})
+    is_about = sa.func.coalesce(r.c.same_as, r.c.recall_id).in_(citing) | of_profile
+    is_about &= (r.c.query != "") | r.c.answer.is_not(None)
+    for recall_id, answer in rows(sa.select(r.c.recall_id, r.c.answer).where(is_about)):
+        redacted = None if answer is None else redacted_words(answer)
+        yield (r.name, (recall_id,)), {"query": "", "answer": redacted}
+    decided = e.c.resolution.is_not(None) & _joins_given()
+    for edge_id, resolution in rows(sa.select(e.c.edge_id, e.c.resolution).where(decided)):
+        yield (e.name, (edge_id,)), {"resolution": redacted_words(resolution)}
     neighbours = sa.union(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),
     )
-    reasons = sa.select(h.c.status_id, h.c.reason).where(h.c.reason.is_not(None))
-    beside = _cursor(snapshot, reasons.where(h.c.memory_id.in_(neighbours)), ids=ids)
-    for status_id, reason in beside.fetchall():
+    beside = h.c.reason.is_not(None) & h.c.memory_id.in_(neighbours)
+    for status_id, reason in rows(sa.select(h.c.status_id, h.c.reason).where(beside)):
         kept = without_note(reason, gone.memories, notes)
         if kept != reason:
-            yield Change(h.name, (status_id,), {"reason": kept})
+            yield (h.name, (status_id,)), {"reason": kept}
 
 
 @prepared
@@ -484,13 +473,13 @@ def _change(name: str, columns: tuple[str, ...]) -> sa.Update | sa.Delete:
     return sa.update(table).where(*its).values({name: value(f"new_{name}") for name in columns})
 
 
-def apply(transaction: Transaction, changes: Sequence[Change]) -> None:
+def apply(transaction: Transaction, changes: Changes) -> None:
     """Change rows, in the transaction in which they were read."""
-    for name, key, values in changes:
+    for (name, key), values in changes.items():
         bound = {f"key_{place}": part for place, part in enumerate(key)}
         bound |= {f"new_{column}": text for column, text in values.items()}
         _change(name, tuple(values)).write(transaction, bound)
-    own = [(key[0], values) for name, key, values in changes if name == tables.memories.name]
+    own = [(key[0], row) for (name, key), row in changes.items() if name == tables.memories.name]
     retagged = {pk for pk, values in own if "tags" in values}
     # Of the attributes only the metadata of items are indexed.
     described = [pk for pk, values in own if "attributes" in values]
@@ -518,7 +507,7 @@ def note_file(transaction: Transaction, sha256: str, now: str | None) -> None:
     for key, text in _cursor(transaction, query, sha256=sha256).fetchall():
         manifest = json.loads(text)
         fresh = {"items": manifest.get("items", {})} if now is None else manifest | {REDACTED: now}
-        apply(transaction, [Change(f.name, (key,), {"manifest": json_text(fresh)})])
+        apply(transaction, {(f.name, (key,)): {"manifest": json_text(fresh)}})
 
 
 # -- what others ask about erasures ----------------------------------------------------------------

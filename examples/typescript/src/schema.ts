@@ -2481,11 +2481,9 @@ export interface components {
          * @description The preview of a dry run; none of its texts are in the report of an erasure.
          *
          *     Attributes:
-         *         note: that nothing was erased, and how to erase it.
          *         begins: the beginnings of the texts of memories that go and that stay, of so many of each.
          *         derived_ids: those that go for being derived alone.
          *         names: the entities that go.
-         *         waiting: files that say it and are not touched: they are still to be ingested.
          */
         ErasurePreview: {
             begins?: {
@@ -2495,10 +2493,6 @@ export interface components {
             derived_ids?: string[];
             /** @default [] */
             names?: string[];
-            /** @default nothing was erased; the same with dry_run=false erases it for ever */
-            note?: string;
-            /** @default [] */
-            waiting?: string[];
         };
         /**
          * @description The report of an erasure: ids, numbers and digests, without erased texts.
@@ -2514,7 +2508,7 @@ export interface components {
          *         kept: memories that have something to do with it and stay.
          *         redactions: how many earlier entries of the journal were redacted; the entries of the
          *             erasure list them.
-         *         rows: how many values of each table were redacted or removed.
+         *         rows: how many values of each table were redacted or removed; empty for a dry run.
          *         files_redacted, files_removed: relative to the orchestrator's folder; of a dry run those
          *             that would be. On a server an earlier state is a schema, and stands among them.
          *         files_refused: files that could not be read or written.

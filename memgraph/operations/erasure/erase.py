@@ -14,7 +14,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, NamedTuple
@@ -33,15 +33,16 @@ from memgraph.model.erasure import (
 )
 from memgraph.model.sources import NamedSource
 from memgraph.operations.erasure import files
-from memgraph.operations.erasure.files import SourceFiles, strings_in
+from memgraph.operations.erasure.files import strings_in
 from memgraph.operations.provenance.retraction import is_of, supported_elsewhere
+from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import names_of, strings_of
 from memgraph.rules.evidence import Origin
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entities, erasure, journal, memories, metadata
 from memgraph.store.engine import LONGER
-from memgraph.store.erasure import Change, EntityForms, Gone, MemoryToErase, Standing
+from memgraph.store.erasure import EntityForms, Gone, MemoryToErase, Standing
 from memgraph.store.files import FileLock
 from memgraph.store.key_file import erasure_key, made_erasure_key
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
@@ -54,49 +55,31 @@ SHOWN: Final = 200
 CUT_WAIT_MS: Final = 100
 """For so long writers wait for readers in one try to cut the WAL: a recall is over by then."""
 CUT_PAUSE_S: Final = 0.5
-STEPS: Final = ("reading", "rows", "files", "database", "search", "done")
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, its number, and the number of steps."""
 _BEGINNING: Final = 80
-
-
-def _silent(_step: str, _done: int, _total: int) -> None:
-    pass
 
 
 # -- what goes -------------------------------------------------------------------------------------
 
 
 class Chosen(NamedTuple):
-    """The memories that go, those of them that were derived, who stays, and what was named."""
+    """The memories that go, those of them that were derived, and why others stay."""
 
     ids: frozenset[str]
     derived: frozenset[str]
     kept: dict[str, Why]
-    named: EntityForms
-    entity_id: str
 
 
-def choose(snapshot: Snapshot, target: ErasureTarget) -> Chosen:
-    """Return what a target means, with the memories derived from it alone.
-
-    Raises:
-        NotFound: the target does not exist.
-        Conflict: it is already erased, or the name of an entity is ambiguous.
-        InvalidInput: the text is too short, or there are too many memories.
-    """
-    meant, named, entity_id = _meant(snapshot, target)
-    kept: dict[str, Why] = {}
+def _chosen(snapshot: Snapshot, target: ErasureTarget, meant: set[str]) -> Chosen:
+    """Return the memories that a target means and those derived from them alone."""
+    source, kept = _source(target), dict[str, Why]()
 
     def is_gone(origin: Origin) -> bool:
         return source is not None and is_of(source)(origin)
 
-    source = _source(target)
     if source is not None:
-        kept |= dict.fromkeys(
-            supported_elsewhere(snapshot, sorted(meant), is_gone), "other_sources"
-        )
-        meant -= kept.keys()
+        elsewhere = supported_elsewhere(snapshot, sorted(meant), is_gone)
+        kept |= dict.fromkeys(elsewhere, "other_sources")
+        meant -= elsewhere
     chosen, stays, fresh = set(meant), dict[str, Why](), set(meant)
     while fresh:
         evidence = erasure.derived_from(snapshot, chosen)
@@ -108,7 +91,7 @@ def choose(snapshot: Snapshot, target: ErasureTarget) -> Chosen:
         chosen |= fresh
     if len(chosen) > MAX_MEMORIES:
         raise InvalidInput(f"an erasure is limited to {MAX_MEMORIES:,} memories")
-    return Chosen(frozenset(chosen), frozenset(chosen - meant), kept | stays, named, entity_id)
+    return Chosen(frozenset(chosen), frozenset(chosen - meant), kept | stays)
 
 
 def _source(target: ErasureTarget) -> NamedSource | None:
@@ -118,14 +101,14 @@ def _source(target: ErasureTarget) -> NamedSource | None:
     return NamedSource(SourceName(kind), target.value) if kind in [*SourceName] else None
 
 
-def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], EntityForms, str]:
+def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str]]:
+    """Return the memories and the entities that a target names, by id; see ``erase``."""
     kind, value = target.kind, target.value
     if kind is ErasureTargetKind.TEXT:
         if len(fold(value).strip().encode()) < SearchTerms.SHORTEST:
             raise InvalidInput("the text is too short to be searched for")
         terms = SearchTerms([value], whole=[value])
-        ids = erasure.saying(snapshot, terms, "content", "summary", "source_role")
-        return ids, erasure.entities_called(snapshot, terms), ""
+        return erasure.saying(snapshot, terms), erasure.entities_called(snapshot, terms)
     if kind is ErasureTargetKind.ENTITY:
         record = entities.by_id(snapshot, value)
         records = [record] if record else entities.by_keys(snapshot, [canonical(value)])
@@ -138,10 +121,10 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], EntityF
                 " name it as a text",
                 name=value[:80],
             )
-        named = erasure.forms_of(snapshot, records)
+        ids = {records[0].entity_id}
+        named = erasure.entity_forms(snapshot, ids)
         terms = SearchTerms(named.names, names=named.names)
-        ids = erasure.linked(snapshot, named.pks) | erasure.saying(snapshot, terms, "content")
-        return ids, named, records[0].entity_id
+        return erasure.linked(snapshot, named.pks) | erasure.saying(snapshot, terms), ids
     found = erasure.named(snapshot, kind, value)
     if not found:
         of_kind = "" if kind is ErasureTargetKind.MEMORY else f" of the {kind.value}"
@@ -149,7 +132,7 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], EntityF
     if all(found.values()):
         by = sorted({*erasure.erasures_of(snapshot, found).values()}, reverse=True)
         raise Conflict(f"it is already erased by {', '.join(by[:1])}", erasure_ids=by[:10])
-    return {memory_id for memory_id, erased in found.items() if not erased}, EntityForms(), ""
+    return {memory_id for memory_id, erased in found.items() if not erased}, set()
 
 
 # -- the texts -------------------------------------------------------------------------------------
@@ -160,11 +143,13 @@ class ErasedTexts:
     """What an erasure removes from rows and files; the row ``erasing`` holds it encrypted.
 
     Attributes:
+        target: the named target.
         asked: the texts that the erasure was asked for; ``names``: the names of what goes;
             ``own``: the texts of memories; ``labels``: what only stands beside them, as titles do.
         lines, removals: see ``SourceFiles``.
     """
 
+    target: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     own: list[str] = field(default_factory=list)
@@ -184,29 +169,6 @@ class Search(NamedTuple):
     sought: SearchTerms
     shared: int
     says_it: frozenset[str]
-
-
-def _texts(
-    target: ErasureTarget,
-    rows: Sequence[MemoryToErase],
-    sources: SourceFiles,
-    chosen: Chosen,
-    gone: EntityForms,
-) -> ErasedTexts:
-    contents = [text for row in rows for text in (row.content, row.summary)]
-    attributes = [json.loads(row.attributes) for row in rows]
-    quotes = strings_in([fields.get("quote") for fields in attributes])
-    beside = strings_in([[row.item_id or "", json.loads(row.tags)] for row in rows] + attributes)
-    return ErasedTexts(
-        asked=[target.value]
-        if target.kind is ErasureTargetKind.TEXT
-        else names_of(chosen.named.names),
-        names=names_of(gone.names),
-        own=strings_of(contents, [*sources.texts, *quotes]),
-        labels=strings_of((), beside),
-        lines=sources.lines,
-        removals=sources.removals,
-    )
 
 
 def _search(
@@ -255,37 +217,54 @@ class Plan:
 
     report: ErasureReport
     rows: list[MemoryToErase]
-    entities: EntityForms
     derived: frozenset[str]
+    entities: EntityForms
     texts: ErasedTexts
     search: Search
     gone: Gone
 
 
 def _plan(
-    opened: OpenOrchestrator,
-    snapshot: Snapshot,
-    target: ErasureTarget,
-    reason: str,
-    actor: str,
-    asked: str,
+    opened: OpenOrchestrator, snapshot: Snapshot, target: ErasureTarget, reason: str, actor: str
 ) -> Plan:
     """Return what an erasure takes. Raises NotFound, Conflict, InvalidInput: see ``erase``."""
-    chosen = choose(snapshot, target)
+    meant, entity_ids = _meant(snapshot, target)
+    chosen = _chosen(snapshot, target, meant)
     rows = erasure.memories_to_erase(snapshot, chosen.ids)
-    gone = erasure.named_only_by(snapshot, chosen.ids).plus(chosen.named)
+    named = erasure.entity_forms(snapshot, entity_ids)
+    only_theirs = erasure.named_only_by(snapshot, chosen.ids)
+    gone = erasure.entity_forms(snapshot, entity_ids | only_theirs)
     sources = files.source_files(opened.paths, snapshot, target.kind, rows)
-    texts = _texts(target, rows, sources, chosen, gone)
+    attributes = [json.loads(row.attributes) for row in rows]
+    quotes = strings_in([fields.get("quote") for fields in attributes])
+    beside = strings_in([[row.item_id or "", json.loads(row.tags)] for row in rows] + attributes)
+    said = [text for row in rows for text in (row.content, row.summary) if text.strip()]
+    is_text = target.kind is ErasureTargetKind.TEXT
+    texts = ErasedTexts(
+        target=_identity(target),
+        asked=[target.value] if is_text else names_of(named.names),
+        names=names_of(gone.names),
+        own=strings_of(said, [*sources.texts, *quotes]),
+        labels=strings_of((), beside),
+        lines=sources.lines,
+        removals=sources.removals,
+    )
     search = _search(snapshot, texts, chosen.ids, gone.pks)
     if search.terms.scrub(reason) != reason:
         raise InvalidInput("the reason repeats the text to be erased; use other words")
-    said = {text.strip() for row in rows for text in (row.content, row.summary)} | gone.names
+    shown = target.value
+    if is_text:
+        # A keyed digest: nobody can check a guessed name against it.
+        secret = erasure_key(opened.paths.root) or b""
+        shown = hmac.digest(secret, "\n".join(texts.target).encode(), "sha256").hex()
+    elif target.kind is ErasureTargetKind.ENTITY:
+        [shown] = entity_ids
     now = opened.clock.now_ms()
     report = ErasureReport(
         erasure_id=opened.ids.new("era_"),
         orchestrator=opened.paths.name,
         kind=target.kind,
-        target=asked if target.kind is ErasureTargetKind.TEXT else chosen.entity_id or target.value,
+        target=shown,
         reason=reason,
         actor=actor,
         started_at=now,
@@ -294,15 +273,28 @@ def _plan(
         derived=len(chosen.derived),
         entities=len(gone.pks),
         kept=_kept(search.says_it, chosen.kept),
-        outside=(*sources.outside, *files.left_on_servers(opened.paths)),
+        outside=(*sources.outside, *_left_on_servers(opened.paths)),
         searched=Searched(
             strings=len(search.sought.strings),
-            too_short=len(said - texts.strings.keys() - {""}),
+            too_short=len(({text.strip() for text in said} | gone.names) - texts.strings.keys()),
             shared=search.shared,
         ),
     )
-    ids = Gone(chosen.ids, gone.ids, erasure.edges_of(snapshot, chosen.ids))
-    return Plan(report, rows, gone, chosen.derived, texts, search, ids)
+    ids = erasure.gone_with(snapshot, chosen.ids, gone.ids)
+    return Plan(report, rows, chosen.derived, gone, texts, search, ids)
+
+
+def _identity(target: ErasureTarget) -> list[str]:
+    """Return what is equal for equal targets."""
+    is_text = target.kind is ErasureTargetKind.TEXT
+    return [target.kind.value, fold(target.value).strip() if is_text else target.value]
+
+
+def _left_on_servers(paths: OrchestratorPaths) -> list[str]:
+    """Return the schemas that moves have left, as ``schema on address``, the oldest first."""
+    with suppress(FileNotFoundError):
+        return paths.left_on_servers.read_text("utf-8").splitlines()
+    return []
 
 
 def _kept(says_it: Collection[str], others: dict[str, Why]) -> tuple[NotErasedMemory, ...]:
@@ -311,13 +303,7 @@ def _kept(says_it: Collection[str], others: dict[str, Why]) -> tuple[NotErasedMe
 
 
 def erase(
-    opened: OpenOrchestrator,
-    target: ErasureTarget,
-    *,
-    reason: str,
-    actor: str,
-    dry_run: bool,
-    progress: Progress = _silent,
+    opened: OpenOrchestrator, target: ErasureTarget, *, reason: str, actor: str, dry_run: bool
 ) -> ErasureReport:
     """Erase the target, and what was derived from it alone.
 
@@ -334,62 +320,55 @@ def erase(
             too many memories.
         StorageError: the database failed; run it again.
     """
-    root = opened.paths.root
-    secret = (erasure_key(root) or b"") if dry_run else made_erasure_key(root)
-    # A keyed digest: nobody can check a guessed name against it.
-    text = fold(target.value).strip() if target.kind is ErasureTargetKind.TEXT else target.value
-    asked = hmac.digest(secret, f"{target.kind}\n{text}".encode(), "sha256").hex()
     with FileLock(opened.paths.erasing).held():
-        earlier = None if dry_run else _finished(opened, progress)
-        if earlier is not None and earlier.asked == asked:
-            return earlier.report
-        if earlier is not None and earlier.report.unfinished:
-            unfinished = earlier.report
-            raise Conflict(
-                f"{unfinished.erasure_id} is not finished: {', '.join(unfinished.unfinished)}",
-                erasure_id=unfinished.erasure_id,
-            )
-        progress(STEPS[0], 0, len(STEPS) - 1)
-        opened.write_down()
         if dry_run:
+            opened.write_down()
             with opened.database.read() as snapshot:
-                plan = _plan(opened, snapshot, target, reason, actor, asked)
-            return _previewed(opened, plan)
-        progress(STEPS[1], 1, len(STEPS) - 1)
+                return _preview(opened, snapshot, _plan(opened, snapshot, target, reason, actor))
+        made_erasure_key(opened.paths.root)
+        earlier = Erasing.unfinished(opened)
+        if earlier is not None:
+            earlier.finish()
+            if earlier.texts is not None and earlier.texts.target == _identity(target):
+                return earlier.report
+            if codes := earlier.report.unfinished:
+                erasure_id = earlier.report.erasure_id
+                message = f"{erasure_id} is not finished: {', '.join(codes)}"
+                raise Conflict(message, erasure_id=erasure_id)
+        opened.write_down()
         with opened.transaction(actor) as transaction:
-            plan = _plan(opened, transaction, target, reason, actor, asked)
-            erasing = _Erasing(opened, plan.report, plan.texts, asked, secret)
-            _erase_rows(transaction, plan, erasing)
-        finished = _finished(opened, progress)
-        if finished is None:
-            raise Conflict("the erasure is finished elsewhere; its report is in the journal")
-        return finished.report
+            plan = _plan(opened, transaction, target, reason, actor)
+            erasing = Erasing(opened, plan.report, plan.texts)
+            erasing.redact(transaction, plan.search.terms, plan)
+        erasing.finish()
+        return erasing.report
 
 
-def _previewed(opened: OpenOrchestrator, plan: Plan) -> ErasureReport:
-    report, terms, texts = plan.report, plan.search.terms, plan.texts
+def finish_on_open(opened: OpenOrchestrator) -> None:
+    """Finish an erasure whose process was killed, unless another process is doing it."""
+    with FileLock(opened.paths.erasing).held(timeout_s=0):
+        erasing = Erasing.unfinished(opened)
+        # Where something was in the way, it is for a person to run it again.
+        if erasing is not None and not erasing.report.unfinished:
+            erasing.finish()
+
+
+def _preview(opened: OpenOrchestrator, snapshot: Snapshot, plan: Plan) -> ErasureReport:
+    report, texts = plan.report, plan.texts
     ids = report.memory_ids
     found = files.erase_files(
-        opened.paths, opened.database, terms, ids, texts.lines, texts.removals
+        opened.paths, opened.database, plan.search.terms, ids, texts.lines, texts.removals
     )
     shown = [*ids[:SHOWN], *(item.memory_id for item in report.kept[:SHOWN])]
-    with opened.database.read() as snapshot:
-        begins = memories.beginnings(snapshot, shown, _BEGINNING)
-        _, notes = erasure.entries_to_redact(snapshot, plan.gone, terms)
-        about = list(erasure.rows_about(snapshot, plan.gone, notes))
-        changed = {(name, key) for name, key, _ in (*about, *erasure.repeating(snapshot, terms))}
     preview = ErasurePreview(
-        begins=begins,
+        begins=memories.beginnings(snapshot, shown, _BEGINNING),
         derived_ids=tuple(sorted(plan.derived)),
         names=tuple(sorted(plan.entities.names))[:SHOWN],
-        waiting=tuple(found.waiting),
     )
-    rows = Counter(name for name, _ in changed - {("memories", (row.pk,)) for row in plan.rows})
     return report.model_copy(
         update={
             "dry_run": True,
             "preview": preview,
-            "rows": dict(sorted(rows.items())),
             "files_redacted": tuple(sorted(found.redacted)),
             "files_removed": tuple(sorted(found.removed)),
             "files_refused": tuple(found.refused),
@@ -397,61 +376,160 @@ def _previewed(opened: OpenOrchestrator, plan: Plan) -> ErasureReport:
     )
 
 
-def _erase_rows(transaction: JournalledTransaction, plan: Plan, erasing: _Erasing) -> None:
-    """Remove the texts from the database, and note that files and free space are to follow."""
-    terms, report = plan.search.terms, plan.report
-    with transaction.engine.thorough(transaction):
-        entries, notes = erasure.entries_to_redact(transaction, plan.gone, terms)
-        about = list(erasure.rows_about(transaction, plan.gone, notes))
-        rows = Counter(erasure.blank(transaction, plan.rows, plan.entities.pks))
-        erasure.apply(transaction, about)
-        repeating = list(erasure.repeating(transaction, terms))
-        erasure.apply(transaction, [*repeating, *entries])
-    rows.update(change.table for change in (*about, *repeating))
-    stones = [
-        NewEntry(erasure.ACTION, memory_id, {"erasure_id": report.erasure_id})
-        for memory_id in report.memory_ids
-    ]
-    asked = {"kind": report.kind.value, "reason": report.reason}
-    erasing.record(transaction, entries, rows, asked, stones)
+@dataclass
+class Erasing:
+    """An erasure between its transaction and its report.
 
-
-def finish_on_open(opened: OpenOrchestrator) -> None:
-    """Finish an erasure whose process was killed, unless another process is doing it."""
-    with FileLock(opened.paths.erasing).held(timeout_s=0):
-        _finished(opened, _silent, again=False)
-
-
-def _finished(
-    opened: OpenOrchestrator, progress: Progress, *, again: bool = True
-) -> _Erasing | None:
-    """Finish the unfinished erasure as far as possible, and return it; None if there is none.
-
-    Args:
-        again: also where something was in the way of an earlier attempt.
+    Attributes:
+        report: the report so far.
+        texts: None: they were encrypted with another secret.
     """
-    with opened.database.read() as snapshot:
-        row = metadata.get(snapshot, erasure.UNFINISHED_KEY)
-    if row is None or (json.loads(row)["tried"] and not again):
-        return None
-    erasing = _Erasing.of_row(opened, json.loads(row))
-    # Others see that what they have cached is older than an erasure.
-    os.utime(opened.paths.erasing)
-    progress(STEPS[2], 2, len(STEPS) - 1)
-    search = erasing.sweep()
-    erasing.sweep_files(search.terms)
-    opened.forget_texts()
-    progress(STEPS[3], 3, len(STEPS) - 1)
-    cut = _fold(opened)
-    opened.database.rewrite()
-    cut = _fold(opened) and cut
-    progress(STEPS[4], 4, len(STEPS) - 1)
-    erasing.search(search, cut=cut)
-    with opened.transaction(erasing.report.actor) as transaction:
-        erasing.end(transaction)
-    os.utime(opened.paths.erasing)
-    progress(STEPS[5], 5, len(STEPS) - 1)
-    return erasing
+
+    opened: OpenOrchestrator
+    report: ErasureReport
+    texts: ErasedTexts | None = None
+
+    @classmethod
+    def unfinished(cls, opened: OpenOrchestrator) -> Erasing | None:
+        """Return the unfinished erasure as ``_store`` wrote it, if there is one."""
+        with opened.database.read() as snapshot:
+            text = metadata.get(snapshot, erasure.UNFINISHED_KEY)
+        if text is None:
+            return None
+        row = json.loads(text)
+        erasing = cls(opened, ErasureReport.model_validate(row["report"]))
+        with suppress(ValueError):
+            texts = json.loads(erasing._veiled(base64.b64decode(row["texts"])))
+            erasing.texts = ErasedTexts(**texts)
+        return erasing
+
+    def redact(
+        self, transaction: JournalledTransaction, terms: SearchTerms, plan: Plan | None = None
+    ) -> None:
+        """Remove the texts from all rows and from the journal, and record it there.
+
+        Args:
+            plan: of the erasure's first transaction; None: only what was written since.
+        """
+        report, rows = self.report, Counter[str]()
+        with transaction.engine.thorough(transaction):
+            if plan is not None:
+                rows = erasure.blank(transaction, plan.rows, plan.entities.pks)
+            changes = erasure.changes(transaction, terms, plan.gone if plan else Gone())
+            erasure.apply(transaction, changes)
+        rows.update(name for name, _ in changes if name != erasure.JOURNAL)
+        seqs = [key[0] for name, key in changes if name == erasure.JOURNAL]
+        if plan is None and not changes:
+            return
+        redacted = [
+            (seq, seal, digest(now)) for seq, seal, now in erasure.redacted(transaction, seqs)
+        ]
+        details: dict[str, Any] = {"erasure_id": report.erasure_id, "rows": rows}
+        stones: list[NewEntry] = []
+        if plan is not None:
+            details |= {"kind": report.kind.value, "reason": report.reason}
+            stone = {"erasure_id": report.erasure_id}
+            stones = [NewEntry(erasure.ACTION, item, stone) for item in report.memory_ids]
+        details |= sealed(made_erasure_key(self.opened.paths.root), redacted)
+        head, _ = journal.head(transaction)
+        transaction.record([*stones, NewEntry(erasure.ACTION, None, details)])
+        # Others drop what they have cached from before.
+        erasure.note_head(transaction, head + len(stones) + 1)
+        self._update(
+            rows=dict(Counter(report.rows) + rows), redactions=report.redactions + len(redacted)
+        )
+        self._store(transaction)
+
+    def finish(self) -> None:
+        """Do what follows the first transaction, as far as possible; it may be repeated."""
+        opened, texts = self.opened, self.texts or ErasedTexts()
+        # Others see that what they have cached is older than an erasure.
+        os.utime(opened.paths.erasing)
+        with opened.transaction(self.report.actor) as transaction:
+            search = _search(transaction, texts)
+            self.redact(transaction, search.terms)
+        self._erase_files(texts, search.terms)
+        opened.forget_texts()
+        cut = _fold(opened)
+        opened.database.rewrite()
+        cut = _fold(opened) and cut
+        self._prove(search, cut=cut)
+        with opened.transaction(self.report.actor) as transaction:
+            if self.report.unfinished:
+                self._store(transaction)
+            else:
+                details = self.report.model_dump(mode="json", exclude={"preview"})
+                transaction.record([NewEntry(erasure.REPORT, None, details)])
+                metadata.drop(transaction, erasure.UNFINISHED_KEY)
+        os.utime(opened.paths.erasing)
+
+    def _erase_files(self, texts: ErasedTexts, terms: SearchTerms) -> None:
+        report, database = self.report, self.opened.database
+
+        def note(sha256: str, now: str | None) -> None:
+            with database.write() as transaction:
+                erasure.note_file(transaction, sha256, now)
+
+        found = files.erase_files(
+            *(self.opened.paths, database, terms, report.memory_ids, texts.lines),
+            *(texts.removals, note),
+        )
+        self._update(
+            files_redacted=tuple(sorted({*report.files_redacted, *found.redacted})),
+            files_removed=tuple(sorted({*report.files_removed, *found.removed})),
+            files_refused=tuple(found.refused),
+        )
+
+    def _prove(self, search: Search, *, cut: bool) -> None:
+        """Search the database and the folder for the texts, and put the result in the report.
+
+        Args:
+            cut: nobody reads an older state of the database.
+        """
+        database, report = self.opened.database, self.report
+        done = files.search(self.opened.paths, database, search.sought)
+        with database.read() as snapshot:
+            rows = sorted({name for name, _ in erasure.changes(snapshot, search.sought)})
+        refused = tuple(sorted({*report.files_refused, *done.refused}))
+        remains = (*done.remains, *rows)
+        obstacles = {
+            "database.in_use": not cut,
+            "file.refused": refused,
+            "residue.found": remains,
+        }
+        others = {item.memory_id: item.why for item in report.kept}
+        searched = {
+            "strings": len(search.sought.strings),
+            "shared": search.shared,
+            "files": done.files,
+            "tables": done.tables or len(erasure.searched_columns()) + 1,
+        }
+        self._update(
+            ended_at=self.opened.clock.now_ms(),
+            kept=_kept(search.says_it, others),
+            searched=report.searched.model_copy(update=searched),
+            remains=remains if self.texts else ("unknown: erasure.key is another one",),
+            files_refused=refused,
+            server=database.traces(),
+            unfinished=tuple(code for code, applies in obstacles.items() if applies),
+        )
+
+    def _update(self, **fields: Any) -> None:
+        self.report = self.report.model_copy(update=fields)
+
+    def _store(self, transaction: JournalledTransaction) -> None:
+        texts = json.dumps(asdict(self.texts or ErasedTexts())).encode()
+        veiled = base64.b64encode(self._veiled(texts)).decode()
+        row = {"report": self.report.model_dump(mode="json"), "texts": veiled}
+        metadata.put(transaction, erasure.UNFINISHED_KEY, json.dumps(row))
+
+    def _veiled(self, data: bytes) -> bytes:
+        """Encrypt or decrypt with a key stream of the secret and the erasure."""
+        secret = made_erasure_key(self.opened.paths.root)
+        key = hmac.digest(secret, self.report.erasure_id.encode(), "sha256")
+        stream = hashlib.shake_256(key).digest(len(data))
+        mixed = int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")
+        return mixed.to_bytes(len(data), "big")
 
 
 def _fold(opened: OpenOrchestrator) -> bool:
@@ -469,168 +547,3 @@ def _fold(opened: OpenOrchestrator) -> bool:
         if time.monotonic() >= deadline:
             return False
         time.sleep(min(CUT_PAUSE_S, wait_s))
-
-
-class _Erasing:
-    """An erasure between its transaction and its report.
-
-    Attributes:
-        report: the report so far.
-        texts: None: they were encrypted with another secret.
-        asked: a keyed digest of what was asked for.
-    """
-
-    def __init__(
-        self,
-        opened: OpenOrchestrator,
-        report: ErasureReport,
-        texts: ErasedTexts | None,
-        asked: str,
-        secret: bytes,
-    ) -> None:
-        self.report = report
-        self.texts = texts
-        self.asked = asked
-        self._opened = opened
-        self._secret = secret
-
-    @classmethod
-    def of_row(cls, opened: OpenOrchestrator, row: dict[str, Any]) -> _Erasing:
-        """Return the erasure of the row that ``record`` writes."""
-        report = ErasureReport.model_validate(row["report"])
-        erasing = cls(opened, report, None, row["asked"], made_erasure_key(opened.paths.root))
-        with suppress(ValueError):
-            texts = json.loads(erasing._veiled(base64.b64decode(row["texts"])))
-            erasing.texts = ErasedTexts(**texts)
-        return erasing
-
-    def update(self, **fields: Any) -> None:
-        """Change fields of the report."""
-        self.report = self.report.model_copy(update=fields)
-
-    def record(
-        self,
-        transaction: JournalledTransaction,
-        entries: Sequence[Change],
-        rows: Counter[str],
-        details: dict[str, Any],
-        stones: Sequence[NewEntry] = (),
-    ) -> None:
-        """Journal a transaction that changed rows and redacted entries, and note what follows."""
-        seqs = [key[0] for _, key, _ in entries]
-        listed = [
-            (seq, seal, digest(now)) for seq, seal, now in erasure.redacted(transaction, seqs)
-        ]
-        details = {"erasure_id": self.report.erasure_id, **details, "rows": rows}
-        head, _ = journal.head(transaction)
-        entry = NewEntry(erasure.ACTION, None, details | sealed(self._secret, listed))
-        transaction.record([*stones, entry])
-        # Others drop what they have cached from before.
-        erasure.note_head(transaction, head + len(stones) + 1)
-        self.update(
-            rows=dict(Counter(self.report.rows) + rows),
-            redactions=self.report.redactions + len(listed),
-        )
-        self._note(transaction, tried=False)
-
-    def sweep(self) -> Search:
-        """Change the rows that were written meanwhile, and leave out what others now say."""
-        texts = self.texts or ErasedTexts()
-        with self._opened.database.read() as snapshot:
-            search = _search(snapshot, texts)
-            changes = _changes(snapshot, search.terms)
-        if changes:
-            with self._opened.transaction(self.report.actor) as transaction:
-                search = _search(transaction, texts)
-                changes = _changes(transaction, search.terms)
-                with transaction.engine.thorough(transaction):
-                    erasure.apply(transaction, changes)
-                entries = [change for change in changes if change.table == erasure.JOURNAL]
-                rows = Counter(change.table for change in changes)
-                del rows[erasure.JOURNAL]
-                self.record(transaction, entries, rows, {})
-        others = {item.memory_id: item.why for item in self.report.kept}
-        self.update(kept=_kept(search.says_it, others))
-        return search
-
-    def sweep_files(self, terms: SearchTerms) -> None:
-        """Remove the texts from the files."""
-
-        def note(sha256: str, now: str | None) -> None:
-            with database.write() as transaction:
-                erasure.note_file(transaction, sha256, now)
-
-        texts, database = self.texts or ErasedTexts(), self._opened.database
-        ids = self.report.memory_ids
-        found = files.erase_files(
-            self._opened.paths, database, terms, ids, texts.lines, texts.removals, note
-        )
-        self.update(
-            files_redacted=tuple(sorted({*self.report.files_redacted, *found.redacted})),
-            files_removed=tuple(sorted({*self.report.files_removed, *found.removed})),
-            files_refused=tuple(found.refused),
-        )
-
-    def search(self, search: Search, *, cut: bool) -> None:
-        """Search the database and the folder for the texts, and put the result in the report.
-
-        Args:
-            cut: nobody reads an older state of the database.
-        """
-        database, sought = self._opened.database, search.sought
-        done = files.search(self._opened.paths, database, sought)
-        with database.read() as snapshot:
-            rows = sorted({change.table for change in _changes(snapshot, sought)})
-        refused = tuple(sorted({*self.report.files_refused, *done.refused}))
-        remains = (*done.remains, *rows)
-        obstacles = (
-            (not cut, "database.in_use"),
-            (refused, "file.refused"),
-            (remains, "residue.found"),
-        )
-        searched = {
-            "strings": len(sought.strings),
-            "shared": search.shared,
-            "files": done.files,
-            "tables": done.tables or len(erasure.searched_columns()) + 1,
-        }
-        self.update(
-            ended_at=self._opened.clock.now_ms(),
-            searched=self.report.searched.model_copy(update=searched),
-            remains=remains if self.texts else ("unknown: erasure.key is another one",),
-            files_refused=refused,
-            server=database.traces(),
-            unfinished=tuple(code for applies, code in obstacles if applies),
-        )
-
-    def end(self, transaction: JournalledTransaction) -> None:
-        """Make the report an entry of the journal; if anything is in the way, only note it."""
-        if self.report.unfinished:
-            self._note(transaction, tried=True)
-            return
-        details = self.report.model_dump(mode="json", exclude={"preview"})
-        transaction.record([NewEntry(erasure.REPORT, None, details)])
-        metadata.drop(transaction, erasure.UNFINISHED_KEY)
-
-    def _note(self, transaction: JournalledTransaction, *, tried: bool) -> None:
-        texts = json.dumps(asdict(self.texts or ErasedTexts())).encode()
-        row = {
-            "report": self.report.model_dump(mode="json"),
-            "texts": base64.b64encode(self._veiled(texts)).decode(),
-            "asked": self.asked,
-            "tried": tried,
-        }
-        metadata.put(transaction, erasure.UNFINISHED_KEY, json.dumps(row))
-
-    def _veiled(self, data: bytes) -> bytes:
-        """Encrypt or decrypt with a key stream of the secret and the erasure."""
-        key = hmac.digest(self._secret, self.report.erasure_id.encode(), "sha256")
-        stream = hashlib.shake_256(key).digest(len(data))
-        mixed = int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")
-        return mixed.to_bytes(len(data), "big")
-
-
-def _changes(snapshot: Snapshot, terms: SearchTerms) -> list[Change]:
-    """Return the changes of all rows that repeat one of the terms."""
-    entries, _ = erasure.entries_to_redact(snapshot, Gone(), terms)
-    return [*erasure.repeating(snapshot, terms), *entries]

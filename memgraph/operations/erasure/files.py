@@ -14,11 +14,10 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from memgraph.model.erasure import ErasureTargetKind
 from memgraph.paths import OrchestratorPaths
@@ -27,7 +26,6 @@ from memgraph.rules.sources import UTF8, FileText, encoding_of, line_spans, part
 from memgraph.store import erasure
 from memgraph.store.engine import Database, store_of
 from memgraph.store.erasure import MemoryToErase
-from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot
 
 MAX_FILE_BYTES: Final = 256_000_000
@@ -62,13 +60,12 @@ class SourceFiles:
 
 @dataclass(slots=True)
 class FoundFiles:
-    """Files with erased texts, removed ones, those that cannot be read or written, those that are
-    still to be ingested, and what still has a text; then how much was searched."""
+    """Files with erased texts, removed ones, those that cannot be read or written, and what still
+    has a text; then how much was searched."""
 
     redacted: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
     remains: list[str] = field(default_factory=list)
     files: int = 0
     tables: int = 0
@@ -96,27 +93,33 @@ def source_files(
     memories are overwritten, except lines that a remaining memory cites.
     """
     result, ids = SourceFiles(), [row.memory_id for row in rows]
-    for path in sorted({row.source_path for row in rows if row.source_path is not None}):
-        relative = _below(paths, path)
-        if relative is None:
-            result.outside.append(path)
-        elif (data := _read(paths.directory / relative)) is not None:
-            kept = erasure.remaining_locators(snapshot, path, ids)
-            if kind in _WHOLE and not kept:
-                result.removals += [relative, relative + MANIFEST_ENDING]
-                continue
-            own = [row.locator or "" for row in rows if row.source_path == path]
-            text = _as_utf8(data)
-            places = line_spans(text)
-            stays = _numbers(kept, len(places))
-            lines = result.lines[relative] = sorted(_numbers(own, len(places)) - stays)
-            result.texts += [
-                text[slice(*places[number - 1])].decode("utf-8", "replace") for number in lines
-            ]
-            file = FileText.of(data)
-            for pointer in own:
-                if pointer.startswith("/"):
-                    result.texts += strings_in(json.loads(file.value_at(pointer) or "null"))
+    zone = Path(os.path.realpath(paths.ingest))
+    for name in sorted({row.source_path for row in rows if row.source_path is not None}):
+        path = Path(os.path.realpath(name))
+        if not path.is_relative_to(zone):
+            result.outside.append(name)
+            continue
+        relative = str(paths.ingest.relative_to(paths.directory) / path.relative_to(zone))
+        try:
+            data = _whole(path)
+        except OSError:
+            # It is gone, or was never a file that ingestion read.
+            continue
+        kept = erasure.remaining_locators(snapshot, name, ids)
+        if kind in _WHOLE and not kept:
+            result.removals += [relative, relative + MANIFEST_ENDING]
+            continue
+        own = [row.locator or "" for row in rows if row.source_path == name]
+        text = _as_utf8(data)
+        places = line_spans(text)
+        lines = sorted(_numbers(own, len(places)) - _numbers(kept, len(places)))
+        result.lines[relative] = lines
+        spans = (slice(*places[number - 1]) for number in lines)
+        result.texts += [text[span].decode("utf-8", "replace") for span in spans]
+        file = FileText.of(data)
+        for pointer in own:
+            if pointer.startswith("/"):
+                result.texts += strings_in(json.loads(file.value_at(pointer) or "null"))
     return result
 
 
@@ -143,28 +146,6 @@ def strings_in(value: Any) -> Iterator[str]:
             pending.extend(reversed(item))
 
 
-def _below(paths: OrchestratorPaths, path: str) -> str | None:
-    """Return a source's path relative to the orchestrator's folder; None outside the drop zone."""
-    zone = os.path.realpath(paths.ingest)
-    real = os.path.realpath(path)
-    if os.path.commonpath([zone, real]) != zone:
-        return None
-    return str(Path(paths.ingest).relative_to(paths.directory) / Path(real).relative_to(zone))
-
-
-def _read(path: Path) -> bytes | None:
-    """Return the bytes of a regular file; None if it is missing, a link, or too large."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-                return None
-            return file.read()
-    except OSError:
-        return None
-
-
 def erase_files(
     paths: OrchestratorPaths,
     database: Database,
@@ -181,40 +162,36 @@ def erase_files(
 
     Args:
         lines, removals: see ``SourceFiles``.
-        note: None: change nothing, and look at the files that wait to be ingested, too.
+        note: None: change nothing.
     """
     done, own = FoundFiles(), store_of(paths).files()
     ids = SearchTerms(memory_ids, whole=memory_ids)
+
+    def goes(path: Path) -> bool:
+        if path.is_relative_to(paths.bulletins):
+            return True
+        if path in own or not _is_database(path):
+            return False
+        return any(ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path))
+
     for name in database.copies(memory_ids):
         if note is not None:
             database.remove_copy(name)
         done.removed.append(name)
     for path, relative in files_of(paths):
         with done.trying(relative):
-            redacted = any(map(path.is_relative_to, (paths.processed, paths.rejected, paths.logs)))
-            if relative in removals or (
-                not redacted
-                and (
-                    path.is_relative_to(paths.bulletins)
-                    or (
-                        path not in own
-                        and _is_database(path)
-                        and any(
-                            ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path)
-                        )
-                    )
-                )
-            ):
+            if relative in removals:
                 if note is not None:
-                    if relative in removals:
-                        note(_digest(_whole(path)), None)
-                    wipe(path)
+                    note(_digest(_whole(path)), None)
+                    path.unlink()
                 done.removed.append(relative)
-            elif redacted:
+            elif any(map(path.is_relative_to, (paths.processed, paths.rejected, paths.logs))):
                 if _redact(path, terms, lines.get(relative, []), note):
                     done.redacted.append(relative)
-            elif note is None and path.is_relative_to(paths.ingest) and _says(path, terms):
-                done.waiting.append(relative)
+            elif goes(path):
+                if note is not None:
+                    path.unlink()
+                done.removed.append(relative)
     return done
 
 
@@ -226,7 +203,7 @@ def search(paths: OrchestratorPaths, database: Database, terms: SearchTerms) -> 
             if path in own or _is_database(path):
                 found = any(terms.found_in(piece) for piece in pieces(path, terms.overlap))
             else:
-                found = _says(path, terms)
+                found = any(terms.hits(_as_utf8(_whole(path))))
             done.files += 1
             done.remains += [relative] * found
     for name, parts in database.contents():
@@ -240,13 +217,9 @@ def files_of(paths: OrchestratorPaths) -> Iterator[tuple[Path, str]]:
     """Yield every regular file of an orchestrator, also relative to its folder; follow no links."""
     for root, folders, names in os.walk(paths.directory):
         folders.sort()
-        for name in sorted(names):
-            path = Path(root, name)
-            try:
-                if stat.S_ISREG(path.lstat().st_mode):
-                    yield path, str(path.relative_to(paths.directory))
-            except FileNotFoundError:
-                continue
+        for path in (Path(root, name) for name in sorted(names)):
+            if path.is_file() and not path.is_symlink():
+                yield path, str(path.relative_to(paths.directory))
 
 
 def pieces(path: Path, overlap: int = 64) -> Iterator[bytes]:
@@ -258,8 +231,16 @@ def pieces(path: Path, overlap: int = 64) -> Iterator[bytes]:
     Raises:
         OSError: it cannot be read.
     """
-    with _aside(path) as file:
-        yield from _overlapping(iter(lambda: file.read(_CHUNK), b""), overlap)
+    command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path)]
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as reader:
+        if reader.stdout is not None:  # it was asked for
+            read = reader.stdout.read
+            yield from _overlapping(iter(lambda: read(_CHUNK), b""), overlap)
+    if reader.returncode:
+        # SQLite's side files may disappear at any time.
+        kind = OSError if path.exists() else FileNotFoundError
+        raise kind(f"{path} cannot be read")
 
 
 def _overlapping(parts: Iterable[bytes], overlap: int) -> Iterator[bytes]:
@@ -276,34 +257,17 @@ def _overlapping(parts: Iterable[bytes], overlap: int) -> Iterator[bytes]:
         yield bytes(piece)
 
 
-@contextmanager
-def _aside(path: Path) -> Iterator[IO[bytes]]:
-    command = [sys.executable, "-I", "-S", "-c", _COPY, os.fspath(path)]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as reader:
-        if reader.stdout is None:  # it was asked for
-            raise OSError(f"{path} cannot be read")
-        yield reader.stdout
-    if reader.returncode:
-        # SQLite's side files may disappear at any time.
-        kind = OSError if path.exists() else FileNotFoundError
-        raise kind(f"{path} cannot be read")
-
-
 def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _whole(path: Path) -> bytes:
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise OSError(f"{path} is too large")
+    """Return the bytes of a file. Raises OSError: it is no regular file, or too large."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+        raise OSError(f"{path} is no file of at most {MAX_FILE_BYTES:,} bytes")
     return path.read_bytes()
-
-
-def _says(path: Path, terms: SearchTerms) -> bool:
-    return any(terms.hits(_as_utf8(_whole(path))))
 
 
 def _digest(data: bytes) -> str:
@@ -319,7 +283,7 @@ def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note | N
             raise PermissionError(f"{path} has another hard link elsewhere")
         # Noted first, so that the file is known even if the process is killed in between.
         note(_digest(data), _digest(fresh))
-        _overwrite(path, status.st_ino, [fresh])
+        _overwrite(path, status.st_ino, fresh)
     return fresh != data or bool(lines)
 
 
@@ -327,8 +291,8 @@ def _redacted(data: bytes, terms: SearchTerms, lines: Sequence[int]) -> bytes:
     """Return a file without erased texts and some lines, of the same length and lines."""
     encoding, text = encoding_of(data), _as_utf8(data)
     places = line_spans(text)
-    parts, last = list[bytes](), 0
     whole_lines = [places[number - 1] for number in lines if number <= len(places)]
+    parts, last = list[bytes](), 0
     for start, end in joined([*terms.spans(text), *whole_lines]):
         split = _STAYS.split(text[start:end])
         split[::2] = [_filler(part, encoding) for part in split[::2]]
@@ -357,38 +321,12 @@ def _as_utf8(data: bytes) -> bytes:
     return whole.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
 
 
-def wipe(path: Path) -> None:
-    """Overwrite a file with zeros and remove it; a missing file is ignored."""
-    with suppress(FileNotFoundError):
-        status = path.stat()
-        _overwrite(path, status.st_ino, repeat(bytes(1 << 20), (status.st_size >> 20) + 1))
-        path.unlink()
-
-
-def _overwrite(path: Path, inode: int, parts: Iterable[bytes]) -> None:
+def _overwrite(path: Path, inode: int, data: bytes) -> None:
     """Overwrite a file. Raises OSError: it is another one by now, as after a log's rotation."""
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "wb") as file:
         if os.fstat(handle).st_ino != inode:
             raise OSError(f"{path} was replaced")
-        file.writelines(parts)
+        file.write(data)
         file.flush()
         os.fsync(handle)
-
-
-def note_left_on_server(paths: OrchestratorPaths, url: str, schema: str) -> None:
-    """Note that a move has left a schema on a server; ``url`` is without a password."""
-    places = left_on_servers(paths)
-    paths.left_on_servers.parent.mkdir(parents=True, exist_ok=True)
-    with draft_beside(paths.left_on_servers) as draft:
-        draft.write_text(json.dumps([*places, f"{schema} on {url}"]), "utf-8")
-        publish(draft, paths.left_on_servers, force=True)
-
-
-def left_on_servers(paths: OrchestratorPaths) -> list[str]:
-    """Return the noted schemas, as ``schema on address``, the oldest first."""
-    try:
-        places: list[str] = json.loads(paths.left_on_servers.read_text("utf-8"))
-    except FileNotFoundError:
-        return []
-    return places

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -39,7 +39,6 @@ class Erasure(Handle[F], group="erasure"):
         content_sha256: str | None = None,
         reason: str,
         dry_run: bool = True,
-        progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
         """Preview an erasure; with ``dry_run=False`` perform it.
 
@@ -61,7 +60,6 @@ class Erasure(Handle[F], group="erasure"):
                 digest is that of a file's bytes.
             reason: recorded in the journal; it must not repeat the erased text.
             dry_run: only report what would be erased and what would stay; nothing is written.
-            progress: called with the name of a step, its number and the number of steps.
 
         Raises:
             InvalidInput: there is not exactly one target, or the reason is missing or repeats the
@@ -81,7 +79,7 @@ class Erasure(Handle[F], group="erasure"):
             workflow_run_id=workflow_run_id,
             content_sha256=content_sha256,
         )
-        return self.erase_target(target, reason=reason, dry_run=dry_run, progress=progress)
+        return self.erase_target(target, reason=reason, dry_run=dry_run)
 
     @operation(
         Permission.ADMIN,
@@ -99,7 +97,6 @@ class Erasure(Handle[F], group="erasure"):
         *,
         reason: str,
         dry_run: bool = True,
-        progress: Callable[[str, int, int], None] = lambda _step, _done, _total: None,
     ) -> ErasureReport:
         """Erase a target given as a value; see ``erase``."""
         from memgraph.operations.erasure.erase import erase
@@ -111,9 +108,7 @@ class Erasure(Handle[F], group="erasure"):
         because = self._because(reason)
         folder = self._service.paths(self.name).memory
         with self._service.opened(self.name) as opened, naming_full_disk(folder):
-            return erase(
-                opened, target, reason=because, actor=self.actor, dry_run=dry_run, progress=progress
-            )
+            return erase(opened, target, reason=because, actor=self.actor, dry_run=dry_run)
 
     @operation(
         Permission.ADMIN,

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
-from memgraph.operations.erasure.files import note_left_on_server
 from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
@@ -185,7 +184,10 @@ def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:
     folder = free_name(paths.memory / "replaced", "before-move", clock.now_ms())
     place = store_of(paths, url).put_aside(folder)
     if url and place is not None:
-        note_left_on_server(paths, url, place)
+        # For the reports of erasures.
+        paths.left_on_servers.parent.mkdir(parents=True, exist_ok=True)
+        with paths.left_on_servers.open("a", encoding="utf-8") as file:
+            file.write(f"{place} on {url}\n")
     return place
 
 

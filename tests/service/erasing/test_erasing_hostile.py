@@ -275,13 +275,9 @@ def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:
     [mine] = [each for each in orc.memories.list() if "zwieback" in each.content]
     drawn = orc.remember("So it lies up there", derived_from=[mine.memory_id])
     orc.ingestion.log_event("said", text=f"somebody told: {LINE}")
-    waits = orc.paths.ingest / "waits.md"
-    waits.write_text(LINE, encoding="utf-8")
     looked = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=True)
     assert looked.preview is not None
     assert looked.preview.derived_ids == (drawn,)
-    assert looked.preview.waiting == ("memory/ingest/waits.md",)
-    waits.unlink()
     done = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert set(looked.files_redacted) >= {"memory/ingest/processed/notes.md"}
     assert sorted(done.files_redacted) == sorted(looked.files_redacted)

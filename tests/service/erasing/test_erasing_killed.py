@@ -17,6 +17,8 @@ from processes import Process
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
+from memgraph.operations.erasure import erase
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 WHY = "asked for"
 
@@ -148,16 +150,20 @@ def test_a_reader_in_the_way_is_told_and_waited_for_next_time(
         assert left(service, orc.paths.directory) == []
 
 
-def test_others_write_while_it_waits_for_a_reader(orc: Orchestrator) -> None:
+def test_others_write_while_it_waits_for_a_reader(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world = filled(orc)
     reader = sqlite.connect(str(orc.paths.database), isolation_level=None, check_same_thread=False)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM memories").fetchone()
-    waiting = threading.Event()
+    waiting, fold = threading.Event(), erase._fold
 
-    def progress(step: str, _done: int, _total: int) -> None:
-        if step == "database":
-            waiting.set()
+    def folding(opened: OpenOrchestrator) -> bool:
+        waiting.set()
+        return fold(opened)
+
+    monkeypatch.setattr(erase, "_fold", folding)
 
     def write_then_end_the_reader() -> None:
         assert waiting.wait(60)
@@ -169,9 +175,7 @@ def test_others_write_while_it_waits_for_a_reader(orc: Orchestrator) -> None:
 
     with ThreadPoolExecutor(1) as other:
         written = other.submit(write_then_end_the_reader)
-        report = orc.erasure.erase(
-            memory_id=world.secret, reason=WHY, dry_run=False, progress=progress
-        )
+        report = orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
         written.result()
     # With the lock held all along neither would end before the other gives up.
     assert report.unfinished == ()

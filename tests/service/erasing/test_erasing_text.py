@@ -90,9 +90,6 @@ def test_where_it_is_an_id_it_stays_and_is_counted(orc: Orchestrator) -> None:
 def test_a_file_that_waits_is_named(orc: Orchestrator) -> None:
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     (orc.paths.ingest / "waits.md").write_text(NAME.upper(), encoding="utf-8")
-    looked = orc.erasure.erase(text=NAME, reason=WHY)
-    assert looked.preview is not None
-    assert looked.preview.waiting == ("memory/ingest/waits.md",)
     report = orc.erasure.erase(text=NAME, reason=WHY, dry_run=False)
     assert report.remains == ("memory/ingest/waits.md",)
     assert not report.complete
