@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier
 from memgraph.model.enums import MemoryType, Sensitivity
-from memgraph.model.graph import Contradiction, Link
+from memgraph.model.graph import Contradiction
 from memgraph.model.recall import Degraded
 from memgraph.model.values import (
     MAX_CONTENT_CHARS,
@@ -32,12 +32,9 @@ MAX_EVIDENCE = 2_000
 
 
 class TurnInput(Value):
-    """The place of a turn, and how long its hook may take.
+    """The place of a turn, see ``TurnPlace``, and how long its hook may take.
 
     Attributes:
-        conversation_id: the conversation; a context leaves out its turns.
-        workflow_run_id, step_id: the run and the step of a workflow.
-        task_id, project_id: the task and the project whose memories are seen besides global ones.
         deadline_ms: the maximum wait; None: 250 ms.
     """
 
@@ -234,8 +231,7 @@ class EvidenceBundle(ResultWithWarnings):
         items: at most ``max_nodes``: the requested memories, then matches of the question, then
             neighbours.
         edges: edges between two of ``items``.
-        contradictions: open contradictions of at least one of ``items``.
-        grounds: the evidence of the requested memories, by memory id; both ends are in ``items``.
+        contradictions: open contradictions among the evidence, of at least one of ``items``.
         missing: requested ids that do not exist or are not visible.
         cut: whether a limit left something out.
         cut_reasons: the limits that did: ``max_nodes``, ``budget_tokens`` …
@@ -248,7 +244,6 @@ class EvidenceBundle(ResultWithWarnings):
     items: tuple[EvidenceItem, ...] = ()
     edges: tuple[Edge, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
-    grounds: dict[str, tuple[Link, ...]] = Field(default_factory=dict)
     missing: tuple[str, ...] = ()
     cut: bool = False
     cut_reasons: tuple[str, ...] = ()

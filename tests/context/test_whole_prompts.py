@@ -12,7 +12,7 @@ from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
 from memgraph.rules.bulletin import BulletinSection, Entry, compose
 from memgraph.rules.lines import BlockLine, render
-from memgraph.service.turns.prompts import PromptMemories
+from memgraph.service.turns.prompts import joined
 
 BATCH = 20
 EVERYTHING = 1_000_000
@@ -51,8 +51,7 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
     ]
     block = render(lines, form, mark=MARK)
     context = ContextPackage.model_construct(text=block)
-    shown = PromptMemories(bulletin, None, context, None, ())
-    return bulletin, block, shown.prompt
+    return bulletin, block, joined(bulletin, context)
 
 
 @pytest.mark.parametrize("form", BlockFormat)
@@ -89,5 +88,5 @@ def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
 def test_one_half_alone_stands_as_it_is() -> None:
     bulletin, block, _ = prompt_of(["Mira lives in Graz."], BlockFormat.FENCED)
     context = ContextPackage.model_construct(text=block)
-    assert PromptMemories("", None, context, None, ()).prompt == block
-    assert PromptMemories(bulletin, None, None, None, ()).prompt == bulletin
+    assert joined("", context) == block
+    assert joined(bulletin, None) == bulletin

@@ -2607,8 +2607,7 @@ export interface components {
          *         items: at most ``max_nodes``: the requested memories, then matches of the question, then
          *             neighbours.
          *         edges: edges between two of ``items``.
-         *         contradictions: open contradictions of at least one of ``items``.
-         *         grounds: the evidence of the requested memories, by memory id; both ends are in ``items``.
+         *         contradictions: open contradictions among the evidence, of at least one of ``items``.
          *         missing: requested ids that do not exist or are not visible.
          *         cut: whether a limit left something out.
          *         cut_reasons: the limits that did: ``max_nodes``, ``budget_tokens`` …
@@ -2627,9 +2626,6 @@ export interface components {
             degraded?: components["schemas"]["Degraded"][];
             /** @default [] */
             edges?: components["schemas"]["Edge"][];
-            grounds?: {
-                [key: string]: components["schemas"]["Link"][];
-            };
             /** @default [] */
             items?: components["schemas"]["EvidenceItem"][];
             /** @default [] */

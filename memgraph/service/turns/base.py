@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from memgraph.errors import InvalidInput, OrchestratorMissing
-from memgraph.log import open_log
 from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest, Task
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import MAX_DEADLINE_MS, TurnWarning
@@ -19,32 +18,35 @@ from memgraph.model.values import ActorReason, Outcome, validated
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import Denial, record_denial
 from memgraph.service.turns.capture import (
-    CapturedMessage,
+    PASSING,
     CaptureHandle,
-    CaptureQueue,
     Turn,
     TurnConditions,
     TurnPlace,
     refused,
-    unacknowledged,
     warning_of,
 )
-from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit
+from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit, LaneTask, LaneTimeout
 from memgraph.service.turns.prompts import PromptBuilder
 
 if TYPE_CHECKING:
     from memgraph.operations.context.assembler import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
+T = TypeVar("T")
+
 DEADLINE_MS = 250
 """How long a turn waits for its memory."""
 MAX_ASIDE = 2_000
+MAX_CAPTURES = 1_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
 CONTEXT_THREADS = 2
 # Shared by all hooks of the process whose contexts do not wait for an external model.
 CONTEXTS_AT_ONCE = LaneLimit(2)
 PATIENCE_S = 5.0
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
 
 
 class HookHost:
@@ -82,24 +84,16 @@ class HookHost:
             # As in contexts: without an agent in the profile, the actor is the agent.
             agent_id=(None if profile is None else profile.agent_id) or actor,
         )
-        settings = service.settings(name).memory
         self.deadline_ms = checked_deadline(deadline_ms, DEADLINE_MS)
         self._service = service
-        log = open_log(
-            service.paths(name).log_file,
-            service.clock,
-            level=settings.log.level,
-            orchestrator=name,
-        )
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)
         gate = None if service.asks_outside(name) else CONTEXTS_AT_ONCE
         self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS, gate=gate)
+        self._captures = Lane("captures", threads=1, waiting=MAX_CAPTURES, keeps=True)
+        # Apart from messages, which must not wait for the model that reads a step's output.
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
         self._ending = threading.Event()
-        self._conditions = TurnConditions(log, self._aside)
-        self._captures = CaptureQueue(
-            self._store_turns, lambda error: self._conditions.note("capture", error)
-        )
+        self._conditions = TurnConditions(service.log_of(name), self._aside)
         self._showing = PromptBuilder(
             service,
             name,
@@ -113,7 +107,7 @@ class HookHost:
     @property
     def waiting(self) -> int:
         """The number of messages that are not stored yet."""
-        return self._captures.waiting
+        return self._captures.unfinished
 
     def close(self, patience_s: float = PATIENCE_S) -> int:
         """Accept no more turns, and store waiting messages for at most ``patience_s`` seconds.
@@ -150,18 +144,18 @@ class HookHost:
     def _until(self, deadline_ms: int | None) -> float:
         return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
 
-    def _denied(self, place: TurnPlace, what: str, until: float) -> TurnWarning | None:
+    def _denied(self, place: TurnPlace, what: str, until: float) -> tuple[TurnWarning, ...]:
         """Return a warning if a caller names another orchestrator, and log the refusal there."""
         other = place.orchestrator
         if other is None or other == self.name:
-            return None
+            return ()
         self._conditions.tell("access.denied", actor=self.actor, field="orchestrator", hook=what)
         try:
             self._aside.submit(lambda: self._log_other(other)).result(until)
         except Exception as error:  # noqa: BLE001 - refused, logged there or not
             self._conditions.note("denials", error)
         text = "these hooks belong to another orchestrator than the requested one"
-        return TurnWarning(code="access.denied", text=text)
+        return (TurnWarning(code="access.denied", text=text),)
 
     def _log_other(self, other: str) -> None:
         try:
@@ -187,35 +181,57 @@ class HookHost:
     def _build(self, task: Task | None, request: ContextRequest) -> ContextPackage:
         return self._assembler.build_context(task, request)
 
-    def _capture(self, turn: Turn) -> CapturedMessage | TurnWarning:
-        try:
-            return self._captures.add(turn)
-        except LaneError as error:
-            self._conditions.note("capture", error)
-            return refused(f"the message is not stored: {error}")
+    def _capture(self, turns: Sequence[Turn]) -> LaneTask[Sequence[Outcome]]:
+        """Submit messages of a conversation to be stored in one transaction, in order."""
+        return self._keep("capture", self._captures, lambda: self._store_turns(turns))
 
-    def _captured(
-        self, capture: CapturedMessage | TurnWarning, until: float
-    ) -> tuple[Outcome | None, tuple[TurnWarning, ...]]:
-        """Return the outcome of a message, or warnings that explain why it is unknown."""
-        if isinstance(capture, TurnWarning):
-            return None, (capture,)
+    def _keep(self, part: str, lane: Lane, work: Callable[[], T]) -> LaneTask[T]:
+        """Submit a write; it is retried while the database is busy or full, until the close."""
+
+        def attempts() -> T:
+            pause = FIRST_PAUSE_S
+            while True:
+                try:
+                    value = work()
+                except PASSING as error:
+                    self._conditions.note(part, error)
+                    if self._ending.wait(pause):
+                        raise
+                    pause = min(pause * 2, LONGEST_PAUSE_S)
+                except Exception as error:
+                    self._conditions.note(part, error)
+                    raise
+                else:
+                    self._conditions.note(part, None)
+                    return value
+
+        task = lane.submit(attempts)
+        if task.refusal is not None:
+            self._conditions.note(part, task.refusal)
+        return task
+
+    def _kept(
+        self, part: str, task: LaneTask[T], until: float
+    ) -> tuple[T | None, tuple[TurnWarning, ...]]:
+        """Return the result of a write, or warnings that explain why there is none."""
         try:
-            outcome = capture.stored.result(max(until - time.monotonic(), 0.0))
-        except TimeoutError:
-            trouble = self._captures.trouble
-            late = unacknowledged("the message is")
-            return None, (late, *((warning_of(trouble),) if trouble is not None else ()))
+            return task.result(until), ()
+        except LaneTimeout as error:
+            # The write continues in the background.
+            late = TurnWarning(
+                code="capture.unacknowledged", text="the write is not stored yet; it may be later"
+            )
+            return None, (late, warning_of(error), *self._conditions.of(part))
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return None, (refused("the memory could not store the message"), warning_of(error))
-        return outcome, ()
+            reason = str(error) if isinstance(error, LaneError) else "the memory failed to store it"
+            return None, (refused(reason), warning_of(error))
 
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
         # The host sees everything in these scopes, so that a message that is passed twice is
         # recognised. A message of another agent is never taken for the same.
         projects = frozenset(turn.scope_id for turn in turns if turn.scope_id is not None)
         viewer = replace(self._writing, project_ids=projects)
-        return self._handle(viewer).store(turns, live=True).memories
+        return self._handle(viewer).store(turns, live=True).memories if turns else ()
 
     def _handle(self, viewer: Viewer) -> CaptureHandle:
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from memgraph.errors import (
     DatabaseBusy,
@@ -30,7 +25,6 @@ from memgraph.model.values import (
     Memory,
     MemoryInput,
     Name,
-    Outcome,
     Source,
     StoredSource,
     Value,
@@ -41,7 +35,7 @@ from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.providers.local import LocalEmbedding
 from memgraph.rules.scope import Viewer
-from memgraph.service.turns.lanes import Lane, LaneClosed, LaneError, LaneFull, handed_over
+from memgraph.service.turns.lanes import Lane, LaneError
 from memgraph.store.embeddings import embedded_text
 from memgraph.store.graph import sources_of, visible_memories
 from memgraph.store.memories import same_content
@@ -55,135 +49,9 @@ if TYPE_CHECKING:
 
 
 Turn = UserTurn | AgentTurn
-StoreTurns = Callable[[Sequence[Turn]], Sequence[Outcome]]
-"""Stores turns in one transaction, in order; one outcome for each."""
 
-MAX_WAITING = 1_000
-TOGETHER = 32
-FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 2.0
 # A locked database or a full disk is temporary; any other error needs a person.
 PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
-
-
-@dataclass(frozen=True, slots=True)
-class CapturedMessage:
-    """A waiting message; ``stored`` gets its outcome, or the error if it is never stored."""
-
-    turn: Turn
-    stored: Future[Outcome] = field(default_factory=Future)
-
-
-class CaptureQueue:
-    """The queue of one orchestrator's messages. Thread-safe.
-
-    Args:
-        store: stores a batch of turns.
-        failed: called with the error that delays or drops messages, and with None on success.
-    """
-
-    def __init__(self, store: StoreTurns, failed: Callable[[Exception | None], None]) -> None:
-        self._store = store
-        self._failed = failed
-        self._lane = Lane("captures", threads=1, waiting=2, keeps=True)
-        self._lock = threading.Lock()
-        self._queue: deque[CapturedMessage] = deque()
-        self._draining = False
-        self._one_by_one = 0
-        self._closed = False
-        self._given_up = threading.Event()
-        # The error of the last attempt to store the first message, if it failed.
-        self.trouble: Exception | None = None
-
-    @property
-    def waiting(self) -> int:
-        """The number of messages that are not stored yet."""
-        return len(self._queue)
-
-    def add(self, turn: Turn) -> CapturedMessage:
-        """Put a message in the queue.
-
-        Raises:
-            LaneFull: 1,000 messages are waiting, or the system cannot start another thread.
-            LaneClosed: the queue was closed.
-        """
-        capture = CapturedMessage(turn)
-        with self._lock:
-            if self._closed:
-                raise LaneClosed("these hooks were closed")
-            if len(self._queue) >= MAX_WAITING:
-                raise LaneFull("too many messages are waiting to be stored")
-            self._queue.append(capture)
-            if not self._draining:
-                try:
-                    self._lane.submit(self._drain)
-                except LaneError:
-                    self._queue.pop()
-                    raise
-                self._draining = True
-        return capture
-
-    def close(self, patience_s: float) -> int:
-        """Accept no more messages, store waiting ones for a time; return the number lost."""
-        # Under the lock, so that nothing is added to a lane that is being closed.
-        with self._lock:
-            self._closed = True
-        self._lane.close(patience_s)
-        self._given_up.set()
-        with self._lock:
-            lost = list(self._queue)
-            self._queue.clear()
-            for message in lost:
-                message.stored.set_exception(LaneClosed("these hooks were closed"))
-        return len(lost)
-
-    def _drain(self) -> None:
-        pause = FIRST_PAUSE_S
-        while batch := self._next():
-            try:
-                outcomes = self._store([message.turn for message in batch])
-            except PASSING as error:
-                self.trouble = error
-                self._failed(error)
-                self._given_up.wait(pause)
-                pause = min(pause * 2, LONGEST_PAUSE_S)
-            except BaseException as error:  # noqa: BLE001 - raised where these are awaited
-                self._refuse(batch, handed_over(error))
-            else:
-                pause = FIRST_PAUSE_S
-                self._acknowledge(batch, outcomes)
-
-    def _next(self) -> list[CapturedMessage]:
-        with self._lock:
-            limit = 1 if self._one_by_one else TOGETHER
-            batch = [] if self._given_up.is_set() else list(islice(self._queue, limit))
-            self._draining = bool(batch)
-            return batch
-
-    def _acknowledge(self, batch: Sequence[CapturedMessage], outcomes: Sequence[Outcome]) -> None:
-        self.trouble = None
-        self._failed(None)
-        self._remove(batch)
-        for message, outcome in zip(batch, outcomes, strict=True):
-            if not message.stored.done():
-                message.stored.set_result(outcome)
-
-    def _refuse(self, batch: Sequence[CapturedMessage], error: Exception) -> None:
-        """Retry messages one by one, as one may be at fault; drop a message that fails alone."""
-        if len(batch) > 1:
-            self._one_by_one = len(batch)
-            return
-        self._failed(error)
-        self._remove(batch)
-        if not batch[0].stored.done():
-            batch[0].stored.set_exception(error)
-
-    def _remove(self, batch: Sequence[CapturedMessage]) -> None:
-        with self._lock:
-            # ``close`` may have dropped them meanwhile.
-            for _ in batch if self._queue and self._queue[0] is batch[0] else ():
-                self._queue.popleft()
-            self._one_by_one = max(self._one_by_one - 1, 0)
 
 
 class CaptureHandle(Handle):
@@ -279,8 +147,26 @@ T = TypeVar("T")
 _NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 
+class TurnIds(TypedDict, total=False):
+    """The ids of a turn's place, 1 to 512 characters each; see ``TurnPlace``."""
+
+    conversation_id: str | None
+    workflow_run_id: str | None
+    step_id: str | None
+    task_id: str | None
+    project_id: str | None
+    orchestrator: str | None
+
+
 class TurnPlace(Value):
-    """The place of a turn: ids of 1 to 512 characters, or None."""
+    """The place of a turn.
+
+    Attributes:
+        conversation_id: the conversation.
+        workflow_run_id, step_id: the run and the step of a workflow.
+        task_id, project_id: the task and the project whose memories are seen besides global ones.
+        orchestrator: the orchestrator that the caller expects; another one is refused.
+    """
 
     conversation_id: Name | None = None
     workflow_run_id: Name | None = None
@@ -323,24 +209,36 @@ class TurnPlace(Value):
             locator=locator,
         )
 
-    def request(self, text: str, *, exclude_session_id: str | None = None) -> ContextRequest:
-        """Return the request for a context; any text is accepted.
+    def request(
+        self, text: str, wanted: ContextRequest | None = None, *, exclude_session_id: str | None
+    ) -> ContextRequest:
+        """Return the request for a context of any text, with the budget and shares of ``wanted``.
 
         Raises:
             InvalidInput: it is not text.
         """
-        return ContextRequest(
-            query=storable(checked_text(text, "prompt"))[:MAX_QUERY_CHARS],
-            conversation_id=self.conversation_id,
-            workflow_run_id=self.workflow_run_id,
-            step_id=self.step_id,
-            exclude_session_id=exclude_session_id,
-        )
+        query = storable(checked_text(text, "prompt"))[:MAX_QUERY_CHARS]
+        fields = {
+            "query": query,
+            "conversation_id": self.conversation_id,
+            "workflow_run_id": self.workflow_run_id,
+            "step_id": self.step_id,
+            "exclude_session_id": exclude_session_id,
+        }
+        return (wanted or ContextRequest(query=query)).model_copy(update=fields)
 
 
-def place_of(**ids: str | None) -> TurnPlace:
-    """Return the place of these ids. Raises InvalidInput if one is empty, too long or not text."""
-    return validated(TurnPlace, ids)
+def place_of(ids: TurnIds, *required: str) -> TurnPlace:
+    """Return the place of these ids.
+
+    Raises:
+        InvalidInput: an id is empty, too long, unknown or not text, or a required one is missing.
+    """
+    place = validated(TurnPlace, dict(ids))
+    for name in required:
+        if getattr(place, name) is None:
+            raise InvalidInput(f"{name} is required", field=name)
+    return place
 
 
 def checked_text(text: str, name: str) -> str:
@@ -399,13 +297,6 @@ def refused(reason: str) -> TurnWarning:
     return TurnWarning(code="capture.refused", text=reason)
 
 
-def unacknowledged(what: str) -> TurnWarning:
-    """Return the warning that a write is not finished; it continues in the background."""
-    return TurnWarning(
-        code="capture.unacknowledged", text=f"{what} not stored yet; it may be later"
-    )
-
-
 def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     """Return the first warning of each code, in order."""
     first: dict[str, TurnWarning] = {}
@@ -426,33 +317,35 @@ class TurnConditions:
         self._log = log
         self._lane = lane
         self._lock = threading.Lock()
-        self._codes: dict[str, str] = {}
+        self._troubles: dict[str, TurnWarning] = {}
+
+    def of(self, part: str) -> tuple[TurnWarning, ...]:
+        """Return why a part does not work; nothing if it does."""
+        trouble = self._troubles.get(part)
+        return () if trouble is None else (trouble,)
 
     def note(self, part: str, error: BaseException | TurnWarning | None) -> None:
         """Record that a part failed for a reason, or works."""
-        warning = error if isinstance(error, TurnWarning) or error is None else warning_of(error)
-        code = None if warning is None else warning.code
+        trouble = warning_of(error) if isinstance(error, BaseException) else error
+        code = None if trouble is None else trouble.code
         with self._lock:
-            before = self._codes.get(part)
-            if code == before:
+            before = self._troubles.get(part)
+            if code == (None if before is None else before.code):
                 return
-            try:
-                self._lane.submit(lambda: self._log_change(part, code, before))
-            except LaneError:
+            if self._lane.submit(lambda: self._log_change(part, code, before)).refusal:
                 # It was not logged, so it is not recorded: the next turn tries again.
                 return
-            if code is None:
-                del self._codes[part]
+            if trouble is None:
+                del self._troubles[part]
             else:
-                self._codes[part] = code
+                self._troubles[part] = trouble
 
     def tell(self, event: str, **fields: str) -> None:
         """Log an event each time it happens."""
-        with suppress(LaneError):
-            self._lane.submit(lambda: self._log.warning(event, **fields))
+        self._lane.submit(lambda: self._log.warning(event, **fields))
 
-    def _log_change(self, part: str, code: str | None, before: str | None) -> None:
+    def _log_change(self, part: str, code: str | None, before: TurnWarning | None) -> None:
         if code is None:
-            self._log.info("turn.recovered", part=part, after=before)
+            self._log.info("turn.recovered", part=part, after=before and before.code)
         else:
             self._log.warning("turn.degraded", part=part, code=code)

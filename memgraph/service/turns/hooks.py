@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -15,13 +16,13 @@ from memgraph.model.context import AgentProfile, ContextRequest
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
-from memgraph.model.values import Moment, validated
+from memgraph.model.values import Moment, Outcome, validated
 from memgraph.operations.aio import THREADS, ThreadPoolCaller, awaited
 from memgraph.service.turns.base import PATIENCE_S, HookHost
-from memgraph.service.turns.capture import TurnPlace, once, place_of, refused, unfit
+from memgraph.service.turns.capture import TurnIds, TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosis import DiagnosisHooks
 from memgraph.service.turns.lanes import LaneError
-from memgraph.service.turns.prompts import PromptRequest
+from memgraph.service.turns.prompts import PendingPrompt, PromptRequest
 from memgraph.service.turns.write_back import WriteBackHooks
 
 if TYPE_CHECKING:
@@ -73,30 +74,25 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             InvalidInput: the deadline is out of range.
         """
         until = self._until(deadline_ms)
-        prompt_request = self._wanted(
-            TurnPlace(), ContextRequest(query="ready", budget_tokens=0), "prepare"
-        )
-        pending = self._showing.begin(prompt_request)
+        request = ContextRequest(query="ready", budget_tokens=0)
+        pending = self._begin(TurnPlace(), request, "prepare")
         # Otherwise the first warning would import it during a turn that is slow already.
         with suppress(LaneError):
             self._aside.submit(partial(import_module, "structlog")).result(until)
-        return once(self._showing.finish(pending, until).warnings)
+        return self._showing.finish(pending, until).warnings
 
     def on_message(
         self,
         content: str,
         *,
-        conversation_id: str,
         speaker: str = "user",
         turn_id: str | None = None,
-        task_id: str | None = None,
-        project_id: str | None = None,
-        orchestrator: str | None = None,
         from_agent: bool = False,
         sensitivity: Sensitivity = Sensitivity.INTERNAL,
         event_time: Moment | None = None,
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
+        **ids: Unpack[TurnIds],
     ) -> TurnContext:
         """Store a message, and return the context to put before its prompt.
 
@@ -107,24 +103,21 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
                 NUL) still gets a context, with the warning ``capture.refused``.
             speaker: the author of the message.
             turn_id: the host's own id; a message that is sent twice with it is stored once.
-            project_id: the project of the message, which is visible only there.
-            orchestrator: the orchestrator that the caller expects; a mismatch is refused.
             from_agent: True if the author is an agent, not a person.
             event_time: when the message was written; None: now.
             request: the budget and shares of the context; its query and ids are overwritten.
+            ids: the place, with ``conversation_id``; see ``TurnPlace``. With a ``project_id`` the
+                message is visible only in that project.
 
         Raises:
-            InvalidInput: an id is empty or too long, or the deadline is out of range.
+            InvalidInput: an id is empty, too long or missing, or the deadline is out of range.
         """
         until = self._until(deadline_ms)
-        place = place_of(
-            conversation_id=conversation_id,
-            task_id=task_id,
-            project_id=project_id,
-            orchestrator=orchestrator,
-        )
+        place = place_of(ids, "conversation_id")
+        reason = unfit(content)
         fields = {
-            "session_id": conversation_id,
+            "content": content if reason is None else "-",
+            "session_id": place.conversation_id,
             "source_role": speaker,
             "turn_id": turn_id,
             "sensitivity": sensitivity,
@@ -132,38 +125,35 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             "source": place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM),
             **place.scope,
         }
-        reason = unfit(content)
-        fields["content"] = content if reason is None else "-"
         turn = validated(AgentTurn, fields) if from_agent else validated(UserTurn, fields)
-        denied = self._denied(place, "on_message", until)
-        if denied is not None:
-            return TurnContext(warnings=(denied,))
-        capture = self._capture(turn) if reason is None else refused(reason)
-        context_request = place.request(content, exclude_session_id=conversation_id)
-        pending = self._showing.begin(
-            self._wanted(place, _with_turn_fields(request, context_request), "on_message")
+        if denied := self._denied(place, "on_message", until):
+            return TurnContext(warnings=denied)
+        capture = self._capture([turn]) if reason is None else None
+        pending = self._begin(
+            place,
+            place.request(content, request, exclude_session_id=place.conversation_id),
+            "on_message",
         )
         prompt = self._showing.finish(pending, until)
-        outcome, warnings = self._captured(capture, until)
+        stored: Sequence[Outcome] | None = ()
+        warnings: tuple[TurnWarning, ...] = ()
+        if capture is not None:
+            stored, warnings = self._kept("capture", capture, until)
+        elif reason is not None:
+            warnings = (refused(reason),)
         return TurnContext(
-            **prompt.fields,
-            episode_id=None if outcome is None else outcome.memory_id,
-            warnings=once((*warnings, *prompt.warnings)),
+            **dict(prompt) | {"warnings": once((*warnings, *prompt.warnings))},
+            episode_id=stored[0].memory_id if stored else None,
         )
 
     def on_step(
         self,
         prompt: str,
         *,
-        workflow_run_id: str,
-        step_id: str,
-        conversation_id: str | None = None,
-        task_id: str | None = None,
-        project_id: str | None = None,
-        orchestrator: str | None = None,
         exclude_conversation: bool = True,
         request: ContextRequest | None = None,
         deadline_ms: int | None = None,
+        **ids: Unpack[TurnIds],
     ) -> StepContext:
         """Return the context to put before the prompt of a workflow step.
 
@@ -171,38 +161,23 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             exclude_conversation: leave out the turns of ``conversation_id``, as ``on_message``
                 does; otherwise the message that the step answers would rank first. Pass False if
                 the prompt does not contain the conversation and the step should recall it.
+            request: as for ``on_message``.
+            ids: the place, with ``workflow_run_id`` and ``step_id``; see ``TurnPlace``.
 
         Raises:
             InvalidInput: as for ``on_message``.
         """
         until = self._until(deadline_ms)
-        place = place_of(
-            workflow_run_id=workflow_run_id,
-            step_id=step_id,
-            conversation_id=conversation_id,
-            task_id=task_id,
-            project_id=project_id,
-            orchestrator=orchestrator,
-        )
-        denied = self._denied(place, "on_step", until)
-        if denied is not None:
-            return StepContext(warnings=(denied,))
-        left_out = conversation_id if exclude_conversation else None
-        context_request = place.request(prompt, exclude_session_id=left_out)
-        prompt_request = self._wanted(place, _with_turn_fields(request, context_request), "on_step")
-        prompt_memories = self._showing.finish(self._showing.begin(prompt_request), until)
-        return StepContext(**prompt_memories.fields, warnings=once(prompt_memories.warnings))
+        place = place_of(ids, "workflow_run_id", "step_id")
+        if denied := self._denied(place, "on_step", until):
+            return StepContext(warnings=denied)
+        left_out = place.conversation_id if exclude_conversation else None
+        wanted = place.request(prompt, request, exclude_session_id=left_out)
+        return self._showing.finish(self._begin(place, wanted, "on_step"), until)
 
-    def _wanted(self, place: TurnPlace, request: ContextRequest, purpose: str) -> PromptRequest:
-        return PromptRequest(self._viewer(place), place.task, request, purpose)
-
-
-def _with_turn_fields(request: ContextRequest | None, default: ContextRequest) -> ContextRequest:
-    """Return ``request`` with the query and the ids of ``default``."""
-    if request is None:
-        return default
-    overwritten = ("query", "conversation_id", "workflow_run_id", "step_id", "exclude_session_id")
-    return request.model_copy(update={name: getattr(default, name) for name in overwritten})
+    def _begin(self, place: TurnPlace, request: ContextRequest, purpose: str) -> PendingPrompt:
+        prompt_request = PromptRequest(self._viewer(place), place.task, request, purpose)
+        return self._showing.begin(prompt_request)
 
 
 class HookOptions(TypedDict, total=False):

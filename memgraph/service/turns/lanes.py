@@ -9,55 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, Generic, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 IDLE_S = 30.0
-
-
-class LaneLimit:
-    """Limits how many tasks of a process run at a time, in order of arrival.
-
-    Python runs one thread at a time, so with many running tasks each takes as long as all of them
-    together. Tasks that nobody waits for give up their place.
-
-    Args:
-        places: the maximum number of running tasks.
-    """
-
-    def __init__(self, places: int) -> None:
-        self._places = places
-        self._lock = threading.Lock()
-        self._inside: set[LaneTask[Any]] = set()
-        self._queue: deque[tuple[LaneTask[Any], threading.Event]] = deque()
-
-    def enter(self, task: LaneTask[Any]) -> None:
-        """Wait for a place; return early when the task is abandoned."""
-        with self._lock:
-            if len(self._inside) < self._places:
-                self._inside.add(task)
-                return
-            turn = threading.Event()
-            self._queue.append((task, turn))
-        turn.wait()
-
-    def leave(self, task: LaneTask[Any]) -> None:
-        """Free the place of a task that is done or abandoned; may be called twice."""
-        with self._lock:
-            self._inside.discard(task)
-            waiting = deque[tuple[LaneTask[Any], threading.Event]]()
-            for waiter, turn in self._queue:
-                if waiter.abandoned:
-                    turn.set()
-                elif len(self._inside) < self._places:
-                    self._inside.add(waiter)
-                    turn.set()
-                else:
-                    waiting.append((waiter, turn))
-            self._queue = waiting
 
 
 class LaneError(Exception):
@@ -67,13 +27,18 @@ class LaneError(Exception):
 
 
 class LaneFull(LaneError):
-    """The lane accepts no more work; raised immediately, since waiting would not help."""
+    """The lane accepts no more work; reported immediately, since waiting would not help."""
 
     code = "memory.full"
 
 
 class LaneClosed(LaneError):
+    """The lane was closed before the work began."""
+
     code = "memory.closed"
+
+    def __init__(self) -> None:
+        super().__init__("these hooks were closed")
 
 
 class LaneTimeout(LaneError):
@@ -86,27 +51,25 @@ class WorkEnded(LaneError):
     """The work raised an exception like SystemExit, which must not end the waiting caller."""
 
 
-def handed_over(error: BaseException) -> Exception:
-    """Return an error that may be raised in the waiting thread, so never SystemExit."""
-    if isinstance(error, Exception):
-        return error
-    return WorkEnded(f"a part of the memory failed: {type(error).__name__}")
+class LaneTask(Generic[T_co]):
+    """A unit of work submitted to a lane.
 
-
-class LaneTask(Generic[T]):
-    """A unit of work submitted to a lane."""
+    Attributes:
+        refusal: why the lane did not accept the work; None if it did.
+        abandoned: True when nobody waits any more.
+    """
 
     def __init__(
-        self, work: Callable[[], T], *, keeps: bool = False, gate: LaneLimit | None = None
+        self, work: Callable[[], T_co], *, keeps: bool = False, gate: LaneLimit | None = None
     ) -> None:
         self._work = work
         self._gate = gate
         self._keeps = keeps
-        self._future: Future[T] = Future()
-        # True when nobody waits any more; the lane counts the threads of such work as lost.
+        self._future: Future[T_co] = Future()
+        self.refusal: LaneError | None = None
         self.abandoned = False
 
-    def result(self, until: float) -> T:
+    def result(self, until: float) -> T_co:
         """Return the result of the work.
 
         Args:
@@ -114,47 +77,72 @@ class LaneTask(Generic[T]):
 
         Raises:
             LaneTimeout: the work was not done in time.
-            LaneClosed: the lane was closed before the work began.
+            LaneFull, LaneClosed: the lane did not accept the work, or was closed before it began.
             Exception: whatever the work raised.
         """
-        try:
-            return self._future.result(max(until - time.monotonic(), 0.0))
-        except TimeoutError:
-            if self._future.done():
-                # The work itself raised TimeoutError, or it has ended just now.
-                return self._future.result()
-            self.abandoned = not self._keeps
-            if self._gate is not None and self.abandoned:
-                self._gate.leave(self)
-            raise LaneTimeout("the memory did not answer in time") from None
-        except CancelledError:
-            raise LaneClosed("these hooks were closed") from None
+        wait([self._future], max(until - time.monotonic(), 0.0))
+        if self._future.done():
+            return self._future.result()
+        if not self._keeps:
+            self.abandoned = True
+            if self._gate is not None:
+                self._gate.give_up(self)
+        raise LaneTimeout("the memory did not answer in time")
+
+    def refuse(self, error: LaneError) -> None:
+        """End the task without doing its work."""
+        self.refusal = error
+        self._future.set_exception(error)
 
     def run(self) -> None:
         """Run the work in a thread of the lane; ``result`` raises its error."""
-        if self._gate is None:
-            self._run()
-            return
-        self._gate.enter(self)
+        with nullcontext() if self._gate is None else self._gate.place(self):
+            if self.abandoned:
+                return
+            try:
+                value = self._work()
+            except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
+                self._future.set_exception(error)
+            except BaseException as error:  # noqa: BLE001 - as above, but it must not end the caller
+                name = type(error).__name__
+                self._future.set_exception(WorkEnded(f"a part of the memory failed: {name}"))
+            else:
+                self._future.set_result(value)
+
+
+class LaneLimit:
+    """Limits how many tasks of a process run at a time.
+
+    Python runs one thread at a time, so with many running tasks each takes as long as all of them
+    together. Tasks that nobody waits for give up their place.
+
+    Args:
+        places: the maximum number of running tasks.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._changed = threading.Condition()
+        self._inside: set[LaneTask[Any]] = set()
+
+    @contextmanager
+    def place(self, task: LaneTask[Any]) -> Iterator[None]:
+        """Wait for a place, or until the task is abandoned; free the place at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: task.abandoned or len(self._inside) < self._places)
+            self._inside.add(task)
         try:
-            self._run()
+            yield
         finally:
-            self._gate.leave(self)
+            with self._changed:
+                self._inside.discard(task)
+                self._changed.notify()
 
-    def _run(self) -> None:
-        if self.abandoned or not self._future.set_running_or_notify_cancel():
-            return
-        try:
-            value = self._work()
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            self._future.set_exception(handed_over(error))
-        else:
-            self._future.set_result(value)
-
-    def cancel(self) -> None:
-        """Cancel the work; ``result`` raises LaneClosed."""
-        if self._future.cancel():
-            self._future.set_running_or_notify_cancel()
+    def give_up(self, task: LaneTask[Any]) -> None:
+        """Free the place of an abandoned task, or let it stop waiting for one."""
+        with self._changed:
+            self._inside.discard(task)
+            self._changed.notify_all()
 
 
 class Lane:
@@ -183,79 +171,73 @@ class Lane:
         self._keeps = keeps
         self._gate = gate
         self._queue: deque[LaneTask[Any]] = deque()
+        self._running: set[LaneTask[Any]] = set()
         self._changed = threading.Condition()
         self._alive = 0
         self._idle = 0
-        self._running: set[LaneTask[Any]] = set()
         self._closed = False
+
+    @property
+    def unfinished(self) -> int:
+        """The number of tasks that wait or run."""
+        return len(self._queue) + len(self._running)
 
     def submit(self, work: Callable[[], T]) -> LaneTask[T]:
         """Submit work; it begins when a thread is free.
 
-        Raises:
-            LaneFull: the queue is full, every thread is busy with abandoned work, or no thread can
-                start.
-            LaneClosed: the lane was closed.
+        The result raises LaneFull at once if the queue is full, every thread is busy with abandoned
+        work, or no thread can start; LaneClosed if the lane was closed.
         """
         task = LaneTask(work, keeps=self._keeps, gate=self._gate)
         with self._changed:
             if self._closed:
-                raise LaneClosed("these hooks were closed")
-            if self._lost() or len(self._queue) >= self._waiting:
-                self._drop_abandoned()
-                if self._lost() or len(self._queue) >= self._waiting:
-                    raise LaneFull("too many calls are waiting for the memory")
-            self._queue.append(task)
-            if len(self._queue) <= self._idle:
-                self._changed.notify_all()
-            elif self._alive < self._threads:
-                self._begin()
+                task.refuse(LaneClosed())
+            elif self._is_full():
+                task.refuse(LaneFull("too many calls are waiting for the memory"))
+            else:
+                self._queue.append(task)
+                if len(self._queue) <= self._idle:
+                    self._changed.notify_all()
+                elif self._alive < self._threads:
+                    self._start_thread()
         return task
 
-    @property
-    def alive(self) -> int:
-        """The current number of threads."""
-        return self._alive
+    def close(self, patience_s: float) -> int:
+        """Accept no more work, wait for running work, and return the number of unfinished tasks.
 
-    def close(self, patience_s: float) -> bool:
-        """Accept no more work, and wait for running work; return True when all of it has ended.
-
-        Queued work is cancelled, unless the lane keeps its work.
+        Queued work is dropped; if the lane keeps its work, only after ``patience_s`` seconds.
         """
-        until = time.monotonic() + patience_s
         with self._changed:
             self._closed = True
             if not self._keeps:
-                self._cancel_all()
+                self._drop_queued()
             self._changed.notify_all()
-            done = self._changed.wait_for(
-                lambda: not self._queue and not self._running, max(until - time.monotonic(), 0.0)
-            )
-            self._cancel_all()
-        return done
+            self._changed.wait_for(lambda: not self.unfinished, patience_s)
+            unfinished = self.unfinished
+            self._drop_queued()
+        return unfinished
 
-    def _cancel_all(self) -> None:
+    def _is_full(self) -> bool:
+        if len(self._queue) >= self._waiting:
+            self._queue = deque(task for task in self._queue if not task.abandoned)
+        hanging = sum(task.abandoned for task in self._running)
+        return hanging >= self._threads or len(self._queue) >= self._waiting
+
+    def _drop_queued(self) -> None:
         while self._queue:
-            self._queue.popleft().cancel()
+            self._queue.popleft().refuse(LaneClosed())
 
-    def _lost(self) -> bool:
-        """Return True when all threads are busy with abandoned work."""
-        return sum(task.abandoned for task in self._running) >= self._threads
-
-    def _drop_abandoned(self) -> None:
-        self._queue = deque(task for task in self._queue if not task.abandoned)
-
-    def _begin(self) -> None:
+    def _start_thread(self) -> None:
         # A daemon thread: a hanging model must not keep the process from exiting.
         thread = threading.Thread(target=self._serve, name=f"memgraph-{self._name}", daemon=True)
         self._alive += 1
         try:
             thread.start()
-        except RuntimeError as error:
+        except RuntimeError:
             self._alive -= 1
+            # Other threads serve the queue as well.
             if not self._alive:
-                self._queue.pop()
-                raise LaneFull("the system cannot start another thread") from error
+                self._queue.pop().refuse(LaneFull("the system cannot start another thread"))
 
     def _serve(self) -> None:
         while (task := self._next()) is not None:
@@ -267,9 +249,9 @@ class Lane:
     def _next(self) -> LaneTask[Any] | None:
         with self._changed:
             self._idle += 1
-            has_work = self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)
+            self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)
             self._idle -= 1
-            if not has_work or not self._queue:
+            if not self._queue:
                 self._alive -= 1
                 return None
             task = self._queue.popleft()

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from memgraph.bulletin.board import EMPTY, STALE
 from memgraph.model.context import ContextPackage, ContextRequest, Task
 from memgraph.model.receipts import Receipt
-from memgraph.model.turns import TurnWarning
+from memgraph.model.turns import StepContext, TurnWarning
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.capture import CaptureHandle, TurnConditions, warning_of
-from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
+from memgraph.service.turns.capture import CaptureHandle, TurnConditions, once, warning_of
+from memgraph.service.turns.lanes import Lane, LaneTask
 
 if TYPE_CHECKING:
     from memgraph.model.context import BuiltBulletin
@@ -48,32 +48,12 @@ class PromptRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmittedWork:
-    """The work submitted to the lanes, or the errors with which they refused it."""
+class PendingPrompt:
+    """A bulletin and a context that are being built."""
 
     wanted: PromptRequest
-    bulletin: LaneTask[BuiltBulletin] | LaneError
-    context: LaneTask[ContextPackage] | LaneError
-
-
-@dataclass(frozen=True, slots=True)
-class PromptMemories:
-    bulletin: str
-    bulletin_warning: str | None
-    context: ContextPackage | None
-    receipt_id: str | None
-    warnings: tuple[TurnWarning, ...]
-
-    @property
-    def prompt(self) -> str:
-        """The bulletin and the context as one text, to put before a prompt."""
-        return joined(self.bulletin, self.context)
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """Return the fields of ``StepContext``, without the warnings."""
-        names = ("bulletin", "bulletin_warning", "context", "prompt", "receipt_id")
-        return {name: getattr(self, name) for name in names}
+    bulletin: LaneTask[BuiltBulletin]
+    context: LaneTask[ContextPackage]
 
 
 class PromptBuilder:
@@ -109,15 +89,15 @@ class PromptBuilder:
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, tuple[Stamp, BuiltBulletin]] = OrderedDict()
 
-    def begin(self, request: PromptRequest) -> SubmittedWork:
+    def begin(self, request: PromptRequest) -> PendingPrompt:
         """Start building the bulletin and the context in parallel, without waiting."""
-        return SubmittedWork(
+        return PendingPrompt(
             request,
-            _submit(self._bulletins, lambda: self._issue(request.viewer)),
-            _submit(self._contexts, lambda: self._build(request.task, request.request)),
+            self._bulletins.submit(lambda: self._issue(request.viewer)),
+            self._contexts.submit(lambda: self._build(request.task, request.request)),
         )
 
-    def finish(self, pending: SubmittedWork, until: float) -> PromptMemories:
+    def finish(self, pending: PendingPrompt, until: float) -> StepContext:
         """Return what is available when both are done, or at ``until``.
 
         Args:
@@ -129,17 +109,20 @@ class PromptBuilder:
         if issued is not None:
             receipt_id, receipt_warnings = self._note(pending.wanted, issued, context)
             warnings += receipt_warnings
-        stale = next((warning.code for warning in warnings if warning.code in (STALE, EMPTY)), None)
-        return PromptMemories(
-            bulletin="" if issued is None else issued.bulletin.text,
-            bulletin_warning=stale,
+        bulletin = "" if issued is None else issued.bulletin.text
+        return StepContext(
+            bulletin=bulletin,
+            bulletin_warning=next(
+                (warning.code for warning in warnings if warning.code in (STALE, EMPTY)), None
+            ),
             context=context,
+            prompt=joined(bulletin, context),
             receipt_id=receipt_id,
-            warnings=(*warnings, *context_warnings),
+            warnings=once((*warnings, *context_warnings)),
         )
 
-    def close(self, patience_s: float) -> bool:
-        """Accept no more work; return True when all running work ended in time."""
+    def close(self, patience_s: float) -> int:
+        """Accept no more work; return the number of unfinished bulletins."""
         return self._bulletins.close(patience_s)
 
     def _issue(self, viewer: Viewer) -> BuiltBulletin:
@@ -156,10 +139,10 @@ class PromptBuilder:
         return issued
 
     def _context(
-        self, pending: SubmittedWork, until: float
+        self, pending: PendingPrompt, until: float
     ) -> tuple[ContextPackage | None, tuple[TurnWarning, ...]]:
         try:
-            package = _result(pending.context, until)
+            package = pending.context.result(until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             self._conditions.note("context", error)
             return None, (warning_of(error),)
@@ -167,11 +150,11 @@ class PromptBuilder:
         return package, ()
 
     def _bulletin(
-        self, pending: SubmittedWork, until: float
+        self, pending: PendingPrompt, until: float
     ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
         """Return the current bulletin, or else the last good one, or None, with warnings."""
         try:
-            issued = _result(pending.bulletin, until)
+            issued = pending.bulletin.result(until)
         except Exception as error:  # noqa: BLE001 - as above
             return self._fallback(pending.wanted.viewer, None, warning_of(error))
         if issued.warning is None:
@@ -227,9 +210,8 @@ class PromptBuilder:
             counts=False,
             change_seq=bulletin.change_seq,
         )
-        try:
-            self._aside.submit(lambda: self._keep(receipt, request.viewer, issued.receipt_id))
-        except LaneError:
+        kept = self._aside.submit(lambda: self._keep(receipt, request.viewer, issued.receipt_id))
+        if kept.refusal is not None:
             text = "the receipt could not be recorded"
             return None, (TurnWarning(code="receipt.missing", text=text),)
         return receipt.receipt_id, ()
@@ -253,16 +235,3 @@ def joined(bulletin: str, context: ContextPackage | None) -> str:
     """Return the text to put before a prompt."""
     parts = (bulletin, "" if context is None else context.text)
     return "\n".join(part for part in parts if part)
-
-
-def _submit(lane: Lane, work: Callable[[], Any]) -> Any:
-    try:
-        return lane.submit(work)
-    except LaneError as error:
-        return error
-
-
-def _result(outcome: Any, until: float) -> Any:
-    if isinstance(outcome, LaneError):
-        raise outcome
-    return outcome.result(until)

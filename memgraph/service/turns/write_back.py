@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Unpack
 
 from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
 from memgraph.errors import (
@@ -29,8 +29,15 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.turns import RejectedPart, TaskOutcome, TurnWarning, WriteBackResult
-from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Outcome, validated
+from memgraph.model.turns import RejectedPart, TaskOutcome, WriteBackResult
+from memgraph.model.values import (
+    MAX_NAME_CHARS,
+    EdgeInput,
+    Memory,
+    MemoryInput,
+    Outcome,
+    validated,
+)
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.lifecycle import TASK_CLOSED
 from memgraph.rules.similarity import content_hash
@@ -40,6 +47,8 @@ from memgraph.service.turns.base import HookHost
 from memgraph.service.turns.capture import (
     PASSING,
     CaptureHandle,
+    Turn,
+    TurnIds,
     TurnPlace,
     checked_text,
     once,
@@ -47,24 +56,18 @@ from memgraph.service.turns.capture import (
     refused,
     several,
     storable,
-    unacknowledged,
     unfit,
-    warning_of,
 )
-from memgraph.service.turns.lanes import LaneError, LaneTimeout
 from memgraph.store import items
 
 if TYPE_CHECKING:
     from memgraph.context.stores import TaskMemoryStore
 
 
-# Reasoning and tool outputs of a step are items of its task. Reporting them again adds nothing.
-
-
-def checked(
+def notes_of(
     place: TurnPlace, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the notes to store: ``reasoning``, and ``tool_outputs/<id>`` for each output.
+    """Return the notes of a step: ``reasoning``, and ``tool_outputs/<id>`` for each output.
 
     Raises:
         InvalidInput: the reasoning is not a text, the outputs are not a mapping, or the task is
@@ -76,19 +79,19 @@ def checked(
         raise InvalidInput("tool_outputs must map tools to outputs", field="tool_outputs")
     if (reasoning is not None or tool_outputs) and place.task_id is None:
         raise InvalidInput("task_id is required for reasoning and tool outputs", field="task_id")
-    notes: dict[str, Any] = {
-        f"tool_outputs/{name}": text for name, text in (tool_outputs or {}).items()
-    }
+    notes = {f"tool_outputs/{name}": output for name, output in (tool_outputs or {}).items()}
     if reasoning is not None and reasoning.strip():
         # Reasoning may have any length. Tool outputs are shortened by the store.
         notes["reasoning"] = shortened(storable(reasoning), MAX_OUTPUT_CHARS)
     return notes
 
 
-def keep(
+def keep_notes(
     store: TaskMemoryStore, place: TurnPlace, notes: Mapping[str, Any]
 ) -> tuple[RejectedPart, ...]:
-    """Store notes in the task; return the ones that cannot be stored.
+    """Store notes as items of their task; return those that cannot be stored.
+
+    Reporting the same note of a step again adds nothing.
 
     Raises:
         MemgraphError: the database accepts no writes at the moment.
@@ -96,7 +99,13 @@ def keep(
     rejected = []
     for name, note in notes.items():
         try:
-            _keep(store, place, name, note)
+            text, _ = output_payload(note)
+            key = json.dumps([place.workflow_run_id, place.step_id, name, text])
+            item_id = f"step-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+            if name == "reasoning":
+                store.add_reasoning(note, place.step_id or "", item_id=item_id)
+            else:
+                store.add_tool_output(name.partition("/")[2], note, place.step_id, item_id=item_id)
         except PASSING:
             raise
         except MemgraphError as error:
@@ -104,27 +113,11 @@ def keep(
     return tuple(rejected)
 
 
-def _keep(store: TaskMemoryStore, place: TurnPlace, name: str, note: Any) -> None:
-    text, _ = output_payload(note)
-    key = json.dumps([place.workflow_run_id, place.step_id, name, text])
-    item_id = f"step-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-    if name == "reasoning":
-        store.add_reasoning(note, place.step_id or "", item_id=item_id)
-    else:
-        tool_id = name.partition("/")[2]
-        store.add_tool_output(tool_id, note, place.step_id, item_id=item_id)
-
-
-# Boxes that a step ticks close the todos that earlier step outputs opened.
-
-
-BECAUSE = "its box is ticked"
-
-
 def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInput]:
-    """Return Updates edges from ticked items to open todos with the same text and place.
+    """Return Updates edges from the boxes that a step ticks to the open todos that they close.
 
-    A person's todo stays open: a model's text supersedes only texts by models.
+    These are todos of earlier step outputs with the same text and place. A person's todo stays
+    open: a model's text supersedes only texts by models.
     """
     done = {
         content_hash(memory.content.removeprefix(TICKED)): memory
@@ -133,36 +126,28 @@ def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInp
     }
     if not done:
         return []
-    edges = []
-    for todo, source in handle.saying(done):
-        event = done[todo.content_hash]
-        same_place = (todo.scope, todo.scope_id, todo.agent_id) == (
-            event.scope,
-            event.scope_id,
-            event.agent_id,
+    return [
+        EdgeInput(
+            from_id=f"#{done[todo.content_hash].key}",
+            to_id=todo.memory_id,
+            edge_type=EdgeType.UPDATES,
+            reason="its box is ticked",
         )
-        is_from_step = source.source_type is SourceType.WORKFLOW_OUTPUT
-        if todo.type is MemoryType.TODO and same_place and is_from_step:
-            edges.append(
-                EdgeInput(
-                    from_id=f"#{event.key}",
-                    to_id=todo.memory_id,
-                    edge_type=EdgeType.UPDATES,
-                    reason=BECAUSE,
-                )
-            )
-    return edges
+        for todo, source in handle.saying(done)
+        if todo.type is MemoryType.TODO
+        and source.source_type is SourceType.WORKFLOW_OUTPUT
+        and _place(todo) == _place(done[todo.content_hash])
+    ]
 
 
-T = TypeVar("T")
-Turn = UserTurn | AgentTurn
+def _place(memory: Memory | MemoryInput) -> tuple[Scope, str | None, str | None]:
+    return memory.scope, memory.scope_id, memory.agent_id
+
 
 # Errors that concern a single memory to promote, not all of them.
 OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
 PERSONS = frozenset({"user", "human"})
 MAX_TURNS = 1_000
-FIRST_PAUSE_S = 0.05
-LONGEST_PAUSE_S = 2.0
 
 
 class WriteBackHooks(HookHost):
@@ -172,16 +157,11 @@ class WriteBackHooks(HookHost):
         self,
         output: str | Mapping[str, Any] | Sequence[Any],
         *,
-        workflow_run_id: str,
-        step_id: str,
-        conversation_id: str | None = None,
-        task_id: str | None = None,
-        project_id: str | None = None,
-        orchestrator: str | None = None,
         tier: Scope | str | None = None,
         reasoning: str | None = None,
         tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
+        **ids: Unpack[TurnIds],
     ) -> WriteBackResult:
         """Store what a step says, each paragraph or line a memory; see ``memgraph.rules.workflow``.
 
@@ -199,6 +179,7 @@ class WriteBackHooks(HookHost):
             tool_outputs: outputs by tool, stored as items of the task. A step that is reported
                 again does not store reasoning or outputs twice. One that cannot be stored is
                 ``rejected`` as ``reasoning`` or ``tool_outputs/<tool>``, the others are stored.
+            ids: the place, with ``workflow_run_id`` and ``step_id``; see ``TurnPlace``.
 
         Raises:
             InvalidInput: an id is empty or too long, or is missing for the tier, the reasoning or
@@ -207,19 +188,11 @@ class WriteBackHooks(HookHost):
         """
         until = self._until(deadline_ms)
         output = _joined_output(output)
-        place = place_of(
-            workflow_run_id=workflow_run_id,
-            step_id=step_id,
-            conversation_id=conversation_id,
-            task_id=task_id,
-            project_id=project_id,
-            orchestrator=orchestrator,
-        )
+        place = place_of(ids, "workflow_run_id", "step_id")
         scope = scope_of(place, tier)
-        notes = checked(place, reasoning, tool_outputs)
-        denied = self._denied(place, "on_step_output", until)
-        if denied is not None:
-            return WriteBackResult(warnings=(denied,), acknowledged=False)
+        notes = notes_of(place, reasoning, tool_outputs)
+        if denied := self._denied(place, "on_step_output", until):
+            return WriteBackResult(warnings=denied, acknowledged=False)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
         parse_output = cache(lambda: parse(output))
         if not isinstance(output, str):
@@ -231,29 +204,25 @@ class WriteBackHooks(HookHost):
             candidates = typed_by_model(handle, parsed.candidates)
             inputs = [_memory_input(candidate, place, scope) for candidate in candidates]
             links = [link for candidate in parsed.candidates for link in _links(candidate)]
-            refused = [
-                RejectedPart(locator=rejection.locator, code=rejection.code)
-                for rejection in parsed.rejections
-            ]
             written = stored(handle, inputs, [*links, *ticked(handle, inputs)])
-            rejected_notes: tuple[RejectedPart, ...] = ()
+            rejected = [
+                *(RejectedPart(locator=part.locator, code=part.code) for part in parsed.rejections),
+                *written.rejected,
+            ]
             if notes:
-                store = self._assembler.task_store(place.task_id or "")
-                rejected_notes = keep(store, place, notes)
-            return written.model_copy(
-                update={"rejected": (*refused, *written.rejected, *rejected_notes)}
-            )
+                rejected += keep_notes(
+                    self._assembler.task_store(place.task_id or ""), place, notes
+                )
+            return written.model_copy(update={"rejected": tuple(rejected)})
 
-        return self._written(work, until, ())
+        return self._written(work, until)
 
     def on_transcript(
         self,
         turns: Iterable[UserTurn | AgentTurn | Mapping[str, Any]],
         *,
-        conversation_id: str,
-        project_id: str | None = None,
-        orchestrator: str | None = None,
         deadline_ms: int | None = None,
+        **ids: Unpack[TurnIds],
     ) -> WriteBackResult:
         """Store the turns of a conversation, by persons and agents, in order.
 
@@ -263,42 +232,33 @@ class WriteBackHooks(HookHost):
             turns: at most 1,000. A mapping has ``content``, ``source_role`` (or ``speaker``,
                 ``role``) and further fields of ``EpisodeInput``. ``from_agent`` says whether the
                 author is an agent; by default every role except ``user`` and ``human`` is one.
+            ids: the place, with ``conversation_id``; see ``TurnPlace``.
 
         Raises:
             InvalidInput: ``turns`` is not a list or too long, or a turn is invalid.
         """
         until = self._until(deadline_ms)
-        place = place_of(
-            conversation_id=conversation_id,
-            project_id=project_id,
-            orchestrator=orchestrator,
-        )
+        place = place_of(ids, "conversation_id")
         items = several(turns, "turns")
         if len(items) > MAX_TURNS:
             raise InvalidInput(f"at most {MAX_TURNS:,} turns are accepted", field="turns")
-        parsed_turns = [_turn(turn, place) for turn in items]
-        denied = self._denied(place, "on_transcript", until)
-        if denied is not None:
-            return WriteBackResult(warnings=(denied,), acknowledged=False)
-        captures = [
-            refused(turn) if isinstance(turn, str) else self._capture(turn) for turn in parsed_turns
-        ]
-        outcomes: list[Outcome] = []
-        warnings: list[TurnWarning] = []
-        rejected: list[RejectedPart] = []
-        for number, capture in enumerate(captures):
-            outcome, messages = self._captured(capture, until)
-            warnings += messages
-            if outcome is not None:
-                outcomes.append(outcome)
-            elif messages[0].code == "capture.refused":
-                rejected.append(RejectedPart(locator=f"/{number}", code=messages[-1].code))
+        parsed = [_turn(turn, place) for turn in items]
+        if denied := self._denied(place, "on_transcript", until):
+            return WriteBackResult(warnings=denied, acknowledged=False)
+        rejected = tuple(
+            RejectedPart(locator=f"/{number}", code="capture.refused")
+            for number, turn in enumerate(parsed)
+            if isinstance(turn, str)
+        )
+        warnings = tuple(refused(turn) for turn in parsed if isinstance(turn, str))
+        capture = self._capture([turn for turn in parsed if not isinstance(turn, str)])
+        outcomes, troubles = self._kept("capture", capture, until)
         return WriteBackResult(
-            memory_ids=_ids(outcomes),
-            outcomes=tuple(outcomes),
-            rejected=tuple(rejected),
-            warnings=once(warnings),
-            acknowledged=len(outcomes) == len(captures),
+            memory_ids=_ids(outcomes or ()),
+            outcomes=tuple(outcomes or ()),
+            rejected=rejected,
+            warnings=once((*warnings, *troubles)),
+            acknowledged=outcomes is not None and not rejected,
         )
 
     def end_task(
@@ -317,7 +277,7 @@ class WriteBackHooks(HookHost):
         nothing is retracted. A second call changes nothing.
 
         Args:
-            promote: the ids of the memories to promote.
+            promote: the ids of the memories to promote, which requires a ``project_id``.
 
         Raises:
             InvalidInput: there are memories to promote but no ``project_id``, or ``promote`` is not
@@ -325,37 +285,30 @@ class WriteBackHooks(HookHost):
         """
         until = self._until(deadline_ms)
         place = place_of(
-            task_id=task_id,
-            project_id=project_id,
-            orchestrator=orchestrator,
+            {"task_id": task_id, "project_id": project_id, "orchestrator": orchestrator}, "task_id"
         )
-        ids = several(promote, "promote")
-        memory_ids = tuple(dict.fromkeys(checked_text(memory_id, "promote") for memory_id in ids))
-        if memory_ids and project_id is None:
+        listed = [checked_text(each, "promote") for each in several(promote, "promote")]
+        if listed and project_id is None:
             raise InvalidInput("project_id is required to promote memories", field="project_id")
-        denied = self._denied(place, "end_task", until)
-        if denied is not None:
-            return TaskOutcome(task_id=task_id, warnings=(denied,), acknowledged=False)
-        try:
-            return self._write(lambda: self._ended(place, memory_ids, reason), until)
-        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return TaskOutcome(task_id=task_id, warnings=_write_warnings(error), acknowledged=False)
+        if denied := self._denied(place, "end_task", until):
+            return TaskOutcome(task_id=task_id, warnings=denied, acknowledged=False)
 
-    def _ended(self, place: TurnPlace, memory_ids: Sequence[str], reason: str) -> TaskOutcome:
-        promoted: dict[str, str] = {}
-        rejected: list[RejectedPart] = []
-        for memory_id in memory_ids:
-            try:
-                new_id = self._promoted(place, memory_id, reason)
-            except OF_ONE as error:
-                rejected.append(RejectedPart(locator=memory_id[:MAX_NAME_CHARS], code=error.code))
-            else:
-                promoted[memory_id] = new_id
-        task_id = place.task_id or ""
-        cleared = 0 if rejected else self._cleared(place, task_id)
-        return TaskOutcome(
-            task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
-        )
+        def work() -> TaskOutcome:
+            promoted: dict[str, str] = {}
+            rejected: list[RejectedPart] = []
+            for memory_id in dict.fromkeys(listed):
+                try:
+                    promoted[memory_id] = self._promoted(place, memory_id, reason)
+                except OF_ONE as error:
+                    locator = memory_id[:MAX_NAME_CHARS]
+                    rejected.append(RejectedPart(locator=locator, code=error.code))
+            cleared = 0 if rejected else self._cleared(place, task_id)
+            return TaskOutcome(
+                task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
+            )
+
+        ended, warnings = self._kept("writes", self._keep("writes", self._writes, work), until)
+        return ended or TaskOutcome(task_id=task_id, warnings=warnings, acknowledged=False)
 
     def _cleared(self, place: TurnPlace, task_id: str) -> int:
         """Retract a task's memories, those of a confined caller as far as it sees them."""
@@ -390,46 +343,9 @@ class WriteBackHooks(HookHost):
         viewer = replace(self._of_agent(place.viewer(granted.clearance)), confined=granted.confined)
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
-    def _written(
-        self, work: Callable[[], WriteBackResult], until: float, rejected: Sequence[RejectedPart]
-    ) -> WriteBackResult:
-        try:
-            written = self._write(work, until)
-        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            return WriteBackResult(
-                rejected=tuple(rejected), warnings=_write_warnings(error), acknowledged=False
-            )
-        return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
-
-    def _write(self, work: Callable[[], T], until: float) -> T:
-        """Submit a write to the lane of writes, and wait for it.
-
-        Raises:
-            LaneTimeout: it was not done by ``until``; it continues in the background.
-        """
-        try:
-            ticket = self._writes.submit(lambda: self._trying(work))
-            value = ticket.result(until)
-        except LaneTimeout as error:
-            self._conditions.note("writes", error)
-            raise
-        except Exception as error:
-            self._conditions.note("writes", error)
-            raise
-        self._conditions.note("writes", None)
-        return value
-
-    def _trying(self, work: Callable[[], T]) -> T:
-        """Do the work; retry while the database is busy or full, until the hooks are closed."""
-        pause = FIRST_PAUSE_S
-        while True:
-            try:
-                return work()
-            except PASSING as error:
-                self._conditions.note("writes", error)
-                if self._ending.wait(pause):
-                    raise
-                pause = min(pause * 2, LONGEST_PAUSE_S)
+    def _written(self, work: Callable[[], WriteBackResult], until: float) -> WriteBackResult:
+        written, warnings = self._kept("writes", self._keep("writes", self._writes, work), until)
+        return written or WriteBackResult(warnings=warnings, acknowledged=False)
 
 
 def stored(
@@ -554,14 +470,6 @@ def _turn(turn: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
     place_fields = {"session_id": place.conversation_id, "source_role": role, **place.scope}
     merged = {"source": source} | fields | place_fields
     return validated(AgentTurn, merged) if by_agent else validated(UserTurn, merged)
-
-
-def _write_warnings(error: Exception) -> tuple[TurnWarning, ...]:
-    """Return warnings that explain why a write was not acknowledged."""
-    if isinstance(error, LaneTimeout):
-        return (unacknowledged("the write is"), warning_of(error))
-    reason = str(error) if isinstance(error, LaneError) else "the memory did not accept the write"
-    return (refused(reason), warning_of(error))
 
 
 def _ids(outcomes: Iterable[Outcome]) -> tuple[str, ...]:

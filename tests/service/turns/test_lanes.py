@@ -15,8 +15,8 @@ from memgraph.service.turns.lanes import (
     LaneClosed,
     LaneFull,
     LaneLimit,
-    LaneTask,
     LaneTimeout,
+    WorkEnded,
 )
 
 PATIENCE_S = 10.0
@@ -33,39 +33,49 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
+def threads_of(lane: str) -> int:
+    return sum(each.name == f"memgraph-{lane}" for each in threading.enumerate())
+
+
 def test_one_thread_keeps_the_order() -> None:
     lane, done = Lane("t", threads=1, waiting=100), list[int]()
     tickets = [lane.submit(partial(done.append, n)) for n in range(50)]
     tickets[-1].result(soon())
     assert done == list(range(50))
-    assert lane.close(PATIENCE_S)
+    assert lane.close(PATIENCE_S) == 0
 
 
-def test_what_the_work_raises_comes_to_whoever_asks() -> None:
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(KeyError, KeyError), (TimeoutError, TimeoutError), (SystemExit, WorkEnded)],
+)
+def test_what_the_work_raises_comes_to_whoever_asks(
+    raised: type[BaseException], told: type[BaseException]
+) -> None:
     lane = Lane("t", threads=1, waiting=1)
 
     def fail() -> None:
-        raise KeyError("a provider's own bug")
+        raise raised("a provider's own bug")
 
-    with pytest.raises(KeyError):
+    with pytest.raises(told):
         lane.submit(fail).result(soon())
     assert lane.submit(lambda: 3).result(soon()) == 3
     lane.close(PATIENCE_S)
 
 
 def test_a_lane_whose_threads_hang_says_so_at_once() -> None:
-    lane, gate = Lane("t", threads=2, waiting=10), threading.Event()
+    lane, gate = Lane("hanging", threads=2, waiting=10), threading.Event()
     hung = [lane.submit(gate.wait) for _ in range(2)]
     for each in hung:
         with pytest.raises(LaneTimeout):
             each.result(soon(0.01))
-    wait_for(lambda: len(lane._running) == 2)
+    wait_for(lambda: threads_of("hanging") == 2)
     for _ in range(100):
         with pytest.raises(LaneFull):
-            lane.submit(lambda: None)
-    assert lane.alive == 2
+            lane.submit(lambda: None).result(soon())
+    assert threads_of("hanging") == 2
     gate.set()
-    wait_for(lambda: not lane._running)
+    wait_for(lambda: not lane.unfinished)
     assert lane.submit(lambda: "again").result(soon()) == "again"
     lane.close(PATIENCE_S)
 
@@ -93,36 +103,35 @@ def test_what_is_to_be_kept_is_done_in_any_case() -> None:
     with pytest.raises(LaneTimeout):
         late.result(soon(0.01))
     gate.set()
-    assert lane.close(PATIENCE_S)
+    assert lane.close(PATIENCE_S) == 0
     assert done == [1]
 
 
 def test_closing_waits_no_longer_than_it_may() -> None:
-    lane, gate = Lane("t", threads=1, waiting=5), threading.Event()
-    lane.submit(gate.wait)
-    wait_for(lambda: bool(lane._running))
+    lane, begun, gate = Lane("t", threads=1, waiting=5), threading.Event(), threading.Event()
+    lane.submit(lambda: begun.set() or gate.wait())
+    assert begun.wait(PATIENCE_S)
     waiting = lane.submit(lambda: None)
-    begun = time.monotonic()
-    assert not lane.close(0.05)
-    assert time.monotonic() - begun < PATIENCE_S
-    with pytest.raises(LaneClosed):
-        waiting.result(soon())
-    with pytest.raises(LaneClosed):
-        lane.submit(lambda: None)
+    at = time.monotonic()
+    assert lane.close(0.05) == 1
+    assert time.monotonic() - at < PATIENCE_S
+    for each in (waiting, lane.submit(lambda: None)):
+        with pytest.raises(LaneClosed):
+            each.result(soon())
     gate.set()
 
 
 def test_threads_end_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "IDLE_S", 0.01)
-    lane = Lane("t", threads=3, waiting=10)
+    lane = Lane("idle", threads=3, waiting=10)
     for each in [lane.submit(lambda: None) for _ in range(10)]:
         each.result(soon())
-    wait_for(lambda: lane.alive == 0)
+    wait_for(lambda: threads_of("idle") == 0)
     assert lane.submit(lambda: 1).result(soon()) == 1
 
 
 def test_many_threads_lose_nothing() -> None:
-    lane, done, lock = Lane("t", threads=3, waiting=10_000), list[int](), threading.Lock()
+    lane, done, lock = Lane("many", threads=3, waiting=10_000), list[int](), threading.Lock()
 
     def note(number: int) -> None:
         with lock:
@@ -138,27 +147,29 @@ def test_many_threads_lose_nothing() -> None:
     for each in threads:
         each.join(PATIENCE_S)
     assert len(done) == 1_000
-    assert lane.alive <= 3
-    assert lane.close(PATIENCE_S)
+    assert threads_of("many") <= 3
+    assert lane.close(PATIENCE_S) == 0
 
 
 def test_a_gate_lets_in_so_many_and_forgets_those_who_gave_up() -> None:
-    gate, hang = LaneLimit(1), threading.Event()
+    gate, begun, hang = LaneLimit(1), threading.Event(), threading.Event()
     stuck, free = (Lane(name, threads=1, waiting=5, gate=gate) for name in ("stuck", "free"))
-    hung = stuck.submit(hang.wait)
-    wait_for(lambda: bool(gate._inside))
-    waiting = free.submit(lambda: "in")
-    with pytest.raises(LaneTimeout):
-        hung.result(soon(0.02))
+    hung = stuck.submit(lambda: begun.set() or hang.wait())
+    assert begun.wait(PATIENCE_S)
+    given_up, waiting = free.submit(lambda: "late"), free.submit(lambda: "in")
+    for each in (given_up, hung):
+        with pytest.raises(LaneTimeout):
+            each.result(soon(0.02))
     assert waiting.result(soon()) == "in"
     hang.set()
-    wait_for(lambda: not gate._inside)
-    stuck.close(PATIENCE_S)
-    free.close(PATIENCE_S)
+    wait_for(lambda: not stuck.unfinished)
+    assert stuck.submit(lambda: "again").result(soon()) == "again"
+    assert (stuck.close(PATIENCE_S), free.close(PATIENCE_S)) == (0, 0)
 
 
-def test_a_ticket_that_is_done_in_time_is_not_late() -> None:
-    ticket = LaneTask(lambda: 5)
-    ticket.run()
-    assert ticket.result(time.monotonic() - 1.0) == 5
-    assert not ticket.abandoned
+def test_what_is_done_in_time_is_not_late() -> None:
+    lane = Lane("t", threads=1, waiting=5)
+    first = lane.submit(lambda: 5)
+    lane.submit(lambda: None).result(soon())
+    assert first.result(time.monotonic() - 1.0) == 5
+    assert lane.close(PATIENCE_S) == 0

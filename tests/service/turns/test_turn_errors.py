@@ -13,8 +13,6 @@ import pytest
 
 from memgraph import MemoryHooks, MemoryService, errors
 from memgraph.errors import InvalidInput, MemgraphError
-from memgraph.model.values import Outcome
-from memgraph.service.turns.capture import CaptureQueue
 from memgraph.service.turns.lanes import Lane, LaneFull
 
 OURS = sorted(
@@ -130,26 +128,9 @@ def test_a_system_without_threads_fails_no_turn(
         assert {"capture.refused", "memory.full"} <= set(turn.codes)
         assert hooks.waiting == 0
         with pytest.raises(LaneFull):
-            Lane("one", threads=1, waiting=1).submit(lambda: None)
+            Lane("one", threads=1, waiting=1).submit(lambda: None).result(0)
         with pytest.raises(InvalidInput):
             hooks.on_message("x", conversation_id="")
     turn = hooks.on_message("kept", conversation_id="c", deadline_ms=LONG_MS)
     assert turn.acknowledged
     assert hooks.close() == 0
-
-
-def test_work_that_ends_its_thread_is_told_and_the_next_message_is_stored() -> None:
-    failing = [True]
-
-    def store(turns: Any) -> list[Outcome]:
-        if failing.pop() if failing else False:
-            raise SystemExit(3)
-        return [Outcome(outcome="stored", memory_id="turn_1") for _ in turns]
-
-    captures = CaptureQueue(store, lambda _error: None)
-    first: Any = captures.add(None)  # type: ignore[arg-type]  # never looked at
-    with pytest.raises(Exception, match="SystemExit"):
-        first.stored.result(LONG_MS / 1_000)
-    second: Any = captures.add(None)  # type: ignore[arg-type]  # never looked at
-    assert second.stored.result(LONG_MS / 1_000).memory_id == "turn_1"
-    assert captures.close(1.0) == 0
