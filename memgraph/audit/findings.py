@@ -41,7 +41,6 @@ class FindingCode(StrEnum):
     STATUS_MISMATCH = "status.mismatch"
     STATUS_HISTORY_BROKEN = "status.history_broken"
     STATUS_UNJOURNALLED = "status.unjournalled"
-    STATUS_EDITED = "status.edited"
     EDGE_EDITED = "edge.edited"
     EDGE_UNJOURNALLED = "edge.unjournalled"
     EDGE_MISSING = "edge.missing"

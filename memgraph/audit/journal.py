@@ -1,4 +1,4 @@
-"""Append journal entries, and compare stored values with them."""
+"""Append journal entries, and seal memories."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.errors import InvalidConfig
-from memgraph.rules.erasure import is_redacted
-from memgraph.rules.lifecycle import QUIET, ended_by, lost_to
 from memgraph.store import journal
 from memgraph.store.journal import chain_hash
 from memgraph.store.key_file import own_bytes
@@ -99,76 +97,3 @@ def memory_seal(row: Mapping[str, Any]) -> str:
     """
     sealed = compact_array([row[name] for name in SEALED_FIELDS])
     return hashlib.sha256(sealed.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-VALUES: Final = ("importance", "confidence", "decay_rate")
-"""Numbers of a memory that are journalled when it is stored."""
-UNKNOWN: Final = None
-ERASED_REASON: Final = "erased"
-"""The reason of every period of an erased memory."""
-_REPLACED_ITEM: Final = "replaced by a newer item of its id"
-# Numbers are stored with six decimals; parsing their text may lose one bit.
-_PRECISION: Final = 1e-9
-
-
-def reasons(action: str, subject: str | None, details: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the status reasons that a journal entry allows; None means any.
-
-    Args:
-        action, subject, details: the fields of the entry.
-    """
-    if action == "erase":
-        return frozenset({ERASED_REASON})
-    if is_redacted(details):
-        return UNKNOWN
-    if action == "supersede":
-        return _replaced(details)
-    reason = details.get("reason")
-    if not isinstance(reason, str):
-        return UNKNOWN
-    if action == "resolve":
-        return frozenset({lost_to(str(subject), reason)})
-    if action == "reopen":
-        # Housekeeping may have retracted the loser earlier; then it is retracted again.
-        return QUIET | {f"contradiction reopened: {reason}"}
-    if "source" in details:
-        verb = "restored" if action == "restore" else "retracted"
-        return frozenset({f"its source was {verb}: {reason}"})
-    return frozenset({reason})
-
-
-def _replaced(details: Mapping[str, Any]) -> frozenset[str] | None:
-    by = details.get("by")
-    if not isinstance(by, str):
-        return UNKNOWN
-    if details.get("ended"):
-        return frozenset({ended_by(by)})
-    if "with" in details:
-        return frozenset({f"replaced by {by}, with {details['with']} of which it is a part"})
-    return frozenset({f"replaced by {by}", _REPLACED_ITEM})
-
-
-def confidence_after(action: str, details: Mapping[str, Any]) -> Any:
-    """Return the confidence of a memory after an entry, or None if it is not recorded."""
-    if action == "confirm":
-        return 1.0
-    if action in ("resolve", "reopen"):
-        return details.get("loser_confidence")
-    changed = details.get("confidence")
-    return changed.get("after") if isinstance(changed, Mapping) else UNKNOWN
-
-
-def differing(stored: Mapping[str, Any], journalled: Mapping[str, Any]) -> list[str]:
-    """Return the names of the values that differ from the recorded ones."""
-    return [
-        name
-        for name, value in stored.items()
-        if journalled.get(name) is not UNKNOWN and not _same(value, journalled[name])
-    ]
-
-
-def _same(stored: Any, journalled: Any) -> bool:
-    try:
-        return bool(abs(stored - journalled) <= _PRECISION)
-    except TypeError:
-        return False

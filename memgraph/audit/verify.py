@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -19,12 +18,8 @@ from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import (
     SEALED_FIELDS,
-    VALUES,
     JournalHead,
-    confidence_after,
-    differing,
     memory_seal,
-    reasons,
 )
 from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
@@ -83,9 +78,8 @@ def verify(
     """Check everything that can be checked; problems are reported, not raised.
 
     Memories are compared with their journal entries: the text and the other sealed fields
-    (`SEALED_FIELDS`), importance, confidence and decay rate if the journal records them, and the
-    statuses with times, reasons and actors. So are edges and their resolutions. All other values
-    are compared by the digest of their table, except for `whole_tables.UNCOUNTED`.
+    (`SEALED_FIELDS`), and the times of their statuses. So are edges and their resolutions. All
+    values are compared by the digest of their table, except for `whole_tables.UNCOUNTED`.
 
     If an index is damaged, the audit ends with that: all else is read through indexes. Rebuild them
     and verify again.
@@ -187,14 +181,13 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check contents against their hash, and immutable fields against the journal."""
     width = len(SEALED_FIELDS)
     number, last = 0, None
-    moved = _last_values(snapshot)
     for row in integrity.memories().cursor(snapshot):
         memory_id, content = row[0], row[3]
         if memory_id == last:
             report.add(FindingCode.MEMORY_EDITED, "the memory was journalled twice", memory_id)
             continue
         number, last = number + 1, memory_id
-        stored_hash, terms, metadata, seq, at, details, erased, *values = row[width:]
+        stored_hash, terms, metadata, seq, at, details, erased = row[width:]
         if not isinstance(content, str):
             report.add(FindingCode.MEMORY_CONTENT_DAMAGED, "the content is not text", memory_id)
             continue
@@ -202,18 +195,16 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
             report.add(
                 FindingCode.MEMORY_UNJOURNALLED, "the memory has no journal entry", memory_id
             )
-        remembered = _object(details)
         # An erased memory keeps its row, but not its text.
         if not (erased and content == ""):
             if content_hash(content) != stored_hash:
                 message = "the content does not match its hash"
                 report.add(FindingCode.MEMORY_CONTENT_DAMAGED, message, memory_id)
-            elif seq is not None and not _as_journalled(row[:width], stored_hash, at, remembered):
+            elif seq is not None and not _as_journalled(
+                row[:width], stored_hash, at, _object(details)
+            ):
                 message = "the memory differs from the journal entry of its creation"
                 report.add(FindingCode.MEMORY_EDITED, message, memory_id, seq=seq)
-        for name in _values_edited(values, remembered, moved.get(memory_id, {})):
-            message = f"the memory's {name} differs from its last journal entry"
-            report.add(FindingCode.MEMORY_EDITED, message, memory_id, field=name)
         if terms != text_index.search_terms(content, metadata):
             message = "the search terms do not match the content"
             report.add(FindingCode.TEXT_INDEX_DRIFT, message, memory_id)
@@ -248,14 +239,6 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     for memory_id, status, since in integrity.unjournalled_statuses().cursor(snapshot):
         message = f"the journal has no entry for the memory's change to {status}"
         report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
-    edited = {
-        *integrity.edited_beginnings().cursor(snapshot),
-        *integrity.unerased_reasons().cursor(snapshot),
-        *_periods_edited(snapshot),
-    }
-    for memory_id, status_id in sorted(edited, key=lambda period: int(period[1])):
-        message = "the reason or the actor of the memory's status differs from the journal"
-        report.add(FindingCode.STATUS_EDITED, message, memory_id, status_id=status_id)
     report.checked["status_periods"] = row_count(snapshot, "memory_status")
 
 
@@ -387,39 +370,6 @@ def _as_journalled(
         return (row["created_at"], memory_seal(row)) == (at, details.get("seal"))
     except TypeError:  # a column contains bytes, which memgraph never writes
         return False
-
-
-def _last_values(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """Return the last journalled confidence and decay rate of each memory where they were changed.
-
-    This is a separate statement instead of a join, for which SQLite would read all of the changes
-    again for each memory.
-    """
-    result: dict[str, dict[str, Any]] = {}
-    for memory_id, action, details, _, confirmed in integrity.confidence_changes().cursor(snapshot):
-        values = {"confidence": confidence_after(action, _object(details))}
-        result[memory_id] = values | ({"decay_rate": 0.0} if confirmed else {})
-    return result
-
-
-def _values_edited(
-    values: Sequence[Any], remembered: Mapping[str, Any], moved: dict[str, Any]
-) -> list[str]:
-    """Return the names of the values that differ from the journalled ones."""
-    journalled = {name: number for name, number in remembered.items() if name in VALUES}
-    return differing(dict(zip(VALUES, values, strict=True)), journalled | moved)
-
-
-def _periods_edited(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """Yield the status periods whose actor and reason match none of their journal entries."""
-    rows = integrity.status_entries().cursor(snapshot)
-    for (status_id, memory_id, actor, reason), entries in groupby(rows, lambda row: row[:4]):
-        for *_, action, subject, by, details in entries:
-            may_be = reasons(action, subject, _object(details))
-            if actor == by and (may_be is None or reason in may_be):
-                break
-        else:
-            yield memory_id, status_id
 
 
 def _source_id(fields: dict[str, Any]) -> str | None:

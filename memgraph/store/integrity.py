@@ -70,30 +70,6 @@ def redactions() -> sa.Select[Any]:
     return sa.select(log.c.details).where(records).order_by(log.c.seq)
 
 
-@prepared
-def confidence_changes() -> sa.Select[Any]:
-    """Select the last journal entry about each memory's confidence.
-
-    The columns are memory_id, action, details, seq, and the number of confirmations.
-    """
-    log = tables.audit_log
-    loser = _detail(log, "loser_id")
-    of_itself = log.c.action.in_(["confirm", "strengthen", "weaken"])
-    of_loser = log.c.action.in_(["resolve", "reopen"]) & loser.is_not(None)
-    changes = sa.union_all(
-        sa.select(log.c.subject.label("memory_id"), log.c.action, log.c.details, log.c.seq).where(
-            of_itself
-        ),
-        sa.select(loser, log.c.action, log.c.details, log.c.seq).where(of_loser),
-    ).subquery("told")
-    confirmed = sa.func.count().filter(changes.c.action == "confirm")
-    last_change = (
-        of_last(column, changes.c.seq) for column in (changes.c.action, changes.c.details)
-    )
-    last = (changes.c.memory_id, *last_change, sa.func.max(changes.c.seq))
-    return sa.select(*last, confirmed).group_by(changes.c.memory_id)
-
-
 _MEMORY = (
     *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
     *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time", "created_at"),
@@ -111,7 +87,6 @@ def memories() -> sa.Select[Any]:
             *(m.c[name] for name in _MEMORY),
             metadata_of(m),
             *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m)),
-            *(m.c.importance, m.c.confidence, m.c.decay_rate),
         )
         .select_from(m.outerjoin(a, entry))
         .order_by(m.c.pk, a.c.seq)
@@ -203,63 +178,6 @@ def unjournalled_statuses() -> sa.Select[Any]:
         ~is_journalled.correlate(s) for is_journalled in (by_own_entry, by_job, by_contradiction)
     )
     return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*conditions)
-
-
-@prepared
-def edited_beginnings() -> sa.Select[Any]:
-    """Select (memory id, period id) of first periods that were changed after the memory was stored.
-
-    A first period has no reason, and the actor of the memory's first entry.
-    """
-    s, a = tables.statuses.alias("s"), tables.audit_log.alias("a")
-    stored = (a.c.subject == s.c.memory_id) & (a.c.action == "remember")
-    by_erasing = (s.c.reason == "erased") & _is_erased(s.c.memory_id, s)
-    edited = s.c.actor.is_distinct_from(a.c.actor) | (s.c.reason.is_not(None) & ~by_erasing)
-    query = sa.select(s.c.memory_id, s.c.status_id).select_from(s.join(a, stored))
-    return query.where(~_is_later(s), edited)
-
-
-@prepared
-def unerased_reasons() -> sa.Select[Any]:
-    """Select (memory id, period id) of erased memories whose reason is not ``erased``."""
-    a, m, s = tables.audit_log.alias("a"), tables.memories.alias("m"), tables.statuses.alias("s")
-    joined = a.join(m, m.c.memory_id == a.c.subject).join(s, s.c.memory_id == m.c.memory_id)
-    query = sa.select(s.c.memory_id, s.c.status_id).select_from(joined)
-    is_erased = (a.c.action == "erase") & (m.c.content == "")
-    return query.where(is_erased, s.c.reason.is_distinct_from("erased"))
-
-
-@prepared
-def status_entries() -> sa.CompoundSelect[Any]:
-    """Select each later period with each journal entry that may explain it, in order of periods.
-
-    The columns are status_id, memory_id, actor and reason of the period, and action, subject, actor
-    and details of the entry.
-    """
-    h, a, e = tables.statuses.alias("h"), tables.audit_log.alias("a"), tables.edges.alias("e")
-    by_erasing = h.c.reason.is_not_distinct_from("erased") & _is_erased(h.c.memory_id, h)
-    period = sa.select(h.c.status_id, h.c.memory_id, h.c.since, h.c.actor, h.c.reason)
-    s = period.where(_is_later(h), ~by_erasing).cte("later").prefix_with("MATERIALIZED")
-    # A period that begins at the same time as the preceding one was made after the clock was set
-    # back, so its entry may have an earlier time.
-    p = tables.statuses.alias("p")
-    at_once = sa.exists().where(
-        p.c.memory_id == s.c.memory_id, p.c.status_id < s.c.status_id, p.c.since == s.c.since
-    )
-    then = (a.c.at == s.c.since) | ((a.c.at < s.c.since) & at_once.correlate(s))
-    of_itself = (a.c.subject == s.c.memory_id) & then
-    of_other = (a.c.subject == _other_end(e, s.c.memory_id)) & then
-    query = sa.select(
-        *(s.c.status_id, s.c.memory_id, s.c.actor, s.c.reason),
-        *(a.c.action, a.c.subject, a.c.actor, a.c.details),
-    )
-    by_own_entry = query.select_from(s.join(a, of_itself)).where(
-        a.c.action.in_(["retract", "restore", "supersede", "erase"])
-    )
-    by_contradiction = query.select_from(
-        s.join(e, _is_contradiction_of(e, s.c.memory_id)).join(a, of_other)
-    ).where(a.c.action.in_(["resolve", "reopen"]), _detail_edge_id(a) == e.c.edge_id)
-    return sa.union_all(by_own_entry, by_contradiction).order_by("status_id")
 
 
 @prepared

@@ -448,7 +448,6 @@ COMPARED = frozenset(
         FindingCode.MEMORY_EDITED,
         FindingCode.MEMORY_UNJOURNALLED,
         FindingCode.STATUS_UNJOURNALLED,
-        FindingCode.STATUS_EDITED,
         FindingCode.EDGE_EDITED,
         FindingCode.EDGE_UNJOURNALLED,
         FindingCode.TABLE_EDITED,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.audit.journal import VALUES, memory_seal
+from memgraph.audit.journal import memory_seal
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.entities import METADATA
@@ -472,5 +472,6 @@ def _missing(memory: MemoryInput, evidence_ids: set[str], written: StoredBatch) 
 
 
 def _remembered(row: dict[str, Any]) -> NewEntry:
-    details = {name: row[name] for name in ("content_hash", "kind", "type", *VALUES)}
+    numbers = ("importance", "confidence", "decay_rate")
+    details = {name: row[name] for name in ("content_hash", "kind", "type", *numbers)}
     return NewEntry("remember", row["memory_id"], details | {"seal": memory_seal(row)})
