@@ -19,6 +19,7 @@ from memgraph.consolidation.statements import (
     CHECKED_AT_ONCE,
     CitingStatement,
     EvidenceLine,
+    Judgement,
     Verdict,
     check_statements,
 )
@@ -91,14 +92,14 @@ def measure(
 ) -> dict[str, Any]:
     """Return what ``run`` does, for statements and a model."""
     budget = ModelBudget(calls=_EVERYTHING, tokens=_EVERYTHING)
-    verdicts: list[Verdict] = []
+    judgements: list[Judgement] = []
     for start in range(0, len(labelled), CHECKED_AT_ONCE):
         tell("checking", start, len(labelled))
         batch = [each.statement for each in labelled[start : start + CHECKED_AT_ONCE]]
-        verdicts += check_statements(model, batch, budget=budget)
+        judgements += check_statements(model, batch, budget=budget)
     kept = [
         (each.kind, each.is_right, verdict is Verdict.YES)
-        for each, verdict in zip(labelled, verdicts, strict=True)
+        for each, (verdict, _) in zip(labelled, judgements, strict=True)
     ]
     kinds = sorted({each.kind for each in labelled})
     return {

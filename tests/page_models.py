@@ -18,7 +18,7 @@ class PageModel:
 
     Args:
         answers: for each page an answer (JSON value, text, or a behaviour), the last one for ever.
-        says: the verdict on a statement.
+        says: the verdict on a statement, such as "yes", or "partly: the part that is said".
 
     Attributes:
         pages, checks, profiles, others: the texts of the questions so far.
@@ -59,10 +59,10 @@ class PageModel:
             return written(self.server, answer)(request)
         if "says" in properties.get("verdicts", {}).get("items", {}).get("properties", {}):
             self.checks.append(user)
-            verdicts = [
-                {"statement": number, "differs": "", "says": self.says(text)}
-                for number, text in enumerate(_STATEMENT.findall(user), start=1)
-            ]
+            verdicts = []
+            for number, text in enumerate(_STATEMENT.findall(user), start=1):
+                says, _, part = self.says(text).partition(": ")
+                verdicts.append({"statement": number, "differs": "", "says": says, "text": part})
             return written(self.server, {"verdicts": verdicts})(request)
         if "profiles" in properties:
             self.profiles.append(user)

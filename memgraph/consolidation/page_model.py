@@ -24,11 +24,12 @@ from memgraph.consolidation.ports import (
 from memgraph.consolidation.statements import (
     CitingStatement,
     EvidenceLine,
+    Judgement,
     Verdict,
     check_statements,
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected
-from memgraph.model.conversation import SpeakerRole, voice_of
+from memgraph.model.conversation import HAPPENED, SpeakerRole, voice_of
 from memgraph.model.enums import EntityType
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.model.values import MAX_NAME_CHARS
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
     from memgraph.model.enums import Sensitivity
     from memgraph.providers.completion import CompletionProvider, ModelBudget
 
-MAX_KNOWN: Final = 40
-"""The number of known memories that a model is shown with a page."""
 MAX_EVIDENCE: Final = 8
 MAX_PAGE_CHARS: Final = 80_000
 """Characters of a page's turns that a model sees; the longest turns are cut."""
@@ -80,6 +79,8 @@ SYSTEM: Final = (
     "`text`: the third person, in the language of the speaker, understandable alone: names "
     "instead of pronouns, dates instead of 'tomorrow' (count from the date of the turn). Add "
     "nothing that was not said.\n"
+    "`type`: Todo or Goal for what is still to be done today. What was meant to be done on a day "
+    "that has passed is an Event with importance 25, unless a turn says that it was done.\n"
     "`turns`: the numbers of the turns that say it, and of the question that a short answer "
     "answers. `quote`: words of one of these turns, unchanged. `happened`: when it happened or "
     "will, as exactly as it is known: 2024, 2024-05, 2024-05-17; empty if no date is meant. "
@@ -162,7 +163,7 @@ class ModelExtractor:
             return PageProposal(complete=False)
         calls, tokens = page.budget.calls, page.budget.tokens
         try:
-            prompt = PagePrompt(page.turns, page.before, page.known()[:MAX_KNOWN])
+            prompt = PagePrompt(page.turns, page.before, page.known(), page.now_ms)
             proposal = _proposed(self._provider, prompt, page.max_facts, self._mark, page.budget)
         except ProviderRejected as error:
             if error.details.get("status") in _NOT_OF_THE_PAGE:
@@ -236,17 +237,23 @@ def operations_of(answer: Any) -> dict[str, list[Any]]:
 
 
 class PagePrompt:
-    """A page as a model sees it: turns with short numbers, known memories as k1, k2 and so on."""
+    """A page as a model sees it: turns with short numbers, known memories as k1, k2 and so on.
+
+    Args:
+        now_ms: today, in milliseconds; None: it does not matter.
+    """
 
     def __init__(
         self,
         turns: Sequence[PageTurn],
         before: Sequence[PageTurn],
         known: Sequence[KnownMemory],
+        now_ms: int | None = None,
     ) -> None:
         self.turns = tuple(turns)
-        self.known = tuple(known)
+        self.known = tuple(sorted(known, key=_known_key))
         self._before = tuple(before)
+        self._now_ms = now_ms
         self._size = longest_shown([len(turn.content) for turn in turns])
 
     @property
@@ -262,12 +269,17 @@ class PagePrompt:
         speakers = dict.fromkeys((turn.source_role, turn.told_as) for turn in self.turns)
         named = (f"{role} ({voice_of(role, told_as)})" for role, told_as in speakers)
         yield f"speakers: {', '.join(named)}"
+        if self._now_ms is not None:
+            yield f"today: {_day(self._now_ms)}"
+        heading = ""
         for number, memory in enumerate(self.known, start=1):
-            said = f"said {_minute(memory.said_at)[:10]}"
-            said += f" by {memory.speaker}" if memory.speaker else ""
-            if memory.happened_at is not None:
-                said += f", about {_minute(memory.happened_at)[:10]}"
-            yield f"k{number} [{said}] {memory.content[:MAX_CONTENT_CHARS]}"
+            by = f" by {memory.speaker}" if memory.speaker else ""
+            said = f"known, said {_day(memory.said_at)}{by}:"
+            if said != heading:
+                yield said
+            heading = said
+            about = f" (about {memory.happened})" if memory.happened else ""
+            yield f"k{number} {memory.content[:MAX_CONTENT_CHARS]}{about}"
         for turn in self._before:
             yield f"before [{_said_at(turn)}] {turn.source_role}: {turn.content[:MAX_BEFORE_CHARS]}"
         for number, turn in enumerate(self.turns, start=1):
@@ -303,7 +315,7 @@ class PagePrompt:
         ]
         cites = [order.index(place + offset) for place in places]
         if known is not None:
-            said = _minute(known.said_at)[:10]
+            said = _day(known.said_at)
             lines.insert(0, EvidenceLine(known.speaker or "memory", said, known.content))
             cites = [0, *(cited + 1 for cited in cites)]
         return CitingStatement(text, tuple(lines), tuple(cites))
@@ -326,12 +338,15 @@ class AcceptedOperations:
     claims: tuple[Claim, ...]
     rejected: tuple[RejectedItem, ...]
 
-    def supported(self, verdicts: Sequence[Verdict]) -> PageProposal:
-        """Return the proposal of those whose evidence says them."""
+    def supported(self, judgements: Sequence[Judgement]) -> PageProposal:
+        """Return the proposal of those whose evidence says them, or a part of their text."""
         kept, rejected = [], list(self.rejected)
-        for claim, verdict in zip(self.claims, verdicts, strict=True):
-            if verdict is Verdict.YES:
-                kept.append(claim.operation)
+        for claim, (verdict, part) in zip(self.claims, judgements, strict=True):
+            operation: FactCandidate | EndedMemory | RepeatedMemory | None = claim.operation
+            if verdict is not Verdict.YES:
+                operation = _cut_down(claim.operation, part)
+            if operation is not None:
+                kept.append(operation)
             elif len(rejected) < MAX_REJECTED_KEPT:
                 rejected.append(RejectedItem(code=f"page.said_{verdict}", where=claim.where))
         return PageProposal(
@@ -341,6 +356,24 @@ class AcceptedOperations:
             rejected=tuple(rejected),
             model=self.model,
         )
+
+
+def _cut_down(
+    operation: FactCandidate | EndedMemory | RepeatedMemory, part: str
+) -> FactCandidate | None:
+    """Return a fact with the part of its text that was said; None if there is none.
+
+    Its date may belong to what was not said, so it is that of the turns.
+    """
+    if not isinstance(operation, FactCandidate) or not any(map(str.isalnum, part)):
+        return None
+    if len(part) > MAX_CONTENT_CHARS:
+        return None
+    attributes = {name: each for name, each in operation.attributes.items() if name != HAPPENED}
+    entities = tuple(each for each in operation.entities if each.name.casefold() in part.casefold())
+    return replace(
+        operation, content=part, event_time=None, entities=entities, attributes=attributes
+    )
 
 
 class Refused(Exception):
@@ -400,6 +433,8 @@ class AnswerReader:
         text = self._text(item)
         kind = known.type if known is not None else type_of(item.get("type"))
         turn = self._prompt.turns[quoted]
+        event_time, period = time_of(item.get("happened"))
+        attributes = {"speaker": turn.source_role, "quote": quote, "model": self._model}
         fact = FactCandidate(
             content=text,
             type=kind,
@@ -409,13 +444,13 @@ class AnswerReader:
                 else importance_of(item.get("importance"), kind)
             ),
             confidence=MODEL_CONFIDENCE,
-            event_time=time_of(item.get("happened")),
+            event_time=event_time,
             evidence=self._ids(places),
             quote=quote,
             quoted=turn.memory_id,
             changes=known.memory_id if known is not None else None,
             entities=tuple(_entities(item)),
-            attributes={"speaker": turn.source_role, "quote": quote, "model": self._model},
+            attributes=attributes | ({HAPPENED: period} if period else {}),
         )
         return Claim(fact, self._prompt.statement(text, places, known), where)
 
@@ -485,8 +520,17 @@ def _voice(turn: PageTurn) -> SpeakerRole:
     return voice_of(turn.source_role, turn.told_as)
 
 
+def _known_key(memory: KnownMemory) -> tuple[str, str, int, str]:
+    """Return the order of known memories: those that one speaker said on one day together."""
+    return _day(memory.said_at), memory.speaker, memory.said_at, memory.memory_id
+
+
 def _said_at(turn: PageTurn) -> str:
     return _minute(turn.at_ms) if turn.dated else "undated"
+
+
+def _day(ms: int) -> str:
+    return _minute(ms)[: len("2024-05-17")]
 
 
 def _minute(ms: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from memgraph.model.enums import EntityType, MemoryType, Sensitivity
 
@@ -57,8 +57,7 @@ class FactCandidate:
         type: never Identity.
         importance: 0..90.
         confidence: 0.1..0.9; at most 0.5 if an agent said it.
-        event_time: when it was said, or the day that a model extracted from it, in milliseconds;
-            None if unknown.
+        event_time: when it happened, in milliseconds; None: when it was said, if that is known.
         evidence: the memory ids of the turns that it is based on, the earliest first.
         quote: words as they were said.
         quoted: the memory id of the turn with the quote; empty: the first that has it.
@@ -98,6 +97,10 @@ class RepeatedMemory:
     evidence: tuple[str, ...]
 
 
+MAX_KNOWN: Final = 60
+"""The number of known memories that are shown with a page."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownMemory:
     """A stored, active fact that a page may touch.
@@ -105,7 +108,8 @@ class KnownMemory:
     Attributes:
         speaker: who said it; empty if unknown.
         said_at: when it was said, milliseconds.
-        happened_at: when it happened or will happen; None if unknown.
+        happened: the day, month or year when it happened or will happen, such as ``2024-05``;
+            empty if it is unknown or the day when it was said.
     """
 
     memory_id: str
@@ -114,7 +118,7 @@ class KnownMemory:
     importance: int
     speaker: str
     said_at: int
-    happened_at: int | None
+    happened: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class TurnPage:
         before: turns before the page, as context only.
         sensitivity: the highest among ``turns`` and ``before``.
         known: returns the stored facts that the page may touch, of its scope and agent and up to
-            its sensitivity.
+            its sensitivity, at most ``MAX_KNOWN``.
         budget: the budget for model calls; an extractor checks it before each call, and deducts.
         max_facts: the maximum number of candidates, the best ones.
         stop: returns True when the run should end; an extractor checks it before each call.

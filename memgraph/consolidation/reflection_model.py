@@ -166,16 +166,16 @@ def reflect_with_model(
         provider, SYSTEM, user, ANSWER_SCHEMA, lambda answer: _judge(answer, sent), budget=budget
     )
     by_id = {memory.memory_id: memory for memory in sent}
-    verdicts = check_statements(
+    judgements = check_statements(
         provider, [_statement(each, by_id) for each in sentences], budget=budget, mark=mark
     )
-    for place, verdict in enumerate(verdicts):
+    for place, (verdict, _) in enumerate(judgements):
         if verdict is not Verdict.YES:
             rejected.append(
                 RejectedItem(code=f"reflection.said_{verdict}", where=f"sentence {place}")
             )
-    pairs = zip(sentences, verdicts, strict=True)
-    sentences = [each for each, verdict in pairs if verdict is Verdict.YES]
+    pairs = zip(sentences, judgements, strict=True)
+    sentences = [each for each, (verdict, _) in pairs if verdict is Verdict.YES]
     if not sentences:
         raise ProviderAnswerInvalid(
             "no sentence of the model's reflection is supported by its citations",

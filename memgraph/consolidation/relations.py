@@ -1,7 +1,7 @@
 """Ask a language model how new facts relate to stored ones, several facts at once.
 
-A relation is accepted only if the model confirms, in a second question, that the later of the two
-statements says it (``memgraph.consolidation.statements``).
+A relation is proposed by the model or by a mark. It is accepted only if the model confirms that the
+later of the two statements says it (``memgraph.consolidation.statements``).
 """
 
 from __future__ import annotations
@@ -125,20 +125,57 @@ def relate(
             relations.refused["verdict.repeated"] += 1
         else:
             pairs[read[:2]] = read[2]
+    _confirm(provider, facts, pairs, relations, budget, mark)
+    return relations
+
+
+def confirm_changes(
+    provider: CompletionProvider,
+    facts: Sequence[NewFact],
+    *,
+    budget: ModelBudget | None = None,
+    mark: Callable[[], str] = random_mark,
+) -> Relations:
+    """Ask whether each fact and its stored ones are changes, as marks say: one call.
+
+    Args:
+        facts: none above the sensitivity that may be sent.
+
+    Raises:
+        ProviderError: see ``ask_json``.
+    """
+    pairs = {
+        (new, place): Relation.UPDATES
+        for new, fact in enumerate(facts)
+        for place in range(len(fact.known))
+    }
+    relations = Relations()
+    _confirm(provider, facts, pairs, relations, budget, mark)
+    return relations
+
+
+def _confirm(
+    provider: CompletionProvider,
+    facts: Sequence[NewFact],
+    pairs: Mapping[tuple[int, int], Relation],
+    relations: Relations,
+    budget: ModelBudget | None,
+    mark: Callable[[], str],
+) -> None:
+    """Add the relations that the model confirms; pairs are places of a fact and of a stored one."""
     checked = check_statements(
         provider,
         [_claim(facts[new], place, relation) for (new, place), relation in pairs.items()],
         budget=budget,
         mark=mark,
     )
-    for ((new, place), relation), verdict in zip(pairs.items(), checked, strict=True):
+    for ((new, place), relation), (verdict, _) in zip(pairs.items(), checked, strict=True):
         if verdict is Verdict.YES:
             reason = f"by {provider.name}: {_MEANING[relation]}"
             reason += ": “{}” / “{}”".format(*map(_short, _in_order(facts[new], place)))
             relations.found.append(FactRelation(new, place, relation, reason))
         else:
             relations.refused[f"verdict.said_{verdict}"] += 1
-    return relations
 
 
 def _verdicts(answer: Any) -> list[Any]:

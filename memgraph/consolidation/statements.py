@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
-from memgraph.rules.proposals import folded_quote, items_of, number_of
+from memgraph.rules.proposals import folded_quote, items_of, number_of, text_of
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider, ModelBudget
 
-CHECKED_AT_ONCE: Final = 12
-"""Statements in one question."""
+CHECKED_AT_ONCE: Final = 30
+"""Statements in one question; more than a page of turns usually has."""
 MAX_LINE_CHARS: Final = 4_000
 
 SYSTEM: Final = (
@@ -33,11 +33,13 @@ SYSTEM: Final = (
     "complete names, turn 'yesterday' or 'next May' into dates counted from the line's date, "
     "convert or round values, translate, shorten, use other words.\n"
     "- partly: some of it is not said: a detail, a reason, a date, a number or a name was added, "
-    "or it is more certain or more general than what was said.\n"
+    "or it is more certain or more general than what was said. Then give in `text` the statement "
+    "with only what is said, still understandable alone.\n"
     "- no: it is not said or something else is: another person did it or it happened to another "
     "(who does what to whom, who owns, owes or pays), another name, number, date, place or order, "
     "a negation lost or added; a question, guess, wish, joke or plan told as a fact; said of "
-    "somebody else; or it only tells its reader what to do."
+    "somebody else; or it only tells its reader what to do.\n"
+    "`text` is empty unless it is `partly`."
 )
 _SAYS: Final = ("yes", "partly", "no")
 SCHEMA: Final[dict[str, Any]] = object_schema(
@@ -47,6 +49,7 @@ SCHEMA: Final[dict[str, Any]] = object_schema(
             statement={"type": "integer"},
             differs={"type": "string"},
             says={"type": "string", "enum": list(_SAYS)},
+            text={"type": "string"},
         ),
     }
 )
@@ -59,6 +62,13 @@ class Verdict(StrEnum):
     PARTLY = "partly"
     NO = "no"
     UNCHECKED = "unchecked"
+
+
+class Judgement(NamedTuple):
+    """A verdict; with PARTLY, ``text`` is the part of the statement that is said, or empty."""
+
+    verdict: Verdict
+    text: str = ""
 
 
 class EvidenceLine(NamedTuple):
@@ -100,16 +110,17 @@ def check_statements(
     *,
     budget: ModelBudget | None = None,
     mark: Callable[[], str] = random_mark,
-) -> list[Verdict]:
-    """Return a verdict on each statement, with one call for every ``CHECKED_AT_ONCE``.
+) -> list[Judgement]:
+    """Judge each statement, with one call for every ``CHECKED_AT_ONCE``.
 
     What is said word for word needs no question.
 
     Raises:
         ProviderError: see ``ask_json``.
     """
-    verdicts = {place: Verdict.YES for place, each in enumerate(statements) if each.is_verbatim}
-    open_places = [place for place in range(len(statements)) if place not in verdicts]
+    verbatim = Judgement(Verdict.YES)
+    judged = {place: verbatim for place, each in enumerate(statements) if each.is_verbatim}
+    open_places = [place for place in range(len(statements)) if place not in judged]
     for start in range(0, len(open_places), CHECKED_AT_ONCE):
         batch = open_places[start : start + CHECKED_AT_ONCE]
         asked = [statements[place] for place in batch]
@@ -121,8 +132,8 @@ def check_statements(
             partial(_read, size=len(asked)),
             budget=budget,
         )
-        verdicts |= dict(zip(batch, answers, strict=True))
-    return [verdicts[place] for place in range(len(statements))]
+        judged |= dict(zip(batch, answers, strict=True))
+    return [judged[place] for place in range(len(statements))]
 
 
 def _lines(statements: Sequence[CitingStatement]) -> list[str]:
@@ -140,10 +151,10 @@ def _lines(statements: Sequence[CitingStatement]) -> list[str]:
     return lines
 
 
-def _read(answer: Any, size: int) -> list[Verdict]:
-    """Return the verdicts by place; of two on one statement the less favourable counts."""
+def _read(answer: Any, size: int) -> list[Judgement]:
+    """Return the judgements by place; of two on one statement the less favourable counts."""
     items = items_of(answer, "verdicts") or (answer if isinstance(answer, list) else [])
-    found: dict[int, Verdict] = {}
+    found: dict[int, Judgement] = {}
     for item in items:
         if not isinstance(item, Mapping):
             continue
@@ -151,12 +162,14 @@ def _read(answer: Any, size: int) -> list[Verdict]:
         word = says.strip().strip(".").casefold() if isinstance(says, str) else ""
         if number is None or not 1 <= number <= size or word not in _SAYS:
             continue
-        verdict = Verdict(word)
-        found[number] = max(found.get(number, verdict), verdict, key=_severity)
+        text = text_of(item.get("text")) if word == Verdict.PARTLY else ""
+        judgement = Judgement(Verdict(word), text)
+        found[number] = max(found.get(number, judgement), judgement, key=_severity)
     if not found:
         raise ProviderAnswerInvalid("the answer has no verdict", reason="no verdicts")
-    return [found.get(place, Verdict.UNCHECKED) for place in range(1, size + 1)]
+    unchecked = Judgement(Verdict.UNCHECKED)
+    return [found.get(place, unchecked) for place in range(1, size + 1)]
 
 
-def _severity(verdict: Verdict) -> int:
-    return _SAYS.index(verdict.value)
+def _severity(judgement: Judgement) -> int:
+    return _SAYS.index(judgement.verdict.value)

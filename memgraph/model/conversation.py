@@ -103,6 +103,9 @@ TOLD_AS: Final = "told_as"
 SPEAKER_NAME: Final = "speaker_name"
 """The attribute of an episode that stores the name of the person behind a role such as ``user``."""
 
+HAPPENED: Final = "happened"
+"""The attribute with the year or the month of ``event_time``, if no day is known."""
+
 PERSONS: Final = frozenset(("user", "human"))
 AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "chatbot", "model"))
 # Instructions and tool outputs are not statements about the world.

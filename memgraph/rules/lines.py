@@ -18,6 +18,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
+from memgraph.model.conversation import HAPPENED
 from memgraph.model.entities import EntityProfile
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import Memory, StoredSource
@@ -35,6 +36,7 @@ from memgraph.rules.blocks import (
 )
 from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.sources import part_of
+from memgraph.text.dates import in_words, period_of
 from memgraph.text.sentences import split_sentences
 
 UNDATED = "undated"
@@ -58,6 +60,7 @@ class BlockLine:
         at: when it was said or written, in milliseconds; None: unknown.
         speaker: the speaker of a turn; "" for other memories, which show their type.
         place: the file and the line that it comes from, or "".
+        period: the year or the month of ``at``, if no day is known, such as ``2024-05``; or "".
         until: when it ceased to be valid, in milliseconds; None: it has not, or it is unknown.
         in_part: only a part of it was replaced.
         replaced_by, replaces, contradicts: ids of other memories.
@@ -75,6 +78,7 @@ class BlockLine:
     at: int | None
     speaker: str = ""
     place: str = ""
+    period: str = ""
     until: int | None = None
     in_part: bool = False
     replaced_by: tuple[str, ...] = ()
@@ -94,6 +98,10 @@ class BlockLine:
             return self.speaker
         name = "Reflection" if self.kind is MemoryKind.REFLECTION else self.type.value
         return f"{name} ({self.place})" if self.place else name
+
+    def day(self, zone: tzinfo) -> str:
+        """Return its date, as exactly as it is known."""
+        return in_words(self.period) if self.period else date_of(self.at, zone)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -124,6 +132,9 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         place=""
         if memory.kind is MemoryKind.REFLECTION
         else place_of(source.source_path, source.locator, memory.attributes.get("section")),
+        period=""
+        if memory.event_time is None
+        else period_of(memory.attributes.get(HAPPENED), memory.event_time),
         until=memory.valid_until,
     )
 
@@ -234,7 +245,7 @@ def render(
     insights = [line for line in lines if line.kind is MemoryKind.REFLECTION]
     others = [line for line in lines if line.kind is not MemoryKind.REFLECTION]
     items = "".join(
-        f"- {date_of(line.at, zone)}, {one_line(line.who)}: {_listed(line, lines, zone)}\n"
+        f"- {line.day(zone)}, {one_line(line.who)}: {_listed(line, lines, zone)}\n"
         for line in others
     )
     sentences = "".join(
@@ -261,7 +272,7 @@ def records(lines: Sequence[BlockLine], zone: tzinfo = UTC, first: int = 1) -> s
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=first)}
     timed = _disagreeing_days(lines, zone)
     return "".join(
-        record(line, numbers, zone, with_time=bool(line.others) and date_of(line.at, zone) in timed)
+        record(line, numbers, zone, with_time=bool(line.others) and line.day(zone) in timed)
         for line in lines
     )
 
@@ -275,9 +286,7 @@ def record(
         numbers: the numbers of the lines, which its marks name.
         with_time: show the time of day, too.
     """
-    when = (
-        f"{date_of(line.at, zone)} {_clock(line.at, zone)}" if with_time else date_of(line.at, zone)
-    )
+    when = f"{line.day(zone)} {_clock(line.at, zone)}" if with_time else line.day(zone)
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
@@ -295,7 +304,7 @@ def _texts(line: BlockLine) -> list[str]:
 
 
 def _quote(line: BlockLine, zone: tzinfo) -> str:
-    return f"{date_of(line.at, zone)}: {record_text(line.text)}{_handle(line)}"
+    return f"{line.day(zone)}: {record_text(line.text)}{_handle(line)}"
 
 
 def _handle(line: BlockLine) -> str:
@@ -356,8 +365,8 @@ def _disagreeing_days(lines: Sequence[BlockLine], zone: tzinfo) -> set[str]:
     """Return the days on which two lines replace, change or contradict each other."""
     days: dict[str, list[BlockLine]] = {}
     for line in lines:
-        if line.others and line.at is not None:
-            days.setdefault(date_of(line.at, zone), []).append(line)
+        if line.others and line.at is not None and not line.period:
+            days.setdefault(line.day(zone), []).append(line)
     return {
         day
         for day, of_day in days.items()

@@ -73,22 +73,26 @@ def importance_of(value: Any, kind: MemoryType) -> int:
     return round(min(max(value, 0), MAX_IMPORTANCE))
 
 
-def time_of(value: Any) -> int | None:
+def time_of(value: Any) -> tuple[int | None, str]:
     """Return the beginning of an ISO 8601 time of any precision, in ms; None if it is none.
 
-    A year or a month begins with its first day.
+    Returns:
+        The time, and the year or the month, such as ``2024`` or ``2024-05``, if no day is given;
+        else an empty text.
     """
     text = str(value).strip() if isinstance(value, str | int) else ""
     try:
-        return parse_time(text)
+        return parse_time(text), ""
     except (InvalidInput, OverflowError):
         found = _ISO_PREFIX.match(text)
     if found is None:
-        return None
+        return None, ""
+    year, month, day = found.groups()
     try:
-        return parse_time(f"{found[1]}-{found[2] or '01'}-{found[3] or '01'}")
+        at = parse_time(f"{year}-{month or '01'}-{day or '01'}")
     except (InvalidInput, OverflowError):
-        return None
+        return None, ""
+    return at, "" if day else found[0]
 
 
 def is_quoted(quote: str, text: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
 from typing import Final, Literal
 
-from memgraph.clock import MS_PER_DAY
+from memgraph.clock import MS_PER_DAY, iso
 from memgraph.text.gazetteer import gazetteer
 from memgraph.text.lexicon import (
     CARDINALS,
@@ -50,6 +50,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _ANY_YEAR = 2001
 _WEEK = 7
 _NAMES = [each[:3].lower() for each in MONTHS]
+_PERIOD = re.compile(r"\d{4}(?:-\d\d)?")
 _YEAR = r"(?:19|20)\d\d"
 _MONTH = "|".join(rf"{each}|{each[:3]}t?\b\.?" for each in MONTHS)
 _OF_YEAR = r"(?:,?\s+(?:of\s+|in\s+)?(?P<{}>(?:19|20)\d\d)\b)?"
@@ -665,3 +666,16 @@ def _clock(hour: int, minute: int, second: int, half: str) -> timedelta | None:
     if half:
         hour = hour % 12 + (12 if half.startswith("p") else 0)
     return timedelta(hours=hour, minutes=minute, seconds=second)
+
+
+def period_of(value: object, at_ms: int) -> str:
+    """Return a year or a month, such as ``2024`` or ``2024-05``, if a time begins with it."""
+    if isinstance(value, str) and _PERIOD.fullmatch(value) and iso(at_ms).startswith(value):
+        return value
+    return ""
+
+
+def in_words(period: str) -> str:
+    """Return a year or a month as a reader writes it, such as ``2024`` or ``May 2024``."""
+    year, _, month = period.partition("-")
+    return f"{MONTHS[int(month) - 1]} {year}" if month else year

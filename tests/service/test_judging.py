@@ -242,7 +242,7 @@ def test_calls_of_one_run_are_bounded(
     model.relations = {"verdicts": []}
     with start(tmp_path / "root", config(model), clock) as service:
         ann = service.orchestrator("ann", create=True)
-        quotes(ann, *(f"I cook vegan food for guest {n}." for n in range(12)))
+        quotes(ann, *(f"I cook vegan food for guest {n}." for n in range(24)))
         compared(ann)
         assert (len(model.others), ann.maintenance.pending_comparisons()) == (1, 4)
         compared(ann)

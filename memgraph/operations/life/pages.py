@@ -11,13 +11,20 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
+from memgraph.clock import iso
 from memgraph.consolidation import drafts
 from memgraph.consolidation.comparison import NewStatement, find_candidates
 from memgraph.consolidation.drafts import FactDraft, groups_of, place_of, source_of, turn_of
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.matching import MatchedDrafts, match, repeats
-from memgraph.consolidation.ports import Extractor, KnownMemory, PageProposal, TurnPage
-from memgraph.model.conversation import SPEAKER_NAME, SpeakerRole, voice_of
+from memgraph.consolidation.ports import (
+    MAX_KNOWN,
+    Extractor,
+    KnownMemory,
+    PageProposal,
+    TurnPage,
+)
+from memgraph.model.conversation import HAPPENED, SPEAKER_NAME, SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
@@ -38,10 +45,11 @@ from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.entities import EntityName
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
+from memgraph.text.dates import period_of
 from memgraph.text.names import canonical
 
 if TYPE_CHECKING:
-    from memgraph.model.values import EdgeInput
+    from memgraph.model.values import EdgeInput, Memory
     from memgraph.operations.write.edges import StoredBatch
 
 # Turns before a page that are read as context, because its own turns may refer to them.
@@ -188,8 +196,6 @@ def _drafted(
     return work
 
 
-MAX_KNOWN = 40
-"""The number of stored facts that an extractor is shown with a page."""
 _EACH = 12
 _RANK = 10
 
@@ -237,11 +243,22 @@ def known_memories(
             importance=stored[each].importance,
             speaker=_speaker(by_id[each], [role for role, _ in speakers.get(each, ())]),
             said_at=by_id[each].said_at,
-            happened_at=stored[each].event_time,
+            happened=_happened(stored[each], by_id[each].said_at),
         )
         for each in chosen
     ]
     return sorted(known, key=lambda each: (each.said_at, each.memory_id))
+
+
+def _happened(memory: Memory, said_at: int) -> str:
+    """Return the day, month or year of a memory's event, unless it is the day of ``said_at``."""
+    at = memory.event_time
+    if at is None:
+        return ""
+    day = iso(at)[: len("2024-05-17")]
+    if period := period_of(memory.attributes.get(HAPPENED), at):
+        return period
+    return "" if iso(said_at).startswith(day) else day
 
 
 def _speaker(memory: ComparedMemory, roles: Sequence[str | None]) -> str:

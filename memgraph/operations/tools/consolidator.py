@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.consolidation.page_model import (
-    MAX_KNOWN,
     SCHEMA,
     AcceptedOperations,
     AnswerReader,
@@ -19,7 +18,7 @@ from memgraph.consolidation.page_model import (
     PagePrompt,
 )
 from memgraph.consolidation.ports import PageProposal
-from memgraph.consolidation.statements import Verdict, check_statements
+from memgraph.consolidation.statements import Judgement, Verdict, check_statements
 from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
 from memgraph.model.enums import ModelUse
 from memgraph.providers.completion import object_schema, parsed_answer, random_mark
@@ -112,20 +111,20 @@ class ConsolidatorTools:
 
     def _open(self, page: TurnPage) -> None:
         self._page = page
-        self._prompt = PagePrompt(page.turns, page.before, page.known()[:MAX_KNOWN])
+        self._prompt = PagePrompt(page.turns, page.before, page.known(), page.now_ms)
         self._reader = AnswerReader(self._prompt, self.name, page.max_facts)
         self._claims = []
 
     def _checked(self, page: TurnPage) -> PageProposal:
         accepted = AcceptedOperations(self.name, tuple(self._claims), ())
-        verdicts = [Verdict.YES] * len(self._claims)
+        judgements = [Judgement(Verdict.YES)] * len(self._claims)
         with self._handle._service.opened(self._handle.name) as opened:
             model = opened.llm
         if model is not None and model.may_read(page.sensitivity):
             provider = model.completion_for(ModelUse.CONSOLIDATION)
             statements = [claim.statement for claim in self._claims]
-            verdicts = check_statements(provider, statements, budget=page.budget)
-        return accepted.supported(verdicts)
+            judgements = check_statements(provider, statements, budget=page.budget)
+        return accepted.supported(judgements)
 
     def _run(self, *, dry_run: bool) -> SessionReport:
         [report] = self._handle.jobs.consolidate(self._session_id, dry_run=dry_run, extractor=self)

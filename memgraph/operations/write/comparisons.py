@@ -2,7 +2,8 @@
 
 The reader of pairs finds marks, which change no status: an Updates edge where the same author said
 both, else an open contradiction, each with a probability as its weight. A configured language model
-decides: what it finds between statements of one author is in force.
+decides: what it finds between statements of one author is in force. Of a fact from a page of turns,
+with which it saw the memories that the page touches, it is asked only what the reader marked.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ COMPARED_AT_ONCE: Final = 8
 GIVE_WAY_S: Final = 0.001
 NEAR: Final = 32
 """The number of nearest memories by vector that are looked at."""
-JUDGED_PER_CALL: Final = 8
+JUDGED_PER_CALL: Final = 20
 """The number of facts with which the model is asked at once."""
 _READER: Final = ComparisonStage.READER
 _MODEL: Final = ComparisonStage.MODEL
@@ -254,6 +255,11 @@ class ComparisonWorker:
         limit = MAX_CANDIDATES if by_model else MAX_READ
         kind = MemoryKind.FACT if by_model else None
         found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model, kind=kind)
+        if by_model and memory.is_from_page:
+            marked = comparisons.joined_ids(
+                snapshot, memory.memory_id, [each.memory_id for each in found]
+            )
+            found = [each for each in found if each.memory_id in marked]
         both: list[WaitingMemory | ComparedMemory] = [memory, *found]
         facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
         spoken = sessions.speakers(snapshot, facts) if facts else {}
@@ -315,7 +321,7 @@ class ComparisonWorker:
         if not any(marks for _, marks in answered):
             # If this is lost in a crash, the memories are only compared again.
             with self._opened.database.write(durable=False) as transaction:
-                self._end_reading(transaction, waiting)
+                self._end_reading(transaction, answered)
             done.compared += len(waiting)
             return
         with self._opened.transaction(ACTOR) as transaction:
@@ -324,15 +330,24 @@ class ComparisonWorker:
             for question, marks in answered:
                 if question.memory.pk in remaining:
                     self._join(transaction, question, marks, done)
-            self._end_reading(transaction, [each for each in waiting if each.pk in remaining])
+            still_due = [each for each in answered if each[0].memory.pk in remaining]
+            self._end_reading(transaction, still_due)
         done.compared += len(remaining)
 
-    def _end_reading(self, transaction: Transaction, waiting: Sequence[WaitingMemory]) -> None:
+    def _end_reading(
+        self, transaction: Transaction, answered: Sequence[tuple[_Question, list[EdgeInput]]]
+    ) -> None:
         """Queue facts for the model if there is one; remove other memories from the outbox."""
-        facts = [each.pk for each in waiting if each.kind == MemoryKind.FACT]
-        to_judge = facts if self._opened.llm is not None else []
+        to_judge = [
+            question.memory.pk
+            for question, marks in answered
+            if self._opened.llm is not None
+            and question.memory.kind == MemoryKind.FACT
+            and (not question.memory.is_from_page or any(map(_is_change, marks)))
+        ]
+        waiting = [question.memory.pk for question, _ in answered]
         comparisons.move_on(transaction, to_judge, _MODEL)
-        comparisons.remove(transaction, [each.pk for each in waiting if each.pk not in to_judge])
+        comparisons.remove(transaction, [pk for pk in waiting if pk not in to_judge])
 
     def _join(
         self,
@@ -399,8 +414,10 @@ class ComparisonWorker:
                         snapshot, _MODEL, embedded=self._embeds, at=at, limit=JUDGED_PER_CALL
                     )
                     questions = [self._model_question(snapshot, fact, at) for fact in due]
-                if questions:
-                    self._judge(questions, budget, done)
+                for from_page in (True, False):
+                    some = [each for each in questions if each.memory.is_from_page is from_page]
+                    if some and done.error_code is None:
+                        self._judge(some, budget, done)
                 if not questions or done.error_code is not None:
                     break
         if done.refused:
@@ -417,8 +434,14 @@ class ComparisonWorker:
     def _judge(
         self, questions: Sequence[_Question], budget: ModelBudget, done: ComparisonRun
     ) -> None:
-        """Let the model judge facts in one call, and write the edges."""
-        from memgraph.consolidation.relations import DatedText, NewFact, Relations, relate
+        """Let the model judge facts, all or none of them from pages, and write the edges."""
+        from memgraph.consolidation.relations import (
+            DatedText,
+            NewFact,
+            Relations,
+            confirm_changes,
+            relate,
+        )
 
         model = self._opened.llm
         asked = [question for question in questions if model is not None and question.candidates]
@@ -435,8 +458,9 @@ class ComparisonWorker:
             )
             for question in asked
         ]
+        ask = confirm_changes if asked[0].memory.is_from_page else relate
         try:
-            relations = relate(model.completion_for(ModelUse.COMPARISON), facts, budget=budget)
+            relations = ask(model.completion_for(ModelUse.COMPARISON), facts, budget=budget)
         except ProviderError as error:
             unreadable = isinstance(error, ProviderAnswerInvalid)
             done.refused[error.code] += unreadable
@@ -510,6 +534,10 @@ def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:
         if probability >= least:
             return changes, round(min(probability, BELOW_FORCE), 3)
     return None
+
+
+def _is_change(mark: EdgeInput) -> bool:
+    return mark.edge_type is not EdgeType.RELATED_TO
 
 
 def _spoken(memory: WaitingMemory | ComparedMemory, text: str) -> str:

@@ -11,7 +11,7 @@ from model_server import ModelServer
 from page_models import NAME, PageModel, add, settings
 
 from memgraph import MemoryService, Orchestrator
-from memgraph.clock import MS_PER_DAY, FixedClock
+from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.jobs import SessionReport
@@ -85,7 +85,7 @@ def test_a_change_is_in_force_with_the_model_as_its_actor_and_marks_the_turns_be
     model.then(change(HAMBURG, "moved to Hamburg", happened="2026-05"))
     report = read(orc, "second")
     assert report.replaced == (old,)
-    assert "k1 [said" in model.pages[-1]
+    assert f"known, said 2026-01-01 by user:\nk1 {BERLIN}" in model.pages[-1]
     new = facts(orc)[HAMBURG]
     before = orc.get(old)
     assert before.status is MemoryStatus.SUPERSEDED
@@ -332,3 +332,36 @@ def test_entities_and_aliases_come_with_the_facts_and_nothing_is_enriched_again(
     assert orc.entities.get("Myra").entity_id == orc.entities.get("Mira Holt").entity_id
     assert all("enriched_at" in orc.get(each).attributes for each in (fact, *turns))
     assert orc.verify().ok
+
+
+def test_of_a_statement_that_is_said_in_part_that_part_is_kept(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    say(orc, "first", ("user", "We moved to Hamburg."))
+    whole, part = "Nora moved to Hamburg in May 2024 for Ida.", "Nora moved to Hamburg."
+    person = {"type": "person", "same_as": ""}
+    named = [{"name": "Nora", **person}, {"name": "Ida", **person}]
+    model.then({"add": [add(whole, [1], "moved to Hamburg", happened="2024-05", entities=named)]})
+    model.says = lambda text: f"partly: {part}" if text == whole else "no"
+    assert read(orc, "first").rejected == ()
+    [fact] = orc.memories.list(kinds=[MemoryKind.FACT])
+    # Its date may be what was not said, so that of the turn stands.
+    assert (fact.content, fact.event_time) == (part, parse_time("2026-01-01"))
+    assert "happened" not in fact.attributes
+    assert "Ida" not in [each.canonical_name for each in orc.entities.list()]
+
+
+@pytest.mark.parametrize(
+    ("happened", "shown"),
+    [("2024", "2024"), ("2024-05", "May 2024"), ("2024-05-17", "Fri 2024-05-17")],
+)
+def test_a_date_is_shown_as_exactly_as_it_was_said(
+    orc: Orchestrator, model: PageModel, happened: str, shown: str
+) -> None:
+    say(orc, "first", ("user", "We moved to Hamburg."))
+    model.then({"add": [add(HAMBURG, [1], "moved to Hamburg", happened=happened)]})
+    read(orc, "first")
+    assert f"] {shown}, Fact: {HAMBURG}" in orc.context("Where does Nora live?").text
+    say(orc, "second", ("user", "Hamburg is lovely."))
+    read(orc, "second")
+    assert f"k1 {HAMBURG} (about {happened})" in model.pages[-1]
