@@ -105,7 +105,7 @@ class WaitingMemory(NamedTuple):
 
     @property
     def is_from_page(self) -> bool:
-        """True for a fact that a model found in a page: it saw the memories that the page touches."""
+        """True for a fact that a model found in a page, where it saw what the page may touch."""
         is_said = self.source_type == SourceType.CHANNEL_TRANSCRIPT
         return is_said and self.kind == MemoryKind.FACT and self.model is not None
 

@@ -5,6 +5,7 @@ A page is written in one transaction or not at all.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +33,7 @@ from memgraph.operations.life.enrichment import link_names
 from memgraph.operations.life.entity_merge import merge_rows
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
-from memgraph.operations.write.comparisons import nearest
+from memgraph.operations.write.comparisons import cosines, nearest
 from memgraph.operations.write.entity_links import speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.completion import ModelBudget
@@ -196,8 +197,11 @@ def _drafted(
     return work
 
 
+# The newest facts of a place, which are ranked all; older ones are searched for.
+_POOL = 500
 _EACH = 12
-_RANK = 10
+_SAME_SUBJECT = 0.3
+_BY_WORDS = 0.2
 
 
 def known_memories(
@@ -205,34 +209,18 @@ def known_memories(
 ) -> list[KnownMemory]:
     """Return the stored facts that turns of one place may touch, in the order they were said.
 
-    If there are more than ``limit`` facts, they are found by vectors, words and entities of each
-    turn, whoever speaks, and their ranks are fused.
+    If there are more than ``limit``, those that a speaker of the turns said, or that name one of
+    them, come first, and then those near to one of the turns by vector, words or entities.
     """
     place = place_of(rows[-1])
     location = ComparisonLocation(place, at)
-    scores: dict[str, float] = {}
-    by_id: dict[str, ComparedMemory] = {}
     with opened.database.read() as snapshot:
-        newest = comparisons.newest_facts(snapshot, location, limit + 1)
-        if len(newest) <= limit:
-            by_id = {each.memory_id: each for each in newest}
-        else:
-            links = entities.links_of(snapshot, [row.pk for row in rows])
-            for row in rows:
-                statement = NewStatement(
-                    row.content,
-                    place,
-                    row.memory_id,
-                    entity_pks=tuple(sorted(entity for entity, pk in links if pk == row.pk)),
-                    near=nearest(opened, snapshot, row.pk, place),
-                )
-                found = find_candidates(
-                    snapshot, statement, at=at, limit=_EACH, marked=False, kind=MemoryKind.FACT
-                )
-                for rank, each in enumerate(found):
-                    by_id[each.memory_id] = each
-                    scores[each.memory_id] = scores.get(each.memory_id, 0) + 1 / (_RANK + rank)
-        chosen = sorted(scores or by_id, key=lambda each: (-scores.get(each, 0), each))[:limit]
+        newest = comparisons.newest_facts(snapshot, location, _POOL)
+        by_id = {each.memory_id: each for each in newest}
+        scores: dict[str, float] = {}
+        if len(by_id) > limit or len(newest) == _POOL:
+            scores = _closeness(opened, snapshot, rows, by_id, at)
+        chosen = sorted(by_id, key=lambda each: (-scores.get(each, 0), each))[:limit]
         speakers = queries.speakers(snapshot, chosen) if chosen else {}
         stored = {each.memory_id: each for each in memories.get_many(snapshot, chosen)}
     known = [
@@ -248,6 +236,51 @@ def known_memories(
         for each in chosen
     ]
     return sorted(known, key=lambda each: (each.said_at, each.memory_id))
+
+
+def _closeness(
+    opened: OpenOrchestrator,
+    snapshot: Snapshot,
+    rows: Sequence[TurnRow],
+    by_id: dict[str, ComparedMemory],
+    at: int,
+) -> dict[str, float]:
+    """Return how close facts are to turns of one place; the most is about 1.5.
+
+    Args:
+        by_id: the facts; those that are found by words, entities and vectors are added.
+    """
+    place, scores = place_of(rows[-1]), defaultdict[str, float](float)
+    links = entities.links_of(snapshot, [row.pk for row in rows])
+    for row in rows:
+        statement = NewStatement(
+            row.content,
+            place,
+            row.memory_id,
+            entity_pks=tuple(sorted(entity for entity, pk in links if pk == row.pk)),
+            near=nearest(opened, snapshot, row.pk, place),
+        )
+        found = find_candidates(
+            snapshot, statement, at=at, limit=_EACH, marked=False, kind=MemoryKind.FACT
+        )
+        for rank, each in enumerate(found, start=1):
+            by_id.setdefault(each.memory_id, each)
+            scores[each.memory_id] = max(scores[each.memory_id], _BY_WORDS / rank)
+    facts = list(by_id.values())
+    turn_pks, fact_pks = [row.pk for row in rows], [each.pk for each in facts]
+    roles = {row.source_role for row in rows}
+    said_by = queries.speakers(snapshot, list(by_id))
+    linked = entities.links_of(snapshot, fact_pks)
+    meant = {entity for entity, _ in links}
+    subjects = {pk for entity, pk in linked if entity in meant}
+    near = cosines(opened, snapshot, fact_pks, turn_pks)
+    for place_in_facts, each in enumerate(facts):
+        if near is not None:
+            scores[each.memory_id] += float(near[place_in_facts].max())
+        by_them = roles & {role for role, _ in said_by.get(each.memory_id, ())}
+        if by_them or each.pk in subjects:
+            scores[each.memory_id] += _SAME_SUBJECT
+    return scores
 
 
 def _happened(memory: Memory, said_at: int) -> str:

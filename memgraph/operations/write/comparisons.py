@@ -48,6 +48,9 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.text.sentences import passages
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from memgraph.consolidation.relations import Relations
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.write.embedding import EmbeddingRun
@@ -526,6 +529,20 @@ def nearest(
         if level.level <= Sensitivity(place.sensitivity).level
     ]
     return tuple(index.search(vector, NEAR, visibilities=levels))
+
+
+def cosines(
+    opened: OpenOrchestrator, snapshot: Snapshot, pks: Sequence[int], others: Sequence[int]
+) -> NDArray[np.float32] | None:
+    """Return the cosines of the vectors of memories, a row for each of ``pks``; None without.
+
+    A memory that has no vector has the cosine 0 with all others.
+    """
+    if opened.embedding is None or opened.other_model is not None:
+        return None
+    index = embeddings.index(snapshot, opened.held_vectors)
+    products: NDArray[np.float32] = index.vectors(pks) @ index.vectors(others).T
+    return products
 
 
 def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:
