@@ -157,6 +157,7 @@ class _Material:
                 type=MemoryType(excerpt.type),
                 text=excerpt.text,
                 at=excerpt.at,
+                stored_at=excerpt.created_at,
                 speaker=speaker_of(excerpt.kind, excerpt.source_role),
                 place=place_of(excerpt.path, excerpt.locator, excerpt.section),
                 until=excerpt.valid_until,

@@ -58,6 +58,7 @@ class BlockLine:
 
     Attributes:
         at: when it was said or written, in milliseconds; None: unknown.
+        stored_at: when it was stored, in milliseconds; it is shown if ``at`` is unknown.
         speaker: the speaker of a turn; "" for other memories, which show their type.
         place: the file and the line that it comes from, or "".
         period: the year or the month of ``at``, if no day is known, such as ``2024-05``; or "".
@@ -90,6 +91,7 @@ class BlockLine:
     notes: tuple[str, ...] = ()
     handle: str = ""
     quotes: tuple[BlockLine, ...] = ()
+    stored_at: int | None = None
 
     @property
     def who(self) -> str:
@@ -100,8 +102,12 @@ class BlockLine:
         return f"{name} ({self.place})" if self.place else name
 
     def day(self, zone: tzinfo) -> str:
-        """Return its date, as exactly as it is known."""
-        return in_words(self.period) if self.period else date_of(self.at, zone)
+        """Return its date, as exactly as it is known, or else that of storing it, called so."""
+        if self.period:
+            return in_words(self.period)
+        if self.at is None and self.stored_at is not None:
+            return f"stored {date_of(self.stored_at, zone)}"
+        return date_of(self.at, zone)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -128,6 +134,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         type=memory.type,
         text=memory.content if text is None else text,
         at=None if undated else said_at(memory),
+        stored_at=memory.created_at,
         speaker=speaker_of(memory.kind, memory.source_role),
         place=""
         if memory.kind is MemoryKind.REFLECTION
@@ -286,7 +293,9 @@ def record(
         numbers: the numbers of the lines, which its marks name.
         with_time: show the time of day, too.
     """
-    when = f"{line.day(zone)} {_clock(line.at, zone)}" if with_time else line.day(zone)
+    when = line.day(zone)
+    if with_time and line.at is not None:
+        when += f" {_moment(line.at, zone):%H:%M}"
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
@@ -298,13 +307,15 @@ def record(
 
 
 def _texts(line: BlockLine) -> list[str]:
-    """Return the lines of a reflection, or the text of another memory."""
+    """Return the lines of a reflection, or the text of another memory without its speaker."""
     parts = line.text.splitlines() if line.kind is MemoryKind.REFLECTION else []
+    if line.speaker and line.text.startswith(f"{line.speaker}:"):
+        parts = [line.text.removeprefix(f"{line.speaker}:")]
     return [part.strip().removeprefix("- ") for part in parts if part.strip()] or [line.text]
 
 
 def _quote(line: BlockLine, zone: tzinfo) -> str:
-    return f"{line.day(zone)}: {record_text(line.text)}{_handle(line)}"
+    return f"{line.day(zone)}: {record_text(_texts(line)[-1])}{_handle(line)}"
 
 
 def _handle(line: BlockLine) -> str:
@@ -432,10 +443,6 @@ def date_of(at: int | None, zone: tzinfo) -> str:
         return UNDATED
     moment = _moment(at, zone)
     return f"{_WEEKDAYS[moment.weekday()]} {moment.date().isoformat()}"
-
-
-def _clock(at: int | None, zone: tzinfo) -> str:
-    return "" if at is None else f"{_moment(at, zone):%H:%M}"
 
 
 def _moment(at: int, zone: tzinfo) -> datetime:

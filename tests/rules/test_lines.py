@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -345,8 +346,13 @@ def test_both_lines_of_a_probable_change_name_each_other() -> None:
 
 def test_dates_are_those_of_the_zone_and_unknown_ones_are_said_to_be() -> None:
     late = line("Tea.", at=1_767_223_800_000)
-    text = render([late, line("Milk.", "x", at=None)], BlockFormat.FENCED, mark=MARK)
+    milk = line("Milk.", "x", at=None)
+    text = render([late, milk], BlockFormat.FENCED, mark=MARK)
     assert "[1] Wed 2025-12-31, Fact: Tea.\n[2] undated, Fact: Milk.\n" in text
+    milk = replace(milk, stored_at=late.at)
+    for format_, head in ((BlockFormat.FENCED, "[1]"), (BlockFormat.SECTIONS, "-")):
+        stored = render([milk], format_, mark=MARK)
+        assert f"{head} stored Wed 2025-12-31, Fact: Milk.\n" in stored
     there = render([late], BlockFormat.FENCED, mark=MARK, zone=ZoneInfo("Europe/Vienna"))
     assert "[1] Thu 2026-01-01, Fact: Tea.\n" in there
 
@@ -411,3 +417,13 @@ def test_a_format_by_its_name() -> None:
 )
 def test_the_place_of_a_line_has_its_heading(section: object, place: str) -> None:
     assert place_of("/srv/o/memory/ingest/processed/trip.md", "L9-L9", section) == place
+
+
+def test_a_text_that_begins_with_its_speaker_names_him_once() -> None:
+    turn = said("Mira: The tea is cold.", 1, "Mira")
+    text = render([turn, replace(line("No tea."), quotes=(turn,))], BlockFormat.FENCED, mark=MARK)
+    assert "[1] Thu 2026-01-01, Mira: The tea is cold.\n" in text
+    assert (
+        "[2] Thu 2026-01-01, Fact: No tea. (probably changes Thu 2026-01-01: The tea is cold.)"
+        in (text)
+    )
