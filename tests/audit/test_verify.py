@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ from memgraph.audit.anchor import anchor_path
 from memgraph.audit.findings import MAX_PER_CODE, FindingCode, VerifyReport
 from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
+from memgraph.rules.similarity import content_hash
 from memgraph.store.journal import chain_hash
 from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.database import SqliteDatabase
-
-Tamper = Callable[[Any, dict[str, str]], None]
 
 
 @pytest.fixture(scope="module")
@@ -63,287 +62,182 @@ def test_a_sound_database_has_no_findings(copied: tuple[SqliteDatabase, dict[str
     assert stages[-1][1] == stages[-1][2]
 
 
-def _set(connection: Any, table: str, column: str, value: Any, where: str, *values: Any) -> None:
-    connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (value, *values))
-
-
 def _reseal(connection: Any, seq: int) -> None:
     columns = "seq, at, actor, action, subject, details, state"
     row = connection.execute(f"SELECT {columns} FROM audit_log WHERE seq = ?", (seq,)).fetchone()
     (previous,) = connection.execute(
         "SELECT hash FROM audit_log WHERE seq = ?", (seq - 1,)
     ).fetchone()
-    _set(connection, "audit_log", "hash", chain_hash(previous, *row), "seq = ?", seq)
-
-
-def _edit_entry(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "audit_log", "actor", "somebody else", "seq = 5")
-
-
-def _edit_and_reseal_entry(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "audit_log", "actor", "somebody else", "seq = 5")
-    _reseal(connection, 5)
-
-
-def _edit_and_reseal_last(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "audit_log", "actor", "somebody else", "seq = 14")
-    _reseal(connection, 14)
-
-
-def _reseal_all(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "audit_log", "actor", "somebody else", "seq = 5")
-    for seq in range(5, 15):
-        _reseal(connection, seq)
-
-
-def _swap_entries(connection: Any, ids: dict[str, str]) -> None:
-    for old, new in ((5, 99), (6, 5), (99, 6)):
-        connection.execute("UPDATE audit_log SET seq = ? WHERE seq = ?", (new, old))
-
-
-def _remove_entry(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM audit_log WHERE seq = 12")
-
-
-def _remove_last_entries(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM audit_log WHERE seq > 11")
-
-
-def _bytes_in_entry(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "audit_log", "details", b"\xff\x00", "seq = 14")
-
-
-def _edit_content(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "content", "It is in Rome.", "memory_id = ?", ids["berlin"])
-
-
-def _edit_content_and_hash(connection: Any, ids: dict[str, str]) -> None:
-    from memgraph.rules.similarity import content_hash
-
-    _edit_content(connection, ids)
-    hashed = content_hash("It is in Rome.")
-    _set(connection, "memories", "content_hash", hashed, "memory_id = ?", ids["berlin"])
-
-
-def _edit_white_space(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memories SET content = replace(content, ' ', '\t')")
-
-
-def _edit_author(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "source_role", "system", "memory_id = ?", ids["turn"])
-
-
-def _edit_time(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "event_time", 1, "memory_id = ?", ids["old"])
-
-
-def _undecodable_content(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute(
-        "UPDATE memories SET content = CAST(x'46ff6f' AS TEXT) WHERE memory_id = ?",
-        (ids["berlin"],),
-    )
-
-
-def _blob_content(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "content", b"bytes", "memory_id = ?", ids["berlin"])
-
-
-def _smuggle_memory(connection: Any, ids: dict[str, str]) -> None:
-    names = [
-        row[1]
-        for row in connection.execute("PRAGMA table_info(memories)")
-        if row[1] not in ("pk", "memory_id")
-    ]
-    listed = ", ".join(names)
-    connection.execute(
-        f"INSERT INTO memories (pk, memory_id, {listed})"
-        f" SELECT 99, 'fact_smuggled', {listed} FROM memories WHERE memory_id = ?",
-        (ids["berlin"],),
-    )
-
-
-def _delete_memory(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM memories WHERE memory_id = ?", (ids["cjk"],))
-
-
-def _edit_source(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memory_sources SET source_path = '/x' WHERE source_path NOTNULL")
-
-
-def _revive(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "status", "active", "memory_id = ?", ids["old"])
-
-
-def _rewrite_history(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM memory_status WHERE status = 'retracted'")
-
-
-def _two_open_periods(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memory_status SET until = NULL WHERE memory_id = ?", (ids["turn"],))
-
-
-def _antedate_status(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute(
-        "UPDATE memory_status SET until = until - 500 WHERE memory_id = ? AND until NOTNULL",
-        (ids["old"],),
-    )
-    connection.execute(
-        "UPDATE memory_status SET since = since - 500 WHERE memory_id = ? AND until IS NULL",
-        (ids["old"],),
-    )
-
-
-def _smuggle_edge(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute(
-        "INSERT INTO memory_edges (edge_id, from_memory_id, to_memory_id, edge_type, weight,"
-        " created_at) VALUES ('edge_x', ?, ?, 'CausedBy', 1, 1)",
-        (ids["new"], ids["cjk"]),
-    )
-
-
-def _turn_edge(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute(
-        "UPDATE memory_edges SET from_memory_id = to_memory_id, to_memory_id = from_memory_id"
-        " WHERE edge_type = 'Updates'"
-    )
-
-
-def _weaken_edge(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memory_edges SET weight = 0.01 WHERE edge_type = 'Updates'")
-
-
-def _make_edge_partial(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memory_edges SET partial = 1 WHERE edge_type = 'Updates'")
-
-
-def _edit_resolution(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memory_edges SET resolution = '{}' WHERE resolution NOTNULL")
-
-
-def _reopen_silently(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE memory_edges SET resolution = NULL, resolved_at = NULL")
-
-
-def _delete_edge(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM memory_edges WHERE edge_type = 'Updates'")
-
-
-def _dangle(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute(
-        "INSERT INTO memory_derivations VALUES (?, 'fact_gone', NULL)", (ids["new"],)
-    )
-
-
-def _stray_text(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("INSERT INTO memory_fts (rowid, content) VALUES (700, 'stray')")
-
-
-def _wrong_terms(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "search_terms", None, "memory_id = ?", ids["cjk"])
-
-
-def _vector(connection: Any, values: Any) -> None:
-    _set(connection, "memory_embeddings", "vector", values, "memory_pk = 1")
-
-
-def _cut_vector(connection: Any, ids: dict[str, str]) -> None:
-    _vector(connection, b"\x7f\x01\x02")
-
-
-def _weak_vector(connection: Any, ids: dict[str, str]) -> None:
-    _vector(connection, bytes(range(16)))
-
-
-def _shown_vector(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memory_embeddings", "visibility", 3, "memory_pk = 1")
-
-
-def _lower_sensitivity(connection: Any, ids: dict[str, str]) -> None:
-    _set(connection, "memories", "sensitivity", "Public", "memory_id = ?", ids["cjk"])
-
-
-def _unqueue(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DELETE FROM memory_embeddings WHERE memory_pk = 3")
-
-
-def _miscount(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("UPDATE entities SET mention_count = mention_count + 1 WHERE pk = 1")
-
-
-def _drop_trigger(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DROP TRIGGER memory_fts_insert")
-
-
-def _drop_table(connection: Any, ids: dict[str, str]) -> None:
-    connection.execute("DROP TABLE memory_edges")
-
-
-@pytest.mark.parametrize(
-    ("tamper", "expected"),
-    [
-        (_edit_entry, {"journal.entry_changed"}),
-        (_edit_and_reseal_entry, {"journal.entry_changed"}),
-        (_edit_and_reseal_last, {"journal.rewritten"}),
-        (_reseal_all, {"journal.rewritten"}),
-        (_swap_entries, {"journal.entry_changed"}),
-        (_remove_entry, {"journal.entry_missing", "journal.entry_changed", "status.unjournalled"}),
-        (
-            _remove_last_entries,
-            {"journal.truncated", "status.unjournalled", "table.unsealed"},
-        ),
-        (_bytes_in_entry, {"journal.entry_changed", "row.damaged"}),
-        (_edit_content, {"memory.content_damaged"}),
-        (_edit_content_and_hash, {"memory.edited"}),
-        (_edit_white_space, {"memory.edited"}),
-        (_edit_author, {"memory.edited"}),
-        (_edit_time, {"memory.edited"}),
-        (_undecodable_content, {"memory.content_damaged"}),
-        (_blob_content, {"memory.content_damaged", "row.damaged"}),
-        (
-            _smuggle_memory,
-            {"memory.unjournalled", "status.mismatch", "vector.missing"},
-        ),
-        (_delete_memory, {"memory.missing", "reference.dangling"}),
-        (_edit_source, {"source.edited"}),
-        (_revive, {"status.mismatch", "vector_index.stray"}),
-        (_rewrite_history, {"status.history_broken"}),
-        (_two_open_periods, {"status.mismatch", "status.history_broken"}),
-        (_antedate_status, {"status.unjournalled"}),
-        (_smuggle_edge, {"edge.unjournalled"}),
-        (_turn_edge, {"edge.edited"}),
-        (_weaken_edge, {"edge.edited"}),
-        (_make_edge_partial, {"edge.edited"}),
-        (_edit_resolution, {"edge.edited"}),
-        (_reopen_silently, {"edge.edited"}),
-        (_delete_edge, {"edge.missing"}),
-        (_dangle, {"reference.dangling"}),
-        (_stray_text, {"text_index.drift"}),
-        (_wrong_terms, {"text_index.drift"}),
-        (_cut_vector, {"vector.damaged"}),
-        (_weak_vector, {"vector.damaged"}),
-        (_shown_vector, {"vector_index.stray"}),
-        (_lower_sensitivity, {"memory.edited", "vector_index.stray"}),
-        (_unqueue, {"vector.missing"}),
-        (_miscount, {"entity.count_wrong"}),
-        (_drop_trigger, {"schema.changed"}),
-        (_drop_table, {"schema.changed"}),
-    ],
-    ids=lambda item: item.__name__.strip("_") if callable(item) else "",
-)
-def test_tampering_is_found(
-    copied: tuple[SqliteDatabase, dict[str, str]], tamper: Tamper, expected: set[str]
-) -> None:
+    sealed = (chain_hash(previous, *row), seq)
+    connection.execute("UPDATE audit_log SET hash = ? WHERE seq = ?", sealed)
+
+
+ACTOR = "UPDATE audit_log SET actor = 'somebody else' WHERE seq = {}"
+BERLIN = "WHERE memory_id = :berlin"
+ROME = "It is in Rome."
+EDITED = f"UPDATE memories SET content = '{ROME}' {BERLIN}"
+CUT_OFF = "DELETE FROM audit_log WHERE seq > 11"
+UPDATES = "WHERE edge_type = 'Updates'"
+# By what is done: statements, or the numbers of entries to seal again, and the findings.
+TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
+    "edit entry": ([ACTOR.format(5)], {"journal.entry_changed"}),
+    "edit and reseal entry": ([ACTOR.format(5), 5], {"journal.entry_changed"}),
+    "edit and reseal last": ([ACTOR.format(14), 14], {"journal.rewritten"}),
+    "reseal all": ([ACTOR.format(5), *range(5, 15)], {"journal.rewritten"}),
+    "swap entries": (
+        [f"UPDATE audit_log SET seq = {b} WHERE seq = {a}" for a, b in ((5, 99), (6, 5), (99, 6))],
+        {"journal.entry_changed"},
+    ),
+    "remove entry": (
+        ["DELETE FROM audit_log WHERE seq = 12"],
+        {"journal.entry_missing", "journal.entry_changed", "status.unjournalled"},
+    ),
+    "remove last entries": (
+        [CUT_OFF],
+        {"journal.truncated", "status.unjournalled", "table.unsealed"},
+    ),
+    "bytes in entry": (
+        ["UPDATE audit_log SET details = x'ff00' WHERE seq = 14"],
+        {"journal.entry_changed", "row.damaged"},
+    ),
+    "edit content": ([EDITED], {"memory.content_damaged"}),
+    "edit content and hash": (
+        [EDITED, f"UPDATE memories SET content_hash = '{content_hash(ROME)}' {BERLIN}"],
+        {"memory.edited"},
+    ),
+    "edit white space": (
+        ["UPDATE memories SET content = replace(content, ' ', char(9))"],
+        {"memory.edited"},
+    ),
+    "edit author": (
+        ["UPDATE memories SET source_role = 'system' WHERE memory_id = :turn"],
+        {"memory.edited"},
+    ),
+    "edit time": (["UPDATE memories SET event_time = 1 WHERE memory_id = :old"], {"memory.edited"}),
+    "undecodable content": (
+        [f"UPDATE memories SET content = CAST(x'46ff6f' AS TEXT) {BERLIN}"],
+        {"memory.content_damaged"},
+    ),
+    "blob content": (
+        [f"UPDATE memories SET content = x'6279' {BERLIN}"],
+        {"memory.content_damaged", "row.damaged"},
+    ),
+    "smuggle memory": (
+        [
+            f"CREATE TEMP TABLE one AS SELECT * FROM memories {BERLIN}",
+            "UPDATE one SET pk = 99, memory_id = 'fact_smuggled'",
+            "INSERT INTO memories SELECT * FROM one",
+        ],
+        {"memory.unjournalled", "status.mismatch", "vector.missing"},
+    ),
+    "delete memory": (
+        ["DELETE FROM memories WHERE memory_id = :cjk"],
+        {"memory.missing", "reference.dangling"},
+    ),
+    "edit source": (
+        ["UPDATE memory_sources SET source_path = '/x' WHERE source_path NOTNULL"],
+        {"source.edited"},
+    ),
+    "revive": (
+        ["UPDATE memories SET status = 'active' WHERE memory_id = :old"],
+        {"status.mismatch", "vector_index.stray"},
+    ),
+    "rewrite history": (
+        ["DELETE FROM memory_status WHERE status = 'retracted'"],
+        {"status.history_broken"},
+    ),
+    "two open periods": (
+        ["UPDATE memory_status SET until = NULL WHERE memory_id = :turn"],
+        {"status.mismatch", "status.history_broken"},
+    ),
+    "antedate status": (
+        [
+            "UPDATE memory_status SET until = until - 500 WHERE memory_id = :old AND until NOTNULL",
+            "UPDATE memory_status SET since = since - 500 WHERE memory_id = :old AND until IS NULL",
+        ],
+        {"status.unjournalled"},
+    ),
+    "smuggle edge": (
+        [
+            "INSERT INTO memory_edges (edge_id, from_memory_id, to_memory_id, edge_type, weight,"
+            " created_at) VALUES ('edge_x', :new, :cjk, 'CausedBy', 1, 1)"
+        ],
+        {"edge.unjournalled"},
+    ),
+    "turn edge": (
+        [
+            "UPDATE memory_edges SET from_memory_id = to_memory_id,"
+            f" to_memory_id = from_memory_id {UPDATES}"
+        ],
+        {"edge.edited"},
+    ),
+    "weaken edge": ([f"UPDATE memory_edges SET weight = 0.01 {UPDATES}"], {"edge.edited"}),
+    "make edge partial": ([f"UPDATE memory_edges SET partial = 1 {UPDATES}"], {"edge.edited"}),
+    "edit resolution": (
+        ["UPDATE memory_edges SET resolution = '{}' WHERE resolution NOTNULL"],
+        {"edge.edited"},
+    ),
+    "reopen silently": (
+        ["UPDATE memory_edges SET resolution = NULL, resolved_at = NULL"],
+        {"edge.edited"},
+    ),
+    "delete edge": ([f"DELETE FROM memory_edges {UPDATES}"], {"edge.missing"}),
+    "dangle": (
+        ["INSERT INTO memory_derivations VALUES (:new, 'fact_gone', NULL)"],
+        {"reference.dangling"},
+    ),
+    "stray text": (
+        ["INSERT INTO memory_fts (rowid, content) VALUES (700, 'stray')"],
+        {"text_index.drift"},
+    ),
+    "wrong terms": (
+        ["UPDATE memories SET search_terms = NULL WHERE memory_id = :cjk"],
+        {"text_index.drift"},
+    ),
+    "cut vector": (
+        ["UPDATE memory_embeddings SET vector = x'7f0102' WHERE memory_pk = 1"],
+        {"vector.damaged"},
+    ),
+    "weak vector": (
+        [f"UPDATE memory_embeddings SET vector = x'{bytes(range(16)).hex()}' WHERE memory_pk = 1"],
+        {"vector.damaged"},
+    ),
+    "shown vector": (
+        ["UPDATE memory_embeddings SET visibility = 3 WHERE memory_pk = 1"],
+        {"vector_index.stray"},
+    ),
+    "lower sensitivity": (
+        ["UPDATE memories SET sensitivity = 'Public' WHERE memory_id = :cjk"],
+        {"memory.edited", "vector_index.stray"},
+    ),
+    "unqueue": (["DELETE FROM memory_embeddings WHERE memory_pk = 3"], {"vector.missing"}),
+    "miscount": (
+        ["UPDATE entities SET mention_count = mention_count + 1 WHERE pk = 1"],
+        {"entity.count_wrong"},
+    ),
+    "drop trigger": (["DROP TRIGGER memory_fts_insert"], {"schema.changed"}),
+    "drop table": (["DROP TABLE memory_edges"], {"schema.changed"}),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_tampering_is_found(copied: tuple[SqliteDatabase, dict[str, str]], what: str) -> None:
     database, ids = copied
+    steps, expected = TAMPERED[what]
     with tampering(database.path) as connection:
-        tamper(connection, ids)
+        for step in steps:
+            if isinstance(step, int):
+                _reseal(connection, step)
+            else:
+                connection.execute(step, ids)
     assert codes(verify(database, anchor_path(database.path))) == expected
 
 
 def test_a_finding_names_what_is_concerned(copied: tuple[SqliteDatabase, dict[str, str]]) -> None:
     database, ids = copied
     with tampering(database.path) as connection:
-        _edit_content(connection, ids)
-        _remove_last_entries(connection, ids)
+        connection.execute(EDITED, ids)
+        connection.execute(CUT_OFF)
     report = verify(database, anchor_path(database.path))
     subjects = {finding.code: finding.subject for finding in report.findings}
     assert subjects[FindingCode.MEMORY_CONTENT_DAMAGED] == ids["berlin"]

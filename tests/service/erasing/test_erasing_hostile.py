@@ -14,7 +14,7 @@ from erasing_worlds import LINE, NAME, OTHER, SECRET, dropped, filled, left
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import InvalidConfig, NotFound
+from memgraph.errors import InvalidConfig
 from memgraph.ids import CountingIds
 from memgraph.paths import ERASURE_KEY_NAME
 from memgraph.providers.fake import FakeEmbedding
@@ -82,20 +82,6 @@ def test_numbers_that_cursors_stand_on_stay_when_the_file_is_written_anew(
     with service.opened("orc-1") as opened, opened.database.read() as connection:
         assert connection.exec_driver_sql(numbers).all() == before
     assert left(service, orc.paths.directory) == []
-
-
-def test_a_file_that_waits_is_left_alone_and_told(orc: Orchestrator) -> None:
-    secret = orc.remember(SECRET)
-    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
-    waits = orc.paths.ingest / "waits.md"
-    waits.write_text(SECRET, encoding="utf-8")
-    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    assert report.unfinished == ("residue.found",)
-    assert report.remains == ("memory/ingest/waits.md",)
-    assert waits.read_text(encoding="utf-8") == SECRET
-    waits.unlink()
-    again = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    assert (again.erasure_id, again.unfinished) == (report.erasure_id, ())
 
 
 def test_links_lead_nowhere(tmp_path: Path, orc: Orchestrator) -> None:
@@ -175,22 +161,10 @@ def test_a_sentence_that_is_wrapped_goes_from_lines_it_shares(
     assert len(left) == len(text)
 
 
-def test_marks_of_emphasis_hide_nothing(orc: Orchestrator) -> None:
-    secret = "It owns 412 tools, and most of them were donated by Quendolin."
-    kept = orc.paths.processed / "kept.md"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    text = secret.replace("412 tools", "**412\n`tools`**")
-    kept.write_text(f"The saw runs. {text}\n", encoding="utf-8")
-    report = orc.erasure.erase(memory_id=orc.remember(secret), reason=WHY, dry_run=False)
-    assert report.files_redacted == ("memory/ingest/processed/kept.md",)
-    left = kept.read_text(encoding="utf-8")
-    assert not [each for each in ("412", "tools", "Quendolin") if each in left]
-    assert left.startswith("The saw runs. ")
-
-
 @pytest.mark.parametrize(
     ("plain", "written"),
     [
+        ("412 tools", "**412\n`tools`**"),
         ("412 tools", "[412 tools](https://example.org/tools?id=7)"),
         ("oak & ash", "oak &amp; ash"),
         ("Pfützenstraße", unicodedata.normalize("NFD", "Pfützenstraße")),
@@ -219,24 +193,6 @@ def test_a_file_that_writes_it_otherwise_hides_nothing(
     assert not [each for each in ("412", "tools", "oak", "tra", "Quendolin") if each in left]
 
 
-def test_a_wrapped_sentence_that_waits_is_told(orc: Orchestrator) -> None:
-    secret = orc.remember("It owns 412 tools, and most of them were donated.")
-    waits = orc.paths.ingest / "waits.txt"
-    waits.parent.mkdir(parents=True, exist_ok=True)
-    waits.write_text("It owns 412\ntools, and most of them were donated.", encoding="utf-8")
-    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    assert report.unfinished == ("residue.found",)
-    assert report.remains == ("memory/ingest/waits.txt",)
-
-
-def test_the_same_words_in_other_lines_stay_with_who_says_them(orc: Orchestrator) -> None:
-    secret = orc.remember("It owns 412 tools, and most of them were donated.")
-    other = orc.remember("Somebody told: It owns 412\ntools, and most of them were donated.")
-    report = orc.erasure.erase(memory_id=secret, reason=WHY, dry_run=False)
-    assert [(each.memory_id, each.why) for each in report.kept] == [(other, "says_it")]
-    assert report.unfinished == ()
-
-
 def test_who_said_a_turn_is_told_nowhere_once_it_is_erased(orc: Orchestrator) -> None:
     for number, said in enumerate(("The deposit is fifty euros", "I took the safety course")):
         orc.save_episode(
@@ -261,13 +217,6 @@ def test_a_conversation_is_what_sources_list_as_one(orc: Orchestrator) -> None:
     assert orc.erasure.erase(conversation_id=listed, reason=WHY, dry_run=False).memory_ids == (
         turn,
     )
-
-
-def test_what_is_not_there_is_named(orc: Orchestrator) -> None:
-    with pytest.raises(NotFound, match="no memory 'nope'"):
-        orc.erasure.erase(memory_id="nope", reason=WHY, dry_run=False)
-    with pytest.raises(NotFound, match="no memory of the run 'nope'"):
-        orc.erasure.erase(workflow_run_id="nope", reason=WHY, dry_run=False)
 
 
 def test_a_dry_run_names_what_the_erasure_does(orc: Orchestrator) -> None:

@@ -16,7 +16,7 @@ from processes import Process
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import Conflict, NotFound
+from memgraph.errors import Conflict
 from memgraph.operations.erasure import erase
 from memgraph.service.open_orchestrator import OpenOrchestrator
 
@@ -82,7 +82,7 @@ def test_what_was_written_after_the_rows_went_goes_too(tmp_path: Path) -> None:
         assert left(service, orc.paths.directory) == []
 
 
-def test_an_export_waits_for_it_and_nothing_is_derived_from_it(tmp_path: Path) -> None:
+def test_an_export_waits_for_it(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
@@ -94,8 +94,6 @@ def test_an_export_waits_for_it_and_nothing_is_derived_from_it(tmp_path: Path) -
         assert orc.erasure.reports() == []
         with pytest.raises(Conflict, match="unfinished"):
             orc.exchange.export(tmp_path / "early.jsonl")
-        with pytest.raises(NotFound):
-            orc.remember("So it is", derived_from=[world.secret])
         with pytest.raises(Conflict, match="erased"):
             orc.restore(world.secret, reason="was right")
         with pytest.raises(Conflict, match=report.erasure_id):

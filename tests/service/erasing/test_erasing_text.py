@@ -89,10 +89,12 @@ def test_where_it_is_an_id_it_stays_and_is_counted(orc: Orchestrator) -> None:
 
 def test_a_file_that_waits_is_named(orc: Orchestrator) -> None:
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
-    (orc.paths.ingest / "waits.md").write_text(NAME.upper(), encoding="utf-8")
+    waits = orc.paths.ingest / "waits.md"
+    waits.write_text(NAME.upper(), encoding="utf-8")
     report = orc.erasure.erase(text=NAME, reason=WHY, dry_run=False)
     assert report.remains == ("memory/ingest/waits.md",)
     assert not report.complete
+    assert waits.read_text(encoding="utf-8") == NAME.upper()
 
 
 @pytest.mark.parametrize("text", ["ab", " a ", "**"])
