@@ -59,9 +59,9 @@ def list_contradictions(
     memory_id: str | None = None,
     dismissed: bool | None = None,
     oldest_first: bool = False,
-    changes: bool = False,
+    changes: bool | None = None,
 ) -> ContradictionPage:
-    """Return a page of contradictions, newest first.
+    """Return a page of contradictions and marks of changes, newest first.
 
     Open ones are ordered by the time they were found, resolved ones by their resolution.
 
@@ -75,7 +75,8 @@ def list_contradictions(
         memory_id: only contradictions of this memory; none when it does not exist.
         dismissed: True or False: only resolved contradictions that were dismissed, or were not.
         oldest_first: reverse the order; ``after`` continues in the same order.
-        changes: list the marks of changes, Updates edges of a weight below 1, instead.
+        changes: True: only marks of changes, Updates edges of a weight below 1; False: only
+            contradictions.
 
     Raises:
         InvalidInput: ``limit`` or ``state`` is invalid, ``text`` or ``memory_id`` has more than 200
@@ -95,7 +96,7 @@ def list_contradictions(
     criteria = _sought(text, memory_id, dismissed, oldest_first, changes)
     view = View(viewer, as_of)
     with database.read() as snapshot:
-        place = None if after is None else _place(snapshot, view, state, after, changes=changes)
+        place = None if after is None else _place(snapshot, view, state, after)
         edges = edges_rows.contradictions(
             snapshot,
             view,
@@ -120,16 +121,14 @@ def place_after(item: Contradiction, state: State) -> str:
     return f"{time}.{item.edge.edge_id}"
 
 
-def _place(
-    snapshot: Snapshot, view: View, state: State, after: str, *, changes: bool
-) -> tuple[int, str]:
+def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
     """Return the time and edge id after which a page begins.
 
     A cursor with a time is not looked up, so it does not disclose whether the edge exists.
     """
     if match := _PLACE.fullmatch(after):
         return int(match[1]), match[2]
-    times = edges_rows.contradiction_times(snapshot, after, view, changes=changes)
+    times = edges_rows.contradiction_times(snapshot, after, view)
     time = None if times is None else times[1 if state == "resolved" else 0]
     if time is None:
         raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
@@ -141,7 +140,7 @@ def _sought(
     memory_id: str | None,
     dismissed: bool | None,
     oldest_first: bool,
-    changes: bool,
+    changes: bool | None,
 ) -> ContradictionFilter:
     """Build the filter. Raises InvalidInput if a text is too long or cannot be stored."""
     for field, value in (("text", text), ("memory_id", memory_id)):
@@ -170,7 +169,7 @@ def _described(
 def describe(
     edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
-    """Combine a Contradicts edge, or a mark, and its two memories into one value."""
+    """Combine a contradiction or a mark, and its two memories, into one value."""
     first, second = sorted((left, right), key=lambda memory: (memory.created_at, memory.memory_id))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
     statuses = {first.status, second.status}

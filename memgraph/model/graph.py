@@ -67,15 +67,18 @@ class Subgraph(Value):
 
 
 class Contradiction(Value):
-    """A Contradicts edge, or a mark of a change, with both its memories.
+    """A contradiction, or the mark of a change, with both its memories.
+
+    A mark is an edge whose weight, a probability, is below 1: an open Contradicts edge, or an
+    Updates edge, which leads from the later statement to the one that it probably changes.
 
     Attributes:
         first, second: the older memory and the newer one.
         sources: the sources of the two memories, in that order.
-        open_days: days since the contradiction was found, or from then until it was resolved.
+        open_days: days since it was found, or from then until it was resolved.
         ages_days: the ages of the two memories in days.
         resolved: it was decided or dismissed.
-        dismissed: it was dismissed as not being a contradiction; it is not raised again.
+        dismissed: it was dismissed, because both sides hold; it is not raised again.
         moot: it is open, but one side has been replaced or retracted.
     """
 
@@ -92,7 +95,7 @@ class Contradiction(Value):
 
 
 class ContradictionPage(Value):
-    """A page of contradictions; pass ``next_after`` as ``after`` for the next. None: the end."""
+    """A page of contradictions and marks; ``next_after``: the ``after`` of the next, or None."""
 
     items: tuple[Contradiction, ...]
     next_after: str | None

@@ -164,6 +164,12 @@ class Mark(Value):
     edge_id: str
     reason: str | None = None
 
+    @property
+    def relation(self) -> str:
+        """What the memory is to the other one, in words, such as "probably changed by"."""
+        undecided = self.kind in (MarkKind.CHANGES, MarkKind.CHANGED_BY) or self.weight < 1.0
+        return f"{'probably ' * undecided}{self.kind.value.replace('_', ' ')}"
+
 
 class RecallItem(Value):
     """A recalled memory with its score and rank in each leg.
@@ -176,7 +182,7 @@ class RecallItem(Value):
         citation: its source in one line.
         contradicted_by: ids of memories that contradict it, unresolved.
         marks: what contradicts, probably changes or replaced it, and the reverse; at most 10.
-        mark: the note for prompts: "contradicted by", "probably changed by", "probably changes" or
+        mark: the note for prompts: "contradicts", "probably changed by", "probably changes" or
             "replaced by" an id, and the date.
         brought_by: the memory whose open contradiction, change or replacement added it.
     """

@@ -332,12 +332,9 @@ class EdgeRow(SQLModel, table=True):
             "resolved_at",
             "created_at",
             "edge_id",
-            sqlite_where=sa.text("edge_type = 'Contradicts'"),
-        ),
-        sa.Index(
-            "ix_memory_edges_changes",
-            *("resolved_at", "created_at", "edge_id"),
-            sqlite_where=sa.text("edge_type = 'Updates' AND weight < 1.0"),
+            sqlite_where=sa.text(
+                "edge_type = 'Contradicts' OR (edge_type = 'Updates' AND weight < 1.0)"
+            ),
         ),
         # The evidence of a memory; every recall follows it a few steps from each candidate.
         sa.Index(

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -326,6 +326,30 @@ class Edge(Value):
     created_at: Millis
     resolved_at: Millis | None
     resolution: dict[str, Any] | None
+
+    @property
+    def is_open_mark(self) -> bool:
+        """True for a contradiction or a change that is only probable and that nobody decided."""
+        decidable = self.edge_type in (EdgeType.CONTRADICTS, EdgeType.UPDATES)
+        return decidable and self.weight < 1.0 and self.resolution is None
+
+    @property
+    def relation(self) -> str:
+        """What the first memory does to the second one, in words, such as "probably changes"."""
+        if self.edge_type is EdgeType.UPDATES:
+            if self.weight < 1.0:
+                return "probably changes"
+            return "replaces part of" if self.partial else "replaces"
+        if self.edge_type is EdgeType.CONTRADICTS:
+            return "contradicts" if self.weight >= 1.0 else "probably contradicts"
+        return _RELATIONS[self.edge_type]
+
+
+_RELATIONS: Final = {
+    EdgeType.CAUSED_BY: "is caused by",
+    EdgeType.PART_OF: "is part of",
+    EdgeType.RELATED_TO: "is related to",
+}
 
 
 class StoredSource(Source):

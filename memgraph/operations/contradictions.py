@@ -1,4 +1,4 @@
-"""Operations on contradictions: list, inspect, resolve, dismiss and reopen."""
+"""Operations on contradictions and marks: list, inspect, resolve, accept, dismiss and reopen."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Contradictions(Handle[F], group="contradictions"):
         ] = None,
         oldest_first: Annotated[bool, Field(description="Oldest first.")] = False,
         changes: Annotated[
-            bool, Field(description="Return marks of probable changes instead.")
-        ] = False,
+            bool | None,
+            Field(description="Only marks of probable changes, or only contradictions."),
+        ] = None,
     ) -> ContradictionPage:
-        """Return open or resolved contradictions, newest first, with both sides.
+        """Return open or resolved contradictions and marks of changes, with both sides.
 
-        Only those with both sides visible are returned. With ``changes`` they are probable changes:
-        Updates edges of a weight below 1, which ``accept`` and ``dismiss`` decide.
+        Newest first. Only those with both sides visible are returned.
 
         Args:
             limit: 1..500.
@@ -62,7 +62,8 @@ class Contradictions(Handle[F], group="contradictions"):
             text: only contradictions with all of its words on one side.
             memory_id: only contradictions of this memory.
             dismissed: with ``resolved``, only dismissed ones, or only others.
-            changes: return marks of probable changes instead; a resolved mark was dismissed.
+            changes: True: only marks of probable changes, Updates edges of a weight below 1, which
+                ``accept`` and ``dismiss`` decide; False: only contradictions.
         """
         from memgraph.graph.cases import list_contradictions
 
@@ -105,6 +106,7 @@ class Contradictions(Handle[F], group="contradictions"):
         """
         from memgraph.graph.cases import read_case
 
+        edge_id = self._whole_edge_id(edge_id)
         with self._service.opened(self.name) as opened:
             memory = opened.settings.memory
             return read_case(
@@ -186,7 +188,7 @@ class Contradictions(Handle[F], group="contradictions"):
         """
         from memgraph.operations.write import changes
 
-        because = self._because(reason)
+        because, edge_id = self._because(reason), self._whole_edge_id(edge_id)
         with self._write() as (opened, transaction):
             edge = changes.open_mark(transaction, edge_id, self._view)
             if edge.edge_type is EdgeType.CONTRADICTS:
@@ -223,6 +225,21 @@ class Contradictions(Handle[F], group="contradictions"):
 
         self._decide(edge_id, reason, changes.reopen, marks=True)
 
+    def _whole_edge_id(self, edge_id: str) -> str:
+        """Return the full id of the contradiction or mark that a text names.
+
+        Short ids, and ids of memories that have one open contradiction or mark, are accepted.
+
+        Raises:
+            Conflict: the text names several.
+        """
+        from memgraph.store import edges
+
+        if edge_id.startswith(edges.EDGE_PREFIX):
+            return edge_id
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return edges.full_id(snapshot, edge_id, self._view)
+
     def _decide(
         self,
         edge_id: str,
@@ -234,7 +251,7 @@ class Contradictions(Handle[F], group="contradictions"):
         """Apply ``decide``, one of the functions in ``changes``, to a contradiction or a mark."""
         from memgraph.operations.write import changes
 
-        because = self._because(reason)
+        because, edge_id = self._because(reason), self._whole_edge_id(edge_id)
         find = changes.contradiction_or_mark if marks else changes.contradiction
         with self._write() as (_, transaction):
             edge = find(transaction, edge_id, self._view)

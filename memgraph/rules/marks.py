@@ -61,7 +61,7 @@ _NAMES: Final = {
 }
 """The mark of the later memory, and that of the earlier one."""
 _NOTES: Final = {
-    MarkKind.CONTRADICTS: "contradicted by",
+    MarkKind.CONTRADICTS: "contradicts",
     MarkKind.CHANGED_BY: "probably changed by",
     MarkKind.CHANGES: "probably changes",
 }
@@ -175,7 +175,7 @@ class Pairs:
         )
 
     def note(self, memory_id: str) -> str:
-        """Return what a prompt says of a memory: "contradicted by …", "probably changed by …".
+        """Return what a prompt says of a memory: "contradicts …", "probably changed by …".
 
         With the short ids and dates of the others, newest first; "" for a memory without a mark.
         """

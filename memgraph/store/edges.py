@@ -8,11 +8,12 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.errors import NotFound
+from memgraph.errors import Conflict, NotFound
+from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.rules.lifecycle import DISMISSED
-from memgraph.store import tables
+from memgraph.store import memories, tables
 from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -38,6 +39,8 @@ from memgraph.store.visibility import (
 _DISMISSIBLE: Final = (EdgeType.CONTRADICTS, EdgeType.UPDATES)
 SYMMETRIC = (EdgeType.CONTRADICTS, EdgeType.RELATED_TO)
 LATEST: Final = 2**63 - 1
+EDGE_PREFIX: Final = "edge_"
+MOST_NAMED: Final = 10
 
 
 def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
@@ -298,26 +301,27 @@ def counts(snapshot: Snapshot) -> dict[str, int]:
     return dict(_counts().rows(snapshot))
 
 
-# -- pages of contradictions between visible memories -------------------------------------------
+# -- pages of contradictions and marks of changes between visible memories -----------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ContradictionFilter:
-    """A filter of contradictions; the defaults leave nothing out.
+    """A filter of contradictions and marks of changes; the defaults leave nothing out.
 
     Attributes:
         words: each word must occur in one of the sides.
         memory_id: the id of one of the sides.
-        dismissed: of decided contradictions, select only dismissed (True) or other (False) ones.
+        dismissed: of decided ones, select only dismissed (True) or other (False) ones.
         oldest_first: sort the oldest first instead of the newest.
-        changes: select marks of changes, Updates edges of a weight below 1, instead.
+        changes: True: only marks of changes, Updates edges of a weight below 1; False: only
+            contradictions.
     """
 
     words: tuple[str, ...] = ()
     memory_id: str | None = None
     dismissed: bool | None = None
     oldest_first: bool = False
-    changes: bool = False
+    changes: bool | None = None
 
 
 EVERY: Final = ContradictionFilter()
@@ -332,11 +336,14 @@ def contradictions(
     after: tuple[int, str] | None = None,
     criteria: ContradictionFilter = EVERY,
 ) -> list[Edge]:
-    """Return a page of Contradicts edges, or of marks, between visible memories, by time.
+    """Return a page of Contradicts edges and marks of changes, in order of time.
+
+    Both ends are visible. A mark of a change is an Updates edge of a weight below 1; once it is
+    accepted its weight is 1, so that it is not returned as of an earlier time either.
 
     Args:
         view: the reader's view; with ``as_of``, the state at that time counts.
-        resolved: True: resolved ones, by ``resolved_at``; False: open ones, by
+        resolved: True: resolved and dismissed ones, by ``resolved_at``; False: open ones, by
             ``created_at``.
         after: (that time, edge id) of the last edge on the previous page.
     """
@@ -371,8 +378,14 @@ class _Page(NamedTuple):
     by_memory: bool
     dismissed: bool | None
     oldest_first: bool
-    changes: bool
+    changes: bool | None
     is_next: bool
+
+
+def _decidable(e: sa.FromClause) -> Column:
+    """Return the condition of ``ix_memory_edges_contradictions``, in the words of that index."""
+    is_mark = sa.and_(e.c.edge_type == EdgeType.UPDATES, e.c.weight < 1.0)
+    return sa.or_(e.c.edge_type == EdgeType.CONTRADICTS, is_mark)
 
 
 @prepared
@@ -381,20 +394,22 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     a, b, paired = edge_ends(e)
     resolved_at = view.resolved_at(e)
     time = resolved_at if page.resolved else e.c.created_at
-    index = "ix_memory_edges_changes" if page.changes else "ix_memory_edges_contradictions"
     query = (
         sa.select(*view.edge_columns(e))
         .select_from(paired)
         # Without the hint SQLite reads the memories of all decided edges, and sorts them.
-        .with_hint(e, f"INDEXED BY {index}", "sqlite")
+        .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
         .where(
-            _is_listed(e, changes=page.changes),
+            _decidable(e),
             resolved_at.is_not(None) if page.resolved else resolved_at.is_(None),
             view.edge_where(e),
             view.where(a),
             view.where(b),
         )
     )
+    if page.changes is not None:
+        edge_type = EdgeType.UPDATES if page.changes else EdgeType.CONTRADICTS
+        query = query.where(e.c.edge_type == edge_type)
     if page.by_words:
         # The index is searched once, regardless of the view; the ends are joined already.
         matches = matching("words")
@@ -415,30 +430,68 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     return query.order_by(*order).limit(value("limit"))
 
 
-def _is_listed(e: sa.FromClause, *, changes: bool) -> sa.ColumnElement[bool]:
-    if changes:
-        return (e.c.edge_type == EdgeType.UPDATES) & (e.c.weight < 1.0)
-    return e.c.edge_type == EdgeType.CONTRADICTS
-
-
 @prepared
-def _contradiction_times(view: View, changes: bool) -> sa.Select[Any]:
+def _contradiction_times(view: View) -> sa.Select[Any]:
     e = tables.edges.alias("e")
     a, b, paired = edge_ends(e)
     times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
-    conditions = (e.c.edge_id == value("edge_id"), _is_listed(e, changes=changes))
+    conditions = (e.c.edge_id == value("edge_id"), _decidable(e))
     return times.where(*conditions, view.where(a), view.where(b))
 
 
 def contradiction_times(
-    snapshot: Snapshot, edge_id: str, view: View, *, changes: bool = False
+    snapshot: Snapshot, edge_id: str, view: View
 ) -> tuple[int, int | None] | None:
-    """Return (created_at, resolved_at) of a Contradicts edge, or of a mark of a change.
+    """Return (created_at, resolved_at) of a contradiction or a mark of a change.
 
     Return None if it does not exist or the view does not show both ends.
     """
-    row = _contradiction_times(view.shape, changes).row(snapshot, view.params, edge_id=edge_id)
+    row = _contradiction_times(view.shape).row(snapshot, view.params, edge_id=edge_id)
     return None if row is None else (row[0], row[1])
+
+
+@prepared
+def _decidable_ending(view: View) -> sa.Select[Any]:
+    e = tables.edges.alias("e")
+    a, b, paired = edge_ends(e)
+    end = sa.func.substr(e.c.edge_id, -SHORT_CHARS) == value("end")
+    return (
+        sa.select(e.c.edge_id)
+        .select_from(paired)
+        .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+        .where(_decidable(e), end, view.where(a), view.where(b))
+        .order_by(e.c.edge_id)
+    )
+
+
+def full_id(snapshot: Snapshot, text: str, view: View) -> str:
+    """Return the id of the contradiction or mark that a text names; others are unchanged.
+
+    A text names it by its id, by the last characters of its id, or by the id or short id of a
+    memory that is a side of it, if that memory has no other open one.
+
+    Raises:
+        Conflict: it names several visible ones, or several memories; ``details["candidates"]``.
+    """
+    if text.startswith(EDGE_PREFIX):
+        return text
+    named = []
+    if memories.is_short(text):
+        end = text.removeprefix("#").upper()
+        ending = _decidable_ending(view.shape)
+        rows = ending.column(snapshot, view.params, end=end[-SHORT_CHARS:])
+        named = [edge_id for edge_id in rows if edge_id.endswith(end)]
+    if not named:
+        [memory_id] = memories.full_ids(snapshot, [text], view)
+        criteria = ContradictionFilter(memory_id=memory_id)
+        sides = contradictions(snapshot, view, resolved=False, limit=MOST_NAMED, criteria=criteria)
+        named = [edge.edge_id for edge in sides]
+    if len(named) > 1:
+        raise Conflict(
+            f"{text[:80]} names {len(named)} contradictions or marks: give the id of one",
+            candidates=named,
+        )
+    return named[0] if named else text
 
 
 # -- the journal of a contradiction, and dismissed pairs -------------------------------------------

@@ -583,16 +583,12 @@ def upgrade() -> None:
         ),
     )
     op.create_index(
-        "ix_memory_edges_changes",
-        "memory_edges",
-        ["resolved_at", "created_at", "edge_id"],
-        sqlite_where=sa.text("edge_type = 'Updates' AND weight < 1.0"),
-    )
-    op.create_index(
         "ix_memory_edges_contradictions",
         "memory_edges",
         ["resolved_at", "created_at", "edge_id"],
-        sqlite_where=sa.text("edge_type = 'Contradicts'"),
+        sqlite_where=sa.text(
+            "edge_type = 'Contradicts' OR (edge_type = 'Updates' AND weight < 1.0)"
+        ),
     )
     op.create_index(
         "ix_memory_edges_from_strongest",

@@ -281,7 +281,7 @@ def test_what_was_probably_changed_stands_in_the_line_of_the_later(database: Dat
     new = filling.memory(summary="The dentist is on 5 March.", event_time=NOW, importance=10)
     goal = filling.memory(type="Goal", summary="Ship in May.", event_time=NOW - DAY)
     turn = filling.memory(kind="episode", summary="We ship in June.", event_time=NOW)
-    filling.edge(new, old, "Updates", weight=0.9, reason="probably replaced by: The dentist")
+    filling.edge(new, old, "Updates", weight=0.9, reason="probably changes: The dentist")
     filling.edge(turn, goal, "Updates", weight=0.9)
     filling.flush()
     bulletin = made(database)

@@ -261,6 +261,9 @@ def case(view: View) -> Iterator[Ask]:
     for edge, *_ in [*view.world.edges[::12], *view.hidden_edges]:
         yield _get(f"/contradictions/{edge}")
         yield _get(f"/contradictions/{edge}", as_of=iso(view.world.at))
+    for edge, one, _ in view.hidden_edges[:4]:
+        yield _get(f"/contradictions/{edge[-6:]}")
+        yield _get(f"/contradictions/{one[-6:]}")
 
 
 @walks("POST", HERE + "/contradictions/{edge_id}/accept")

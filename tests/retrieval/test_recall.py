@@ -237,7 +237,7 @@ def test_what_probably_changed_a_memory_takes_its_place(
     before = orc.recall(question, top_n=5)
     assert before.ids[0] == old
     assert new not in before.ids
-    edge = orc.relate(new, "Updates", old, weight=0.85, reason="probably replaced by: From now on")
+    edge = orc.relate(new, "Updates", old, weight=0.85, reason="probably changes: From now on")
     bundle = orc.recall(question, top_n=5)
     assert bundle.ids[:2] == (new, old)
     later, earlier = bundle.items[:2]
@@ -248,7 +248,7 @@ def test_what_probably_changed_a_memory_takes_its_place(
         ("changed_by", new, 0.85, edge)
     ]
     assert [(m.kind, m.memory_id, m.reason) for m in later.marks] == [
-        ("changes", old, "probably replaced by: From now on")
+        ("changes", old, "probably changes: From now on")
     ]
     assert earlier.memory.status == later.memory.status == "active"
     assert orc.recall(question, top_n=1).ids == (new,)

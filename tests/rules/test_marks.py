@@ -41,7 +41,7 @@ def test_of_one_moment_the_higher_id_is_the_later() -> None:
 def test_of_two_undated_sides_the_one_stored_first_comes_first() -> None:
     pairs = Pairs.of([pair(ConflictSide(UNDATED, "b"), ConflictSide(UNDATED, "a"))])
     assert pairs.later("b") == ("a",)
-    assert pairs.note("a") == "probably contradicted by b (undated)"
+    assert pairs.note("a") == "probably contradicts b (undated)"
 
 
 def test_an_undated_side_is_the_earlier() -> None:
@@ -86,11 +86,11 @@ def test_marks_name_both_sides_contradictions_first() -> None:
     assert kinds(pairs, "b") == [(MarkKind.CONTRADICTS, "a"), (MarkKind.CHANGED_BY, "c")]
     assert kinds(pairs, "c") == [(MarkKind.CHANGES, "b"), (MarkKind.REPLACES, "a")]
     assert pairs.note("b") == (
-        "probably contradicted by a (1970-01-01); probably changed by c (1970-01-01)"
+        "probably contradicts a (1970-01-01); probably changed by c (1970-01-01)"
     )
     assert pairs.note("c") == "probably changes b (1970-01-01)"
     stated = Pairs.of([pair(OLD, MIDDLE)._replace(weight=1.0)])
-    assert stated.note("b") == "contradicted by a (1970-01-01)"
+    assert stated.note("b") == "contradicts a (1970-01-01)"
     mark = pairs.marks("c")[0]
     assert (mark.weight, mark.edge_id, mark.reason) == (0.9, "cb", "because")
 

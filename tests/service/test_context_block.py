@@ -276,7 +276,7 @@ def test_what_probably_changed_a_statement_comes_with_it(orc: Orchestrator) -> N
     old = say(orc, "The harbour closes at nine on Sundays.", event_time="2024-01-01")
     harbour(orc, 3)
     new = say(orc, "Eight from now on, the harbourmaster told me.", event_time="2024-05-01")
-    edge = orc.relate(new, "Updates", old, weight=0.85, reason="probably replaced by: Eight")
+    edge = orc.relate(new, "Updates", old, weight=0.85, reason="probably changes: Eight")
     block = orc.context(ASKED)
     assert records(block)[:2] == [
         "[1] Mon 2024-01-01, Mira, probably changed by [2]: The harbour closes at nine on Sundays.",
@@ -286,7 +286,7 @@ def test_what_probably_changed_a_statement_comes_with_it(orc: Orchestrator) -> N
     first, second = block.memories[1], block.memories[2]
     assert (first.changed_by, second.changes) == ((2,), (1,))
     assert [(m.kind, m.memory_id, m.weight, m.edge_id, m.reason) for m in first.marks] == [
-        ("changed_by", new, 0.85, edge, "probably replaced by: Eight")
+        ("changed_by", new, 0.85, edge, "probably changes: Eight")
     ]
     assert [(m.kind, m.memory_id) for m in second.marks] == [("changes", old)]
 

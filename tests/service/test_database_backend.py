@@ -83,7 +83,7 @@ def test_the_texts_of_two_items_are_compared_as_statements_are(
                 sa.text("SELECT edge_type, weight, reason FROM memory_edges")
             ).all()
     assert [tuple(edge) for edge in edges] == [
-        ("Updates", CHANGES.changes, f"probably replaced by: {later}")
+        ("Updates", CHANGES.changes, f"probably changes: {earlier}")
     ]
 
 

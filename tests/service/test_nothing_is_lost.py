@@ -76,7 +76,7 @@ def test_the_shipped_reader_marks_a_plain_change(tmp_path: Path) -> None:
         [shown] = [
             m for item in orc.recall("backups").items for m in item.marks if m.memory_id == new
         ]
-        assert shown.reason == "probably replaced by: Backups are now kept for 90 days."
+        assert shown.reason == "probably changes: Backups are kept for 30 days."
         assert orc.get(old).status is MemoryStatus.ACTIVE
         text = orc.context("how long are backups kept?").text
         assert text.index("30 days") < text.index("90 days")

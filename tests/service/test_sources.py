@@ -124,7 +124,7 @@ class TestWhatNobodyDecided:
             "only an explicit decision replaces what another source said: Supersedes"
         )
         items = {item.memory.memory_id: item for item in orc.recall("When do we bake?").items}
-        assert items[old].mark.startswith("probably contradicted by ")
+        assert items[old].mark.startswith("probably contradicts ")
         assert [mark.weight for mark in items[old].marks] == [STATED_ELSEWHERE]
         getattr(orc.contradictions, decision)(edge.edge_id, reason="the board said so")
         ended = MemoryStatus.SUPERSEDED if decision == "accept" else MemoryStatus.ACTIVE

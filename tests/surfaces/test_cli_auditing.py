@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from serving_worlds import serving
 
+from memgraph import MemoryService
+
 if TYPE_CHECKING:
     from conftest import CommandLine
 else:
@@ -28,7 +30,7 @@ def test_a_case_tells_how_to_decide_it_how_it_was_decided_and_how_to_undo_that(
     cli: CommandLine, sides: tuple[str, str, str]
 ) -> None:
     older, newer, edge = sides
-    assert "memgraph case orc-1 EDGE" in cli("contradictions", "orc-1").out
+    assert f"memgraph case orc-1 {edge[-6:].lower()}" in cli("contradictions", "orc-1").out
     case = cli("case", "orc-1", edge).out
     assert case.startswith(f"{edge}  open since 20")
     assert f"memgraph resolve orc-1 {edge} --winner ID" in case
@@ -37,11 +39,11 @@ def test_a_case_tells_how_to_decide_it_how_it_was_decided_and_how_to_undo_that(
     assert older in neither.err
     assert newer in neither.err
     cli("resolve", "orc-1", edge, "--winner", older, "--reason", "the poster says nine")
-    for told in (
-        cli("case", "orc-1", edge).out,
-        cli("contradictions", "orc-1", "--resolved").out,
+    for told, name in (
+        (cli("case", "orc-1", edge).out, f"{edge}  "),
+        (cli("contradictions", "orc-1", "--resolved").out, f"{edge[-6:].lower()}  contradicts, "),
     ):
-        assert told.startswith(f"{edge}  resolved on 20")
+        assert told.startswith(f"{name}resolved on 20")
         assert ", raised on 20" in told
         assert f"{older} prevails" in told
     undo = f"memgraph reopen orc-1 {edge}"
@@ -60,6 +62,50 @@ def test_a_case_of_which_one_side_fell_says_so(
     told = "moot: one side is no longer in force"
     assert told in cli("contradictions", "orc-1").out
     assert told in cli("case", "orc-1", edge).out
+
+
+def test_a_mark_is_listed_with_both_lines_and_decided_by_what_is_printed(cli: CommandLine) -> None:
+    cli.json("init", "orc-1", "--exist-ok")
+    older = cli.remember("The gate closes at nine.", "--event-time", "2026-01-01")
+    newer = cli.remember("The gate closes at ten now.", "--event-time", "2026-03-01")
+    with MemoryService(cli.root, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        edge = orc.relate(newer, "Updates", older, weight=0.9, reason="probably changes: The gate")
+    mark, first, second = (each[-6:].lower() for each in (edge, older, newer))
+    pair = (
+        f"{mark}  probably changes (90%), open since ",
+        f"[1] Thu 2026-01-01, Fact, probably changed by [2]: The gate closes at nine. #{first}",
+        f"[2] Sun 2026-03-01, Fact, probably changes [1]: The gate closes at ten now. #{second}",
+        f"memgraph accept orc-1 {mark} --reason TEXT",
+        f"memgraph dismiss orc-1 {mark} --reason TEXT",
+    )
+    for command in (("contradictions", "orc-1"), ("get", "orc-1", first), ("get", "orc-1", newer)):
+        shown = cli(*command).out
+        assert [line for line in pair if line not in shown] == [], command
+    traced = cli("trace", "orc-1", older).out
+    assert f"probably changes {older}  Fact: The gate closes at nine. (90%, {mark})" in traced
+    assert pair[3] in traced
+    recalled = cli("recall", "orc-1", "when does the gate close?").out
+    assert f"probably changed by [1] (90%, {mark})" in recalled
+    assert pair[4] in recalled
+    only = ("contradictions", "orc-1", "--no-changes")
+    assert cli.json(*only)["items"] == []
+    assert cli("accept", "orc-1", mark, *WHY).code == 0
+    assert cli.json("get", "orc-1", older)["status"] == "superseded"
+    assert cli("contradictions", "orc-1").out == "nothing to decide\n"
+
+
+def test_a_mark_is_named_by_a_side_that_has_no_other(cli: CommandLine) -> None:
+    cli.json("init", "orc-1", "--exist-ok")
+    one, two, three = (cli.remember(f"The gate closes at {hour}.") for hour in ("one", "two", "6"))
+    cli.json("relate", "orc-1", two, "Contradicts", one)
+    cli.json("relate", "orc-1", three, "Contradicts", one)
+    several = cli.error("dismiss", "orc-1", one[-6:], *WHY)
+    assert (several["code"], len(several["details"]["candidates"])) == ("memory.conflict", 2)
+    assert cli("dismiss", "orc-1", two[-6:], *WHY).code == 0
+    [left] = cli.json("contradictions", "orc-1")["items"]
+    assert left["edge"]["from_id"] == three
+    assert cli.error("dismiss", "orc-1", "zzzzzz", *WHY)["code"] == "memory.not_found"
 
 
 def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:

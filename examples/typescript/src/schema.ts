@@ -385,10 +385,9 @@ export interface paths {
         };
         /**
          * List Contradictions
-         * @description Return open or resolved contradictions, newest first, with both sides.
+         * @description Return open or resolved contradictions and marks of changes, with both sides.
          *
-         *     Only those with both sides visible are returned. With ``changes`` they are probable changes:
-         *     Updates edges of a weight below 1, which ``accept`` and ``dismiss`` decide.
+         *     Newest first. Only those with both sides visible are returned.
          */
         get: operations["list_contradictions"];
         put?: never;
@@ -2117,15 +2116,18 @@ export interface components {
             workflow_run_id?: string | null;
         };
         /**
-         * @description A Contradicts edge, or a mark of a change, with both its memories.
+         * @description A contradiction, or the mark of a change, with both its memories.
+         *
+         *     A mark is an edge whose weight, a probability, is below 1: an open Contradicts edge, or an
+         *     Updates edge, which leads from the later statement to the one that it probably changes.
          *
          *     Attributes:
          *         first, second: the older memory and the newer one.
          *         sources: the sources of the two memories, in that order.
-         *         open_days: days since the contradiction was found, or from then until it was resolved.
+         *         open_days: days since it was found, or from then until it was resolved.
          *         ages_days: the ages of the two memories in days.
          *         resolved: it was decided or dismissed.
-         *         dismissed: it was dismissed as not being a contradiction; it is not raised again.
+         *         dismissed: it was dismissed, because both sides hold; it is not raised again.
          *         moot: it is open, but one side has been replaced or retracted.
          */
         Contradiction: {
@@ -2148,7 +2150,7 @@ export interface components {
                 components["schemas"]["StoredSource"]
             ];
         };
-        /** @description A page of contradictions; pass ``next_after`` as ``after`` for the next. None: the end. */
+        /** @description A page of contradictions and marks; ``next_after``: the ``after`` of the next, or None. */
         ContradictionPage: {
             items: components["schemas"]["Contradiction"][];
             next_after: string | null;
@@ -3621,7 +3623,7 @@ export interface components {
          *         citation: its source in one line.
          *         contradicted_by: ids of memories that contradict it, unresolved.
          *         marks: what contradicts, probably changes or replaced it, and the reverse; at most 10.
-         *         mark: the note for prompts: "contradicted by", "probably changed by", "probably changes" or
+         *         mark: the note for prompts: "contradicts", "probably changed by", "probably changes" or
          *             "replaced by" an id, and the date.
          *         brought_by: the memory whose open contradiction, change or replacement added it.
          */
@@ -5428,8 +5430,8 @@ export interface operations {
                 dismissed?: boolean | null;
                 /** @description Oldest first. */
                 oldest_first?: boolean;
-                /** @description Return marks of probable changes instead. */
-                changes?: boolean;
+                /** @description Only marks of probable changes, or only contradictions. */
+                changes?: boolean | null;
             };
             header?: never;
             path: {

@@ -217,6 +217,8 @@ def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
     )
     return {
         "edge_id": contradiction.edge.edge_id,
+        "relation": contradiction.edge.relation,
+        "weight": contradiction.edge.weight,
         "since": iso(contradiction.since),
         "resolved": contradiction.resolved,
         "moot": contradiction.moot,

@@ -150,10 +150,11 @@ TOOLS: Final[Mapping[str, Tool]] = {
     ),
     "contradictions": Tool(
         "Contradictions",
-        "List memories that contradict one another, with both sides." + AS_DATA,
+        "List memories that contradict or probably change one another, with both sides." + AS_DATA,
         functions.contradictions,
-        "`contradictions`, each with `edge_id`, `since`, `resolved`, `moot` and both `sides`, the"
-        " later one first; `next_after` for the next page.",
+        "`contradictions`, each with `edge_id`, `relation` (`contradicts`, `probably contradicts`"
+        " or `probably changes`), `weight` (its probability), `since`, `resolved`, `moot` and both"
+        " `sides`, the later one first; `next_after` for the next page.",
     ),
     "trace": Tool(
         "Trace",

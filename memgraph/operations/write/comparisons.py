@@ -66,7 +66,7 @@ TURN_MARK_FROM: Final = 0.9
 CLOSE: Final = 0.5
 """The cosine of their vectors from which two memories are read; the rest is seldom related."""
 MAX_QUOTED: Final = 240
-"""The characters of the later statement in the reason of a mark."""
+"""The characters of the earlier statement in the reason of a mark."""
 MAX_MARKS: Final = 2
 """The number of earlier memories that one is said to change, the most probable ones."""
 MAX_READ: Final = 8
@@ -83,8 +83,8 @@ JUDGED_PER_CALL: Final = 20
 _READER: Final = ComparisonStage.READER
 _MODEL: Final = ComparisonStage.MODEL
 _RELATION: Final = {
-    EdgeType.UPDATES: "probably replaced by",
-    EdgeType.CONTRADICTS: "probably contradicted by",
+    EdgeType.UPDATES: "probably changes",
+    EdgeType.CONTRADICTS: "probably contradicts",
     EdgeType.RELATED_TO: "probably says the same as",
 }
 
@@ -155,7 +155,7 @@ class _Question(NamedTuple):
 
         Args:
             changes: the later one changes the earlier one; else they say the same.
-            reason: by default what the later one says.
+            reason: by default what the later one does to the earlier one, which is quoted.
         """
         ids = (self.memory.memory_id, other.memory_id)
         later, earlier = ids if self.is_later(other) else ids[::-1]
@@ -164,7 +164,7 @@ class _Question(NamedTuple):
             same = self.authors[later].is_same(self.authors[earlier])
             edge_type = EdgeType.UPDATES if same else EdgeType.CONTRADICTS
         if not reason:
-            text = self.memory.content if self.is_later(other) else other.content
+            text = other.content if self.is_later(other) else self.memory.content
             reason = f"{_RELATION[edge_type]}: {_shortened(' '.join(text.split()))}"
         return EdgeInput(
             from_id=later,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import MS_PER_DAY, iso
+from memgraph.ids import short_id
+from memgraph.model.enums import EdgeType
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.files import counted, plain
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
+    from memgraph.model.graph import Contradiction
     from memgraph.model.values import Edge, Memory, Source, Value
+    from memgraph.rules.lines import BlockLine
 
 SUMMARY_CHARS = 80
+SHORT_IDS = "an id of six characters is the end of a longer one; every command accepts it"
 _PROCESSED = "/memory/ingest/processed/"
 
 
@@ -94,25 +100,27 @@ def citation(source: Source) -> str:
 
 
 def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
-    """Return an edge as one line: its ends, its type, and its state.
+    """Return an edge as one line: its ends, what one is to the other, and its state.
+
+    An open mark is shown with its probability and its short id, by which it is decided.
 
     Args:
         names: texts to show instead of memory ids.
     """
     notes = []
-    if edge.partial:
-        notes.append("partial")
+    if edge.is_open_mark:
+        notes.append(f"{edge.weight:.0%}, {short_id(edge.edge_id)}")
     if edge.resolved_at is not None:
         notes.append(contradiction_state(edge.resolution))
-    if edge.reason:
+    if edge.reason and not edge.reason.startswith(edge.relation):
         notes.append(short(edge.reason))
     suffix = f" ({'; '.join(notes)})" if notes else ""
     from_name, to_name = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
-    return f"{from_name} {edge.edge_type.value} {to_name}{suffix}"
+    return f"{from_name} {edge.relation} {to_name}{suffix}"
 
 
 def standing_of(edge: Edge, *, moot: bool) -> str:
-    """Return the state of a contradiction with its dates."""
+    """Return the state of a contradiction or a mark with its dates."""
     since = day(edge.created_at)
     if edge.resolved_at is not None:
         state = contradiction_state(edge.resolution)
@@ -159,3 +167,62 @@ def _fields(memory: Memory) -> list[tuple[str, str]]:
         ("attributes", str(memory.attributes) if memory.attributes else ""),
         ("source", memory.source_id),
     ]
+
+
+def show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
+    """Print contradictions and marks: each with its short id, and both lines as in a prompt."""
+    from memgraph.rules.lines import in_time, line_of, records
+
+    for number, pair in enumerate(pairs):
+        edge = pair.edge
+        odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
+        outcome = outcome_of(edge)
+        parts = [f"{edge.relation}{odds}", standing_of(edge, moot=pair.moot)]
+        screen.heading(f"{short_id(edge.edge_id)}  {', '.join(parts)}")
+        lines = [
+            _with_mark(replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge)
+            for memory, source in zip((pair.first, pair.second), pair.sources, strict=True)
+        ]
+        for line in records(in_time(lines), first=2 * number + 1).splitlines():
+            screen.block(line, indent=2)
+        for label, text in (("reason", edge.reason), ("decision", outcome)):
+            if text and not text.startswith(edge.relation):
+                screen.block(f"{label}: {text}", indent=2)
+    if pairs:
+        screen.line(SHORT_IDS, style="dim")
+
+
+def _with_mark(line: BlockLine, edge: Edge) -> BlockLine:
+    """Return the line of one side of a contradiction or a mark, which names the other one."""
+    is_later = line.memory_id == edge.from_id
+    other = (edge.to_id if is_later else edge.from_id,)
+    if edge.resolution is not None:
+        return line
+    if edge.edge_type is EdgeType.CONTRADICTS:
+        return replace(line, contradicts=other, probable=frozenset(other * (edge.weight < 1.0)))
+    return replace(line, changes=other) if is_later else replace(line, changed_by=other)
+
+
+def decisions(orchestrator: str, edges: Iterable[Edge]) -> list[str]:
+    """Return the command lines that decide the first open mark, and the first contradiction."""
+    candidates = [edge for edge in edges if edge.resolution is None]
+    mark = next((edge for edge in candidates if edge.is_open_mark), None)
+    case = next(
+        (
+            edge
+            for edge in candidates
+            if edge.edge_type is EdgeType.CONTRADICTS and edge.weight >= 1.0
+        ),
+        None,
+    )
+    lines = []
+    if mark is not None:
+        end = f"{orchestrator} {short_id(mark.edge_id)} --reason TEXT"
+        lines.append(f"if it is right: memgraph accept {end}")
+        lines.append(f"if both hold: memgraph dismiss {end}")
+    if case is not None:
+        end = f"{orchestrator} {short_id(case.edge_id)}"
+        lines.append(f"the evidence for each side: memgraph case {end}")
+        if mark is None:
+            lines.append(f"to decide: memgraph resolve {end} --winner ID --reason TEXT")
+    return lines

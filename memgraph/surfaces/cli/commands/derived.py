@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from memgraph.errors import AccessDenied, AuditFailed, ErasureUnproven, MemgraphError
-from memgraph.model.enums import EdgeType
+from memgraph.ids import short_id
+from memgraph.model.enums import EdgeType, MarkKind
 from memgraph.operations.erasure.operations import Erasure
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
+    SHORT_IDS,
     below_drop_zone,
     day,
+    decisions,
     edge_line,
     moment,
     short,
+    show_memory,
+    show_pairs,
     summary_of,
 )
 from memgraph.surfaces.cli.invocation import Invocation
@@ -27,9 +32,9 @@ if TYPE_CHECKING:
     from memgraph.model.access import StoreHealth
     from memgraph.model.context import Answer, BuiltBulletin
     from memgraph.model.erasure import ErasureReport
-    from memgraph.model.graph import Case
+    from memgraph.model.graph import Case, ContradictionPage, Trace
     from memgraph.model.jobs import ExpiringMemory, ExpiringReport
-    from memgraph.model.recall import Bundle, RecallItem
+    from memgraph.model.recall import Bundle, Mark, RecallItem
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
     from memgraph.model.values import Memory, Outcome
@@ -136,6 +141,37 @@ def _restorable(_: Any, call: Call) -> list[str]:
         f" {restore} {old} --reason TEXT"
         for old in call["replaced"]
     ]
+
+
+def _show_contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None:
+    if not page.items:
+        screen.line("nothing to decide" if not call["resolved"] else "nothing found")
+    show_pairs(screen, page.items)
+
+
+def _decidable(page: ContradictionPage, call: Call) -> Sequence[str]:
+    return decisions(call["orchestrator"], [item.edge for item in page.items])
+
+
+def _pairs(_: Invocation, handle: Any, memory: Memory, call: Call) -> dict[str, Any]:
+    """Return the open contradictions and marks of a memory."""
+    page = handle.contradictions.list(memory_id=memory.memory_id, as_of=call["as_of"], limit=10)
+    return {"pairs": page.items}
+
+
+def _show_memory(screen: Screen, memory: Memory, call: Call) -> None:
+    show_memory(screen, memory)
+    if call["pairs"]:
+        screen.line()
+    show_pairs(screen, call["pairs"])
+
+
+def _memory_decisions(_: Memory, call: Call) -> Sequence[str]:
+    return decisions(call["orchestrator"], [item.edge for item in call["pairs"]])
+
+
+def _trace_decisions(trace: Trace, call: Call) -> Sequence[str]:
+    return decisions(call["orchestrator"], [*trace.open_contradictions, *trace.probable_changes])
 
 
 def _after_case(case: Case, call: Call) -> Sequence[str]:
@@ -295,36 +331,54 @@ def curve(memory: ExpiringMemory, threshold: float) -> str:
 def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
     if not bundle.items:
         screen.line("no memory matches")
-    for place, item in enumerate(bundle.items, start=1):
-        _show_item(screen, place, item)
-    if bundle.edges:
+    places = {item.memory.memory_id: f"[{n}]" for n, item in enumerate(bundle.items, start=1)}
+    for item in bundle.items:
+        _show_item(screen, item, places)
+    marks = {mark.edge_id for item in bundle.items for mark in item.marks}
+    edges = [edge for edge in bundle.edges if edge.edge_id not in marks]
+    if edges:
         screen.heading("edges")
-        places = {item.memory.memory_id: f"{n}." for n, item in enumerate(bundle.items, start=1)}
-        for edge in bundle.edges:
-            screen.block(edge_line(edge, places), indent=2)
+        names = {end: short_id(end) for edge in edges for end in (edge.from_id, edge.to_id)}
+        for edge in edges:
+            screen.block(edge_line(edge, {**names, **places}), indent=2)
     if call["explain"]:
         _show_explanation(screen, bundle)
+    for line in decisions(call["orchestrator"], bundle.edges):
+        screen.line(line)
+    if edges or marks:
+        screen.line(SHORT_IDS, style="dim")
     for degradation in bundle.degraded:
         note(f"degraded[{degradation.code}]: {degradation.text}")
     if bundle.cut:
         note("; ".join(MORE[reason] for reason in bundle.cut_reasons))
 
 
-def _show_item(screen: Screen, place: int, item: RecallItem) -> None:
+def _show_item(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> None:
     memory = item.memory
     when = day(memory.event_time if memory.event_time is not None else memory.created_at)
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
     speaker = "" if memory.source_role is None else f", {memory.source_role}"
-    screen.heading(f"{place}. {memory.memory_id}  {memory.type.value}{status}, {when}{speaker}")
+    place = places[memory.memory_id]
+    screen.heading(f"{place} {memory.memory_id}  {memory.type.value}{status}, {when}{speaker}")
     # The texts of records and documents begin with a title on its own line.
     title, _, text = memory.content.strip().partition("\n")
     for part in (title, text) if text else (memory.content,):
         screen.block(short(part, TEXT_CHARS), indent=3)
     screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
-    if item.mark:
-        screen.line(f"   {item.mark}", style="yellow")
+    for mark in item.marks:
+        other = places.get(mark.memory_id) or short_id(mark.memory_id)
+        screen.line(f"   {mark.relation} {other}{_odds(mark)}", style="yellow")
     if item.brought_by is not None:
-        screen.line(f"   shown because of {item.brought_by}", style="dim")
+        brought_by = places.get(item.brought_by) or short_id(item.brought_by)
+        screen.line(f"   shown because of {brought_by}", style="dim")
+
+
+def _odds(mark: Mark) -> str:
+    """Return the probability of a mark and its short id; "" for what is in force."""
+    if mark.kind in (MarkKind.REPLACES, MarkKind.REPLACED_BY):
+        return ""
+    odds = f"{mark.weight:.0%}, " if mark.weight < 1.0 else ""
+    return f" ({odds}{short_id(mark.edge_id)})"
 
 
 def _show_explanation(screen: Screen, bundle: Bundle) -> None:
@@ -356,13 +410,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "bulletins": {"reach": True},
     "case": {"hint": _after_case},
     "confirm": {"done": "confirmed {memory_id}"},
-    "contradictions": {
-        "hint": lambda page, call: (
-            (f"the evidence for each side: memgraph case {call['orchestrator']} EDGE",)
-            if page.items
-            else ()
-        )
-    },
+    "contradictions": {"show": _show_contradictions, "hint": _decidable},
     "correct": {
         "options": {"content": _CONTENT},
         "extra": _corrected,
@@ -372,6 +420,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "end-session": {"done": "{session_id} is completed"},
     "entity": {"options": {"name_or_id": _NAME}},
     "expiring": {"show": _show_expiring},
+    "get": {"read": _pairs, "show": _show_memory, "hint": _memory_decisions},
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
     "issued-bulletin": {"show": lambda screen, issued, _: screen.raw_lines(issued.body)},
@@ -412,6 +461,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "hint": _left_on_a_server,
         "failure": _unproven,
     },
+    "trace": {"hint": _trace_decisions},
     "tier": {
         "options": {
             "tier": Annotated[str, typer.Argument(metavar="TIER", help="task, project or global.")]

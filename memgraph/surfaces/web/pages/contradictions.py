@@ -38,6 +38,7 @@ def listing(visit: Visit) -> Response:
         limit=visit.size(PER_PAGE),
         after=visit.query("after") or None,
         as_of=visit.as_of,
+        changes=False,
     )
     return visit.listing(
         "contradictions.html",

@@ -97,7 +97,7 @@ def _seeds(
     memories are included. One more than ``limit`` is returned, so that the view is marked as cut.
     """
     wanted = min(limit, MOST_NODES) + 1
-    open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
+    open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of, changes=False).items
     sides = [
         memory.memory_id
         for contradiction in open_ones

@@ -261,7 +261,9 @@ def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "pages": [section for section in visit.sections if sought in section.title.casefold()],
         "memories": answers_to(visit, orc, text, SHOWN),
-        "contradictions": orc.contradictions.list(text=text, limit=SHOWN, as_of=visit.as_of).items,
+        "contradictions": orc.contradictions.list(
+            text=text, limit=SHOWN, as_of=visit.as_of, changes=False
+        ).items,
         "entities": orc.entities.list(prefix=text, limit=SHOWN),
         "sessions": [
             session

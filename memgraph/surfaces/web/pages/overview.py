@@ -36,7 +36,7 @@ def overview(visit: Visit) -> Response:
         "overview.html",
         health=health,
         counts=orc.memories.counts() if ready else {},
-        open_cases=orc.contradictions.list(limit=FEW).items if ready else (),
+        open_cases=orc.contradictions.list(limit=FEW, changes=False).items if ready else (),
         newest=orc.memories.list(limit=FEW) if ready else (),
         clearances=list(Sensitivity),
     )
