@@ -9,20 +9,14 @@ from typing import Any, Self, TypedDict, Unpack
 
 import httpx
 
-from memgraph.client.calls import Call, Read, body, orchestrator_path, part_of, value_of
-from memgraph.client.exchange import RetryRules
-from memgraph.client.operations import ServerTarget, method
+from memgraph.client.operations import body_of, orchestrator_path
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
-from memgraph.client.senders import AsyncioSender, BlockingSender, ServerConnection, server_of
+from memgraph.client.server import RETRIES, TIMEOUT_S, Call, Server, value_of
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
-from memgraph.model.operation import Awaited, Blocking, F, Methods
 from memgraph.model.remote import Health, OrchestratorList
 from memgraph.model.values import validated
-
-TIMEOUT_S = 35.0
-"""A little longer than a server's default time limit, so that its own error arrives."""
-RETRIES = 2
+from memgraph.operations.threads import ThreadPoolCaller, awaited, pool
 
 
 class ViewOptions(TypedDict, total=False):
@@ -34,44 +28,18 @@ class ViewOptions(TypedDict, total=False):
     clearance: Sensitivity | str
 
 
-class ServerMethods(Methods[F]):
-    """The methods for the server itself."""
+class ClientOptions(TypedDict, total=False):
+    """The options of ``Client``."""
 
-    _remote: ServerTarget
-
-    @method
-    def orchestrators(self) -> Call[list[str]]:
-        """Return the names of the orchestrators that the key may use, sorted."""
-        return Call("GET", "/v1/orchestrators", _NAMES)
-
-    @method
-    def create(self, name: str) -> Call[None]:
-        """Create a new orchestrator; requires the permission admin.
-
-        Raises:
-            OrchestratorExists: it exists already, also when an earlier attempt succeeded but its
-                response was lost.
-            InvalidInput: the name is invalid.
-        """
-        return Call(
-            "POST",
-            "/v1/orchestrators",
-            lambda _: None,
-            body=body({"name": name}),
-            repeats=False,
-        )
-
-    @method
-    def health(self, name: str) -> Call[dict[str, Any]]:
-        """Return the state of an orchestrator's memory; see ``MemoryService.health``.
-
-        Raises:
-            OrchestratorMissing: it does not exist, or the key may not use it.
-        """
-        return Call("GET", orchestrator_path(name), _health)
+    key: str | None
+    timeout_s: float
+    retries: int
+    verify: ssl.SSLContext | bool
+    plain_http: bool
+    transport: httpx.BaseTransport | None
 
 
-class Client(ServerMethods[Blocking]):
+class Client:
     """A blocking client of a server. Thread-safe; close it, or use it as a context manager.
 
     Args:
@@ -99,11 +67,15 @@ class Client(ServerMethods[Blocking]):
         plain_http: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._server = server_of(
-            url, key, timeout_s=timeout_s, verify=verify, plain_http=plain_http
+        self._server = Server(
+            url,
+            key=key,
+            timeout_s=timeout_s,
+            retries=retries,
+            verify=verify,
+            plain_http=plain_http,
+            transport=transport,
         )
-        self._sending = BlockingSender(self._server, key, RetryRules(retries=retries), transport)
-        self._remote = ServerTarget(self._sending)
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> RemoteOrchestrator:
         """Return the handle of one orchestrator.
@@ -119,11 +91,39 @@ class Client(ServerMethods[Blocking]):
             InvalidInput: an option is invalid.
             OrchestratorMissing: the name is impossible.
         """
-        return RemoteOrchestrator(self._sending, name, validated(Narrowing, dict(narrowing)))
+        return RemoteOrchestrator(self._server, name, validated(Narrowing, dict(narrowing)))
+
+    def orchestrators(self) -> list[str]:
+        """Return the names of the orchestrators that the key may use, sorted."""
+        details = self._server.send(Call("GET", "/v1/orchestrators", value_of(OrchestratorList)))
+        return [item.name for item in details.items]
+
+    def create(self, name: str) -> None:
+        """Create a new orchestrator; requires the permission admin.
+
+        Raises:
+            OrchestratorExists: it exists already, also when an earlier attempt succeeded but its
+                response was lost.
+            InvalidInput: the name is invalid.
+        """
+        body = body_of({"name": name})
+        self._server.send(
+            Call("POST", "/v1/orchestrators", lambda _: None, body=body, repeats=False)
+        )
+
+    def health(self, name: str) -> dict[str, Any]:
+        """Return the state of an orchestrator's memory; see ``MemoryService.health``.
+
+        Raises:
+            OrchestratorMissing: it does not exist, or the key may not use it.
+        """
+        health = self._server.send(Call("GET", orchestrator_path(name), value_of(Health)))
+        details = {"degraded"} if health.status == "ready" else {"code", "message", "details"}
+        return health.model_dump(mode="json", include={"orchestrator", "status", *details})
 
     def close(self) -> None:
         """Close the connections."""
-        self._sending.close()
+        self._server.close()
 
     def __enter__(self) -> Self:
         return self
@@ -137,36 +137,24 @@ class Client(ServerMethods[Blocking]):
         self.close()
 
     def __repr__(self) -> str:
-        return _shown(self, self._server)
+        return f"<memgraph Client of {self._server.url}>"
 
 
-class AsyncClient(ServerMethods[Awaited]):
-    """An asynchronous client of a server, with the arguments of ``Client``."""
+class AsyncClient(ThreadPoolCaller):
+    """The methods of ``Client`` as coroutines, with its arguments; each runs in a thread."""
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
-        retries: int = RETRIES,
-        verify: ssl.SSLContext | bool = True,
-        plain_http: bool = False,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        self._server = server_of(
-            url, key, timeout_s=timeout_s, verify=verify, plain_http=plain_http
-        )
-        self._sending = AsyncioSender(self._server, key, RetryRules(retries=retries), transport)
-        self._remote = ServerTarget(self._sending)
+    def __init__(self, url: str, **options: Unpack[ClientOptions]) -> None:
+        self.client = Client(url, **options)
+        super().__init__(self.client, pool())
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> AsyncRemoteOrchestrator:
         """Return the handle of one orchestrator; see ``Client.orchestrator``."""
-        return AsyncRemoteOrchestrator(self._sending, name, validated(Narrowing, dict(narrowing)))
+        return AsyncRemoteOrchestrator(self.client.orchestrator(name, **narrowing))
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._sending.close()
+    orchestrators = awaited(Client.orchestrators)
+    create = awaited(Client.create)
+    health = awaited(Client.health)
+    close = awaited(Client.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -180,21 +168,4 @@ class AsyncClient(ServerMethods[Awaited]):
         await self.close()
 
     def __repr__(self) -> str:
-        return _shown(self, self._server)
-
-
-def _health(answer: bytes) -> dict[str, Any]:
-    health = value_of(Health)(answer)
-    details = {"degraded"} if health.status == "ready" else {"code", "message", "details"}
-    return health.model_dump(mode="json", include={"orchestrator", "status", *details})
-
-
-def _named(details: OrchestratorList) -> list[str]:
-    return [item.name for item in details.items]
-
-
-_NAMES: Read[list[str]] = part_of(OrchestratorList, _named)
-
-
-def _shown(client: Client | AsyncClient, server: ServerConnection) -> str:
-    return f"<memgraph {type(client).__name__} of {server.url}>"
+        return f"<memgraph AsyncClient of {self.client._server.url}>"

@@ -1,35 +1,26 @@
-"""The library's operations over HTTP: described once for the blocking and the async client."""
+"""The library's operations over HTTP, derived from their declarations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, wraps
-from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from memgraph.client.calls import (
-    JSON,
-    Call,
-    Read,
-    body,
-    nothing,
-    orchestrator_path,
-    segment,
-    typed,
-    value_of,
-)
-from memgraph.client.exchange import LocalWork, RetryRules, Steps, exchange
-from memgraph.errors import InvalidInput
+from memgraph.client.server import JSON, Call, Read, Server, is_storable, value_of
+from memgraph.errors import InvalidInput, NotFound, OrchestratorMissing
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import MemoryKind
 from memgraph.model.operation import (
     Method,
     Operation,
-    Parameter,
     is_local,
     is_operation,
+    local,
     methods_of,
     operation_of,
 )
@@ -37,69 +28,38 @@ from memgraph.model.values import MemoryInput, Value, validated
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_REMOTE = "__remote__"
 
 
-class Sender(Protocol):
-    """Runs request sequences, and blocks until they end."""
-
-    rules: RetryRules
-
-    def run(self, steps: Steps[T]) -> T: ...
-
-
-class AsyncSender(Protocol):
-    """Runs request sequences, and is awaited."""
-
-    rules: RetryRules
-
-    async def run(self, steps: Steps[T]) -> T: ...
-
-
-class ServerTarget:
-    """A server that methods call, through either kind of sender."""
-
-    def __init__(self, sender: Sender | AsyncSender) -> None:
-        self.sender = sender
-        self.awaited = iscoroutinefunction(sender.run)
-
-    def ask(self, call: Call[T]) -> Steps[T]:
-        """Make one of several calls of a method: ``yield from server.ask(call)``."""
-        return exchange(call, self.sender.rules)
-
-    def aside(self, work: Callable[[], T]) -> Steps[T]:
-        """Run local work that takes time, such as reading a file, outside the event loop."""
-        done: T = yield LocalWork(work)
-        return done
-
-    def steps(self, described: Call[T] | Steps[T]) -> Steps[T]:
-        """Return the steps of a method's description."""
-        return self.ask(described) if isinstance(described, Call) else described
-
-
-class RemoteTarget(ServerTarget):
+class RemoteTarget:
     """An orchestrator on a server, and the narrowing of a handle's view."""
 
-    def __init__(self, sender: Sender | AsyncSender, name: str, narrowing: Narrowing) -> None:
-        super().__init__(sender)
+    def __init__(self, server: Server, name: str, narrowing: Narrowing) -> None:
+        self.server = server
         self.name = name
         self.root = orchestrator_path(name)
         self.view: dict[str, Any] = {
-            "project": _named(narrowing.project_ids),
-            "session": _named(narrowing.session_ids),
+            "project": _names(narrowing.project_ids),
+            "session": _names(narrowing.session_ids),
             "agent": narrowing.agent_id,
             "clearance": narrowing.clearance,
         }
 
-    def get(self, path: str, read: Read[T], **params: Any) -> Call[T]:
-        """Return a call that reads, with its parameters in the query."""
-        return Call("GET", self.root + path, read, self.view | params)
+    def get(self, path: str, kind: type[T], **params: Any) -> T:
+        """Return what the server has at a path, with parameters in the query."""
+        return self.server.send(Call("GET", self.root + path, value_of(kind), self.view | params))
 
-    def post(self, path: str, fields: Mapping[str, Any] | Value, read: Read[T]) -> Call[T]:
-        """Return a call with its parameters in the body."""
-        return Call("POST", self.root + path, read, self.view, body(fields))
+    def post(self, path: str, fields: Mapping[str, Any], kind: type[T], **options: Any) -> T:
+        """Send fields to a path, and return the result.
+
+        Args:
+            options: other attributes of the ``Call``.
+        """
+        call = Call("POST", self.root + path, value_of(kind), self.view, body_of(fields))
+        return self.server.send(replace(call, **options))
 
 
-def _named(names: Sequence[str] | None) -> Sequence[str] | None:
+def _names(names: Sequence[str] | None) -> Sequence[str] | None:
     """Return names as query parameters.
 
     An empty list is sent as one empty name, because an omitted parameter means all names.
@@ -107,48 +67,29 @@ def _named(names: Sequence[str] | None) -> Sequence[str] | None:
     return ("",) if names is not None and not names else names
 
 
-class RemoteMethod(Method[P, T]):
-    """A method that is described by the call or the sequence of calls that it makes.
-
-    Args:
-        describe: a function of the target and the method's arguments that returns the calls.
-    """
-
-    def __init__(self, describe: Callable[..., Call[T] | Steps[T]]) -> None:
-        self.__wrapped__ = describe
-        self.__doc__ = describe.__doc__
-
-    if not TYPE_CHECKING:
-
-        def __get__(self, caller, owner):
-            if caller is None:
-                return self
-            describe, target = self.__wrapped__, caller._remote
-
-            @wraps(describe)
-            def blocking(*args, **kwargs):
-                return target.sender.run(target.steps(describe(target, *args, **kwargs)))
-
-            @wraps(describe)
-            async def awaited(*args, **kwargs):
-                return await target.sender.run(target.steps(describe(target, *args, **kwargs)))
-
-            return awaited if target.awaited else blocking
+def method(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
+    """Declare a method that the client has and the library does not, or not in this form."""
+    setattr(function, _REMOTE, True)
+    return local(function)
 
 
-def method(
-    describe: Callable[Concatenate[Any, P], Call[T] | Generator[Any, Any, T]],
-) -> Method[P, T]:
-    """Make a method from a function that returns one call, or from a generator of several."""
-    return RemoteMethod(describe)
+def like(library: Method[P, T]) -> Callable[[Callable[..., T]], Method[P, T]]:
+    """Declare a method with the signature and the docstring of the library's."""
+
+    def declare(function: Callable[..., T]) -> Method[P, T]:
+        own: Method[P, T] = wraps(library)(function)  # type: ignore[assignment]  # only for mypy
+        setattr(own, _REMOTE, True)
+        return own
+
+    return declare
 
 
-def like(library: Method[P, T], describe: Callable[..., Call[T] | Steps[T]]) -> Method[P, T]:
-    """Make a method with the signature and the docstring of the library's."""
-    return RemoteMethod(wraps(library)(describe))
+def is_remote(member: Any) -> bool:
+    """Return True for a method that asks a server."""
+    return getattr(member, _REMOTE, False) is True
 
 
-def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
+def remote(library: Callable[..., T]) -> Callable[..., T]:
     """Return the client's method for an operation of the library.
 
     It has the parameters, the result, the errors and the docstring of the library's method.
@@ -157,42 +98,60 @@ def remote(library: Callable[..., T]) -> RemoteMethod[Any, T]:
     read = cache(lambda: _reader(declared))
 
     @wraps(library)
-    def describe(target: RemoteTarget, *args: Any, **kwargs: Any) -> Call[T]:
-        bound = declared.signature.bind(target, *args, **kwargs)
+    def send(handle: Any, *args: Any, **kwargs: Any) -> Any:
+        target: RemoteTarget = handle._remote
+        bound = declared.signature.bind(handle, *args, **kwargs)
         bound.apply_defaults()
-        values = {
-            name: (parameter, _sent(parameter, bound.arguments[name]))
-            for name, parameter in declared.parameters.items()
-        }
-        parts = {
-            item.sent: segment(value, field=item.sent)
-            for item, value in values.values()
-            if item.sent in declared.in_path
-        }
-        rest = {
-            item.sent: value for item, value in values.values() if item.sent not in declared.in_path
-        }
-        fields: Mapping[str, Any] | Value = rest
-        if isinstance(declared.body, type):
-            sent_body = bound.arguments.get(declared.whole_body or "")
-            if isinstance(sent_body, declared.body):
-                fields = sent_body
-            elif declared.rest is not None:
-                fields = validated(declared.body, bound.arguments[declared.rest] | rest)
-            elif declared.whole_body is not None:
-                fields = validated(declared.body, sent_body)
-        return Call(
+        in_path: dict[str, str] = {}
+        rest: dict[str, Any] = {}
+        for name, parameter in declared.parameters.items():
+            value = bound.arguments[name]
+            if value is not None and parameter.write is not None:
+                value = parameter.write(value)
+            if parameter.sent in declared.in_path:
+                in_path[parameter.sent] = segment(value, field=parameter.sent)
+            else:
+                rest[parameter.sent] = value
+        fields = _fields(declared, bound.arguments, rest)
+        reads = declared.method == "GET"
+        call = Call(
             declared.method,
-            target.root + declared.path.format_map(parts),
+            target.root + declared.path.format_map(in_path),
             read(),
-            target.view if declared.method != "GET" else target.view | rest,
-            _body(declared, fields),
+            target.view | rest if reads else target.view,
+            None if reads or not fields else body_of(fields),
             repeats=not is_unnumbered_turn(fields),
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )
+        return target.server.send(call)
 
-    return RemoteMethod(describe)
+    setattr(send, _REMOTE, True)
+    return send
+
+
+def _fields(declared: Operation, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
+    """Return the parameters that are sent in the body, or the value that they make."""
+    if not isinstance(declared.body, type):
+        return rest
+    whole = arguments.get(declared.whole_body or "")
+    if isinstance(whole, declared.body):
+        return whole
+    if declared.rest is not None:
+        return validated(declared.body, arguments[declared.rest] | rest)
+    return rest if declared.whole_body is None else validated(declared.body, whole)
+
+
+def _reader(declared: Operation) -> Read[Any]:
+    """Return the parser of an operation's response."""
+    if declared.sent is None:
+        return nothing
+    answer, read = declared.answer, value_of(declared.sent)
+    return read if answer is None else lambda content: answer.result(read(content))
+
+
+def nothing(_body: bytes) -> None:
+    """Read a response without a body."""
 
 
 def asked_of_a_server(kind: type[T]) -> type[T]:
@@ -201,6 +160,8 @@ def asked_of_a_server(kind: type[T]) -> type[T]:
     Raises TypeError if it inherits a method that is not an operation without overriding it.
     """
     for name, member in methods_of(kind).items():
+        if is_remote(member):
+            continue
         if is_operation(member):
             setattr(kind, name, remote(member))
         elif is_local(member):
@@ -213,35 +174,40 @@ def is_unnumbered_turn(item: Mapping[str, Any] | Value) -> bool:
     return isinstance(item, MemoryInput) and item.kind is MemoryKind.EPISODE and not item.turn_id
 
 
-def _sent(parameter: Parameter, value: Any) -> Any:
-    return value if value is None or parameter.write is None else parameter.write(value)
+def segment(text: str, *, field: str = "id") -> str:
+    """Escape a segment of a path.
+
+    Raises:
+        NotFound: the name is impossible: empty, not text, or with a slash.
+    """
+    if not isinstance(text, str) or not text or "/" in text or not is_storable(text):
+        raise NotFound(f"no record has this {field}", field=field)
+    # A segment of dots would be resolved as a step in the path.
+    return quote(text, safe="").replace(".", "%2E")
 
 
-def _body(declared: Operation, fields: Mapping[str, Any] | Value) -> bytes | None:
-    if declared.method == "GET" or not fields:
-        return None
-    return body(fields if isinstance(fields, Value) else plain(fields))
+def orchestrator_path(name: str) -> str:
+    """Return the path of an orchestrator. Raises OrchestratorMissing if the name is impossible."""
+    try:
+        return f"/v1/orchestrators/{segment(name, field='orchestrator')}"
+    except NotFound:
+        raise OrchestratorMissing("this is not a valid name of an orchestrator") from None
 
 
-def _reader(declared: Operation) -> Read[Any]:
-    """Return the parser of an operation's response."""
-    if declared.sent is None:
-        return nothing
-    answer, read = declared.answer, typed(declared.sent)
-    if isinstance(declared.sent, type) and issubclass(declared.sent, Value):
-        read = value_of(declared.sent)
-    return read if answer is None else lambda content: answer.result(read(content))
+def body_of(fields: Mapping[str, Any] | Value) -> bytes:
+    """Return the JSON body of a request.
 
-
-def plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert fields, such as enums, times and values, to plain JSON; leave out None.
+    Of a value, it has only the fields that were set; of other fields, those that are not None.
 
     Raises:
         InvalidInput: a field cannot be written as JSON.
     """
-    present = {name: field for name, field in fields.items() if field is not None}
     try:
-        result: dict[str, Any] = to_jsonable_python(present)
-    except (PydanticSerializationError, ValueError, RecursionError):
-        raise InvalidInput("a field is not plain JSON") from None
-    return result
+        if isinstance(fields, Value):
+            plain = fields.model_dump(mode="json", exclude_unset=True)
+        else:
+            present = {name: value for name, value in fields.items() if value is not None}
+            plain = to_jsonable_python(present)
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (PydanticSerializationError, TypeError, ValueError, RecursionError):
+        raise InvalidInput("a field is not plain JSON, or has a lone surrogate") from None

@@ -5,32 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar, Unpack
+from typing import Any, Final, Unpack
 
 from memgraph.audit.findings import AuditDefect, FindingCode, VerifyReport
-from memgraph.client.calls import Call, Read, nothing, part_of, segment, value_of
-from memgraph.client.exchange import (
-    BackupFile,
-    ExportFile,
-    Steps,
-    backed_up,
-    durable,
-    error_of,
-    exported,
-    whole,
-)
+from memgraph.client.files import BackupFile, ExportFile, backed_up, durable, exported, whole
 from memgraph.client.operations import (
-    AsyncSender,
     RemoteTarget,
-    Sender,
     asked_of_a_server,
     like,
     method,
-    plain,
+    nothing,
+    segment,
 )
+from memgraph.client.server import Call, Server, error_of
 from memgraph.clock import iso, parse_time
 from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, InvalidInput, RemoteAnswerInvalid
@@ -51,14 +40,7 @@ from memgraph.model.remote import (
     SessionPage,
     UploadResult,
 )
-from memgraph.model.values import (
-    EpisodeInput,
-    Memory,
-    MemoryInput,
-    Moment,
-    Outcome,
-    validated,
-)
+from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Moment, Outcome, validated
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.erasure.operations import Erasure
 from memgraph.operations.everyday import Everyday
@@ -66,9 +48,8 @@ from memgraph.operations.groups import Operations, Sessions
 from memgraph.operations.handle import GroupT, Handle
 from memgraph.operations.ingestion.operations import Ingestion
 from memgraph.operations.jobs import Jobs
+from memgraph.operations.threads import await_all, awaited_group, pool
 from memgraph.rules.access import question_about
-
-T = TypeVar("T")
 
 BYTES: Final = "application/octet-stream"
 NDJSON: Final = "application/x-ndjson"
@@ -79,277 +60,259 @@ MAX_BYTES: Final = 2_000_000
 Item = MemoryInput | Mapping[str, Any]
 
 
-# Methods that are described by hand: see docs/decisions/0131.
+# Methods that cannot be derived: see docs/decisions/0131. A ``progress`` stays on this side.
 
 
-def _remember_many(server: RemoteTarget, items: Iterable[Item]) -> Steps[list[Outcome]]:
-    return _store_all(server, "/memories/batch", MemoryInput, items)
+class RemoteHandle:
+    """What the methods of a client need."""
+
+    _remote: RemoteTarget
 
 
-def _save_episodes(server: RemoteTarget, batch: Iterable[Item]) -> Steps[list[Outcome]]:
-    return _store_all(server, "/episodes/batch", EpisodeInput, batch)
+class RemoteSessions(RemoteHandle, Sessions[F]):
+    """Conversations: ``orc.sessions``."""
+
+    @like(Sessions.list)
+    def list(
+        self,
+        *,
+        pending: bool | None = None,
+        limit: int = 100,
+        before: SessionPlace | str | None = None,
+    ) -> Sequence[SessionInfo]:
+        after = {"before": before}
+        if isinstance(before, SessionPlace):
+            after = {"cursor": before.cursor}
+        fields = {"pending": pending, "limit": limit, **after}
+        return self._remote.get("/sessions", SessionPage, **fields).items
 
 
-def _promote(
-    server: RemoteTarget,
-    memory_id: str,
-    to: Scope | str,
-    scope_id: str | None = None,
-    confirmation_callback: ConfirmationCallback | None = None,
-    reason: str = "",
-) -> Steps[str | None]:
-    # The client asks the person, in a thread if the handle is asynchronous.
-    path = f"/memories/{segment(memory_id)}"
-    fields = {"to": str(to), "scope_id": scope_id, "reason": reason}
-    try:
-        return (yield from _promoted(server, path, fields))
-    except ConfirmationMissing:
-        if confirmation_callback is None:
-            raise
-    memory = yield from server.ask(server.get(path, value_of(Memory)))
-    question = question_about(memory)
-    answer = yield from server.aside(lambda: confirmed(confirmation_callback, question))
-    return (yield from _promoted(server, path, {**fields, "confirmed": answer}))
+class RemoteContexts(RemoteHandle, Contexts[F]):
+    """Contexts of tasks, and tiers: ``orc.contexts``."""
+
+    @like(Contexts.build)
+    def build(
+        self,
+        task: Task | Mapping[str, Any] | str | None = None,
+        request: ContextRequest | Mapping[str, Any] | None = None,
+        **fields: Unpack[ContextFields],
+    ) -> ContextPackage:
+        known_fields = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
+        context_request = validated(ContextRequest, {**known_fields, **fields})
+        context_task = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
+        sent = {"task": context_task, "request": context_request}
+        return self._remote.post("/context", sent, ContextPackage)
+
+    @like(Contexts.promote)
+    def promote(
+        self,
+        memory_id: str,
+        to: Scope | str,
+        scope_id: str | None = None,
+        confirmation_callback: ConfirmationCallback | None = None,
+        reason: str = "",
+    ) -> str | None:
+        path = f"/memories/{segment(memory_id)}"
+        fields: dict[str, Any] = {"to": to, "scope_id": scope_id, "reason": reason}
+        try:
+            return self._remote.post(f"{path}/promote", fields, PromotedId).memory_id
+        except ConfirmationMissing:
+            if confirmation_callback is None:
+                raise
+        # The client asks the person.
+        question = question_about(self._remote.get(path, Memory))
+        fields["confirmed"] = confirmed(confirmation_callback, question)
+        return self._remote.post(f"{path}/promote", fields, PromotedId).memory_id
 
 
-def _promoted(server: RemoteTarget, path: str, fields: Mapping[str, Any]) -> Steps[str | None]:
-    answer = yield from server.ask(server.post(f"{path}/promote", fields, value_of(PromotedId)))
-    return answer.memory_id
+class RemoteErasure(RemoteHandle, Erasure[F]):
+    """The erasure of texts: ``orc.erasure``."""
+
+    @like(Erasure.erase)
+    def erase(
+        self,
+        *,
+        reason: str,
+        dry_run: bool = True,
+        progress: object = None,  # noqa: ARG002
+        **target: str | None,
+    ) -> ErasureReport:
+        fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
+        return self._remote.post("/erase", fields, ErasureReport, slow=True, repeats=dry_run)
 
 
-def _list_sessions(
-    server: RemoteTarget,
-    *,
-    pending: bool | None = None,
-    limit: int = 100,
-    before: SessionPlace | str | None = None,
-) -> Call[Sequence[SessionInfo]]:
-    name = "cursor" if isinstance(before, SessionPlace) else "before"
-    after = {name: before.cursor if isinstance(before, SessionPlace) else before}
-    return server.get("/sessions", _SESSIONS, pending=pending, limit=limit, **after)
+class RemoteJobs(RemoteHandle, Jobs[F]):
+    """Background jobs of the server: ``orc.jobs``."""
+
+    @method
+    def run(
+        self,
+        job: JobName | str,
+        *,
+        session_id: str | None = None,
+        now: Moment | None = None,
+        progress: object = None,  # noqa: ARG002
+    ) -> JobRun:
+        """Run a job now, regardless of its schedule; return the record of the run.
+
+        The call is not repeated when its response is lost: see ``list`` for the runs of the job.
+
+        Raises:
+            Conflict: another process is running this job.
+            InvalidInput: no such job, or a session for a job that takes none.
+            NotFound: no such session, or none of its turns is visible.
+        """
+        runs = self._run(job, session_id=session_id, now=_time(now)).runs or ()
+        if len(runs) != 1:
+            raise RemoteAnswerInvalid("the server did not report the run")
+        return runs[0]
+
+    @method
+    def maintain(
+        self,
+        *,
+        now: Moment | None = None,
+        progress: object = None,  # noqa: ARG002
+    ) -> Sequence[JobRun]:
+        """Run consolidation, decay and reflection in turn; stop at the first that fails."""
+        return self._run("consolidate", now=_time(now)).runs or ()
+
+    @method
+    def consolidate(
+        self,
+        session_id: str | None = None,
+        *,
+        dry_run: bool = False,
+        progress: object = None,  # noqa: ARG002
+    ) -> Sequence[SessionReport]:
+        """Return what a consolidation would extract from turns that were not consolidated yet.
+
+        Args:
+            session_id: a session, even if it continues; None: all that ended or have long been
+                idle.
+            dry_run: must be True; call ``run("consolidation")`` to consolidate.
+
+        Raises:
+            InvalidInput: not a dry run.
+            NotFound: no such session, or none of its turns is visible.
+        """
+        if not dry_run:
+            raise InvalidInput("a server consolidates only as a job: use jobs.run('consolidation')")
+        return self._run("consolidation", session_id=session_id, dry_run=True).sessions or ()
+
+    def _run(self, job: JobName | str, **fields: Any) -> JobResult:
+        path = f"/jobs/{segment(str(job), field='job')}/run"
+        return self._remote.post(path, fields, JobResult, repeats=False, slow=True)
 
 
-def _build_context(
-    server: RemoteTarget,
-    task: Task | Mapping[str, Any] | str | None = None,
-    request: ContextRequest | Mapping[str, Any] | None = None,
-    **fields: Unpack[ContextFields],
-) -> Call[ContextPackage]:
-    known_fields = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
-    context_request = validated(ContextRequest, {**known_fields, **fields})
-    context_task = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
-    return server.post(
-        "/context",
-        plain({"task": context_task, "request": context_request}),
-        value_of(ContextPackage),
-    )
+class RemoteIngestion(RemoteHandle, Ingestion[F]):
+    """Uploaded files and dropped files: ``orc.ingestion``."""
+
+    @method
+    def upload(self, name: str, content: bytes) -> UploadResult:
+        """Send a file; it is turned into memories in the background, within the key's bounds.
+
+        Args:
+            name: a file name that ends in .txt, .md or .json.
+            content: the whole file, UTF-8. The same content is accepted only once, so that sending
+                it twice is safe.
+
+        Raises:
+            IngestRejected, InvalidInput: the name or the content is not accepted.
+            RequestTooLarge: it exceeds the limit of ``memory.ingest``.
+        """
+        if not isinstance(content, bytes):
+            raise InvalidInput("the content of a file must be bytes", field="content")
+        path = f"/ingest/files/{segment(name, field='name')}"
+        return self._remote.post(
+            path, {}, UploadResult, method="PUT", body=content, content_type=BYTES
+        )
 
 
-def _erase(
-    server: RemoteTarget,
-    *,
-    reason: str,
-    dry_run: bool = True,
-    **target: str | None,
-) -> Call[ErasureReport]:
-    fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
-    call = server.post("/erase", plain(fields), value_of(ErasureReport))
-    return replace(call, slow=True, repeats=dry_run)
+class RemoteMaintenance(RemoteHandle, Handle[F]):
+    """The state of the database: ``orc.maintenance``."""
+
+    @method
+    def stats(self) -> dict[str, Any]:
+        """Return counts over everything stored, sizes on disk, and the state of the embeddings.
+
+        Requires admin; ``memories.counts`` counts what the key sees, and requires only read.
+
+        Raises:
+            DatabaseCorrupt, …: the memory is disabled; the error has the reason.
+        """
+        status = self._remote.get("/status", OrchestratorStatus)
+        if status.stats is None:
+            health = status.health
+            raise error_of(health.code, health.message, health.details) or RemoteAnswerInvalid(
+                "the server does not report why the orchestrator is disabled"
+            )
+        return status.stats
 
 
-def _verify(server: RemoteTarget, progress: object = None) -> Call[VerifyReport]:
-    del progress  # it stays on this side
-    return replace(server.post("/verify", {}, _verified), slow=True)
+class RemoteExchange(RemoteHandle, Handle[F]):
+    """Copies of all data: ``orc.exchange``."""
 
+    @method
+    def export(
+        self,
+        target: str | Path,
+        *,
+        force: bool = False,
+        with_vectors: bool = False,
+        progress: object = None,  # noqa: ARG002
+    ) -> ExportFile:
+        """Write all data of the orchestrator to a file, atomically.
 
-def _run_job(server: RemoteTarget, job: JobName | str, read: Read[T], **fields: Any) -> Call[T]:
-    present = {name: field for name, field in fields.items() if field is not None}
-    path = f"/jobs/{segment(str(job), field='job')}/run"
-    return replace(server.post(path, present, read), repeats=False, slow=True)
+        Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
+        ignored.
 
+        Args:
+            force: replace an existing file.
+            with_vectors: include embeddings; without them an import embeds everything again.
 
-def _run(
-    server: RemoteTarget,
-    job: JobName | str,
-    *,
-    session_id: str | None = None,
-    now: Moment | None = None,
-    progress: object = None,
-) -> Call[JobRun]:
-    """Run a job now, regardless of its schedule; return the record of the run.
+        Raises:
+            Conflict: the file exists.
+            RemoteAnswerInvalid: the answer is not a complete export.
+        """
+        path = Path(target).expanduser().absolute()
+        with whole(path, force=force) as draft:
+            self._receive("/export", draft, NDJSON, with_vectors=with_vectors)
+            return exported(durable(draft), self._remote.name, path)
 
-    The call is not repeated when its response is lost: see ``list`` for the runs of the job.
+    @method
+    def backup(
+        self,
+        target: str | Path,
+        *,
+        force: bool = False,
+        progress: object = None,  # noqa: ARG002
+    ) -> BackupFile:
+        """Write a checked copy of the database into one file; permissions as for ``export``.
 
-    Raises:
-        Conflict: another process is running this job.
-        InvalidInput: no such job, or a session for a job that takes none.
-        NotFound: no such session, or none of its turns is visible.
-    """
-    del progress  # it stays on this side
-    return _run_job(server, job, _last, session_id=session_id, now=_time(now))
+        Args:
+            force: replace an existing file.
 
+        Raises:
+            Conflict: the file exists.
+            DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
+        """
+        path = Path(target).expanduser().absolute()
+        with whole(path, force=force) as draft:
+            self._receive("/backup", draft, SQLITE)
+            return backed_up(durable(draft), self._remote.name, path)
 
-def _maintain(
-    server: RemoteTarget, *, now: Moment | None = None, progress: object = None
-) -> Call[Sequence[JobRun]]:
-    """Run consolidation, decay and reflection in turn; stop at the first that fails."""
-    del progress  # it stays on this side
-    return _run_job(server, "consolidate", _runs, now=_time(now))
-
-
-def _consolidate(
-    server: RemoteTarget,
-    session_id: str | None = None,
-    *,
-    dry_run: bool = False,
-    progress: object = None,
-) -> Call[Sequence[SessionReport]]:
-    """Return what a consolidation would extract from turns that were not consolidated yet.
-
-    Args:
-        session_id: a session, even if it continues; None: all that ended or have long been idle.
-        dry_run: must be True; call ``run("consolidation")`` to consolidate.
-
-    Raises:
-        InvalidInput: not a dry run.
-        NotFound: no such session, or none of its turns is visible.
-    """
-    del progress  # it stays on this side
-    if not dry_run:
-        raise InvalidInput("a server consolidates only as a job: use jobs.run('consolidation')")
-    return _run_job(server, "consolidation", _sessions, session_id=session_id, dry_run=True)
-
-
-def _upload(server: RemoteTarget, name: str, content: bytes) -> Call[UploadResult]:
-    """Send a file; it is turned into memories in the background, within the key's bounds.
-
-    Args:
-        name: a file name that ends in .txt, .md or .json.
-        content: the whole file, UTF-8. The same content is accepted only once.
-
-    Raises:
-        IngestRejected, InvalidInput: the name or the content is not accepted.
-        RequestTooLarge: it exceeds the limit of ``memory.ingest``.
-    """
-    if not isinstance(content, bytes):
-        raise InvalidInput("the content of a file must be bytes", field="content")
-    call = server.post(f"/ingest/files/{segment(name, field='name')}", {}, value_of(UploadResult))
-    # The server identifies a file by its content, so that sending it twice is safe.
-    return replace(call, method="PUT", body=content, content_type=BYTES)
-
-
-def _stats(server: RemoteTarget) -> Call[dict[str, Any]]:
-    """Return counts over everything stored, sizes on disk, and the state of the embeddings.
-
-    Requires admin; ``memories.counts`` counts what the key sees, and requires only read.
-
-    Raises:
-        DatabaseCorrupt, …: the memory is disabled; the error has the reason.
-    """
-    return server.get("/status", part_of(OrchestratorStatus, _stored))
-
-
-def _export(
-    server: RemoteTarget,
-    target: str | Path,
-    *,
-    force: bool = False,
-    with_vectors: bool = False,
-    progress: object = None,
-) -> Steps[ExportFile]:
-    """Write all data of the orchestrator to a file, atomically.
-
-    Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
-    ignored.
-
-    Args:
-        force: replace an existing file.
-        with_vectors: include embeddings; without them an import embeds everything again.
-
-    Raises:
-        Conflict: the file exists.
-        RemoteAnswerInvalid: the answer is not a complete export.
-    """
-    del progress  # it stays on this side
-    path = Path(target).expanduser().absolute()
-    with whole(path, force=force) as draft:
+    def _receive(self, path: str, draft: Any, accepts: str, **params: Any) -> None:
         call = Call(
             "GET",
-            f"{server.root}/export",
+            self._remote.root + path,
             nothing,
-            {"with_vectors": with_vectors},
-            accepts=NDJSON,
+            params,
+            accepts=accepts,
             sink=draft,
             slow=True,
         )
-        yield from server.ask(call)
-        return (yield from server.aside(lambda: exported(durable(draft), server.name, path)))
-
-
-def _backup(
-    server: RemoteTarget, target: str | Path, *, force: bool = False, progress: object = None
-) -> Steps[BackupFile]:
-    """Write a checked copy of the database into one file; permissions as for ``export``.
-
-    Args:
-        force: replace an existing file.
-
-    Raises:
-        Conflict: the file exists.
-        DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
-    """
-    del progress  # it stays on this side
-    path = Path(target).expanduser().absolute()
-    with whole(path, force=force) as draft:
-        call = Call("GET", f"{server.root}/backup", nothing, accepts=SQLITE, sink=draft, slow=True)
-        yield from server.ask(call)
-        return (yield from server.aside(lambda: backed_up(durable(draft), server.name, path)))
-
-
-class RemoteSessions(Sessions[F]):
-    """Conversations: ``orc.sessions``."""
-
-    list = like(Sessions.list, _list_sessions)
-
-
-class RemoteContexts(Contexts[F]):
-    """Contexts of tasks, and tiers: ``orc.contexts``."""
-
-    build = like(Contexts.build, _build_context)
-    promote = like(Contexts.promote, _promote)
-
-
-class RemoteErasure(Erasure[F]):
-    """The erasure of texts: ``orc.erasure``."""
-
-    erase = like(Erasure.erase, _erase)
-
-
-class RemoteJobs(Jobs[F]):
-    """Background jobs of the server: ``orc.jobs``."""
-
-    run = method(_run)
-    maintain = method(_maintain)
-    consolidate = method(_consolidate)
-
-
-class RemoteIngestion(Ingestion[F]):
-    """Uploaded files and dropped files: ``orc.ingestion``."""
-
-    upload = method(_upload)
-
-
-class RemoteMaintenance(Handle[F]):
-    """The state of the database: ``orc.maintenance``."""
-
-    stats = method(_stats)
-
-
-class RemoteExchange(Handle[F]):
-    """Copies of all data: ``orc.exchange``."""
-
-    export = method(_export)
-    backup = method(_backup)
+        self._remote.server.send(call)
 
 
 @cache
@@ -360,13 +323,8 @@ def _remote_group(kind: Any) -> Any:
 
 @asked_of_a_server
 @with_groups
-class RemoteOperations(Operations[F]):
-    """The operations of an orchestrator on a server.
-
-    Attributes:
-        name: the name of the orchestrator.
-        narrowing: the narrowing of this handle's view, within what the key grants.
-    """
+class RemoteOperations(RemoteHandle, Operations[F]):
+    """The operations of an orchestrator on a server."""
 
     sessions: RemoteSessions[F]
     contexts: RemoteContexts[F]
@@ -376,92 +334,85 @@ class RemoteOperations(Operations[F]):
     maintenance: RemoteMaintenance[F]
     exchange: RemoteExchange[F]
 
-    remember_many = like(Everyday.remember_many, _remember_many)
-    save_episodes = like(Everyday.save_episodes, _save_episodes)
-    verify = like(Everyday.verify, _verify)
+    @like(Everyday.remember_many)
+    def remember_many(self, items: Iterable[Item]) -> list[Outcome]:
+        return _store_all(self._remote, "/memories/batch", MemoryInput, items)
 
-    def __init__(self, sender: Sender | AsyncSender, name: str, narrowing: Narrowing) -> None:
-        self.name = name
-        self.narrowing = narrowing
-        self._remote = RemoteTarget(sender, name, narrowing)
+    @like(Everyday.save_episodes)
+    def save_episodes(self, batch: Iterable[Item]) -> list[Outcome]:
+        return _store_all(self._remote, "/episodes/batch", EpisodeInput, batch)
 
-    def _as(self, kind: type[GroupT]) -> GroupT:
-        group: GroupT = super()._as(_remote_group(kind))  # type: ignore[arg-type]  # of a cache
-        return group
+    @like(Everyday.verify)
+    def verify(self, progress: object = None) -> VerifyReport:  # noqa: ARG002
+        report = self._remote.post("/verify", {}, AuditReport, slow=True)
+        try:
+            findings = [
+                AuditDefect(
+                    FindingCode(finding.code), finding.message, finding.subject, finding.details
+                )
+                for finding in report.findings
+            ]
+        except ValueError:
+            raise RemoteAnswerInvalid(
+                "the server reported a finding that this client does not know"
+            ) from None
+        return VerifyReport(findings, Counter(report.totals), report.checked, report.last_at)
 
     def __repr__(self) -> str:
         return f"<memgraph {type(self).__name__} {self.name}>"
 
 
 class RemoteOrchestrator(RemoteOperations[Blocking]):
-    """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``."""
+    """The memory of one orchestrator, on a server. Made by ``Client.orchestrator``.
+
+    Attributes:
+        name: the name of the orchestrator.
+        narrowing: the narrowing of this handle's view, within what the key grants.
+    """
+
+    def __init__(self, server: Server, name: str, narrowing: Narrowing) -> None:
+        self.name = name
+        self.narrowing = narrowing
+        self._remote = RemoteTarget(server, name, narrowing)
+
+    def _as(self, kind: type[GroupT]) -> GroupT:
+        group: GroupT = super()._as(_remote_group(kind))  # type: ignore[arg-type]  # of a cache
+        return group
 
 
+@await_all
 class AsyncRemoteOrchestrator(RemoteOperations[Awaited]):
     """The asynchronous form of ``RemoteOrchestrator``. Made by ``AsyncClient.orchestrator``."""
 
+    def __init__(self, orchestrator: RemoteOrchestrator) -> None:
+        self.__dict__.update(vars(orchestrator))
+        self._target: Any = orchestrator
+        self._pool = pool()
 
-_SESSIONS: Read[Sequence[SessionInfo]] = part_of(SessionPage, lambda page: page.items)
-_OUTCOMES: Read[Sequence[Outcome]] = part_of(Outcomes, lambda told: told.outcomes)
+    def _as(self, kind: type[GroupT]) -> GroupT:
+        group: GroupT = super()._as(awaited_group(_remote_group(kind)))  # type: ignore[arg-type]
+        group.__dict__ = vars(self) | {"_target": self._target._as(kind)}
+        return group
 
 
 def _time(time: Moment | None) -> str | None:
     return None if time is None else iso(parse_time(time))
 
 
-def _stored(status: OrchestratorStatus) -> dict[str, Any]:
-    if status.stats is None:
-        raise error_of(status.health)
-    return status.stats
-
-
-def _runs(answer: bytes) -> Sequence[JobRun]:
-    return value_of(JobResult)(answer).runs or ()
-
-
-def _last(answer: bytes) -> JobRun:
-    runs = _runs(answer)
-    if len(runs) != 1:
-        raise RemoteAnswerInvalid("the server did not report the run")
-    return runs[0]
-
-
-def _sessions(answer: bytes) -> Sequence[SessionReport]:
-    return value_of(JobResult)(answer).sessions or ()
-
-
-def _verified(answer: bytes) -> VerifyReport:
-    """Parse the report of an audit. Raises RemoteAnswerInvalid for an unknown kind of finding."""
-    report = value_of(AuditReport)(answer)
-    try:
-        findings = [
-            AuditDefect(
-                FindingCode(finding.code), finding.message, finding.subject, finding.details
-            )
-            for finding in report.findings
-        ]
-    except ValueError:
-        raise RemoteAnswerInvalid(
-            "the server reported a finding that this client does not know"
-        ) from None
-    return VerifyReport(findings, Counter(report.totals), report.checked, report.last_at)
-
-
 # Many items at a time: checked here, sent in batches, one outcome for each.
 
 
 def _store_all(
-    server: RemoteTarget, path: str, kind: type[MemoryInput], items: Iterable[Item]
-) -> Steps[list[Outcome]]:
+    target: RemoteTarget, path: str, kind: type[MemoryInput], items: Iterable[Item]
+) -> list[Outcome]:
     """Store items in batches; an invalid item is rejected alone, and not sent."""
     outcomes: list[Outcome] = []
     for batch in batches(_checked(kind, each) for each in items):
         sent = [item for item in batch if not isinstance(item, Outcome)]
         stored: Sequence[Outcome] = ()
         if sent:
-            call = server.post(path, {"items": sent}, _OUTCOMES)
             numbered = all(_is_numbered(kind, item) for item in sent)
-            stored = yield from server.ask(replace(call, repeats=numbered))
+            stored = target.post(path, {"items": sent}, Outcomes, repeats=numbered).outcomes
         if len(stored) != len(sent):
             raise RemoteAnswerInvalid(
                 "the server reported a different number of items than it received"

@@ -13,7 +13,7 @@ import pytest
 from strangers import SECRET, both, talking
 
 from memgraph.client import AsyncClient, Client
-from memgraph.client.exchange import whole
+from memgraph.client.files import whole
 from memgraph.errors import Conflict, RemoteAnswerInvalid, RemoteUnavailable
 
 

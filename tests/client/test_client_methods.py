@@ -15,7 +15,7 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.audit.findings import VerifyReport
 from memgraph.client import Client
-from memgraph.client.operations import RemoteMethod
+from memgraph.client.operations import is_remote
 from memgraph.clock import parse_time
 from memgraph.errors import (
     AccessDenied,
@@ -211,7 +211,7 @@ def remote_methods(orc: Handle, path: str = "") -> dict[str, Any]:
     for name, member in methods_of(type(orc)).items():
         if isinstance(member, GroupAttribute):
             found |= remote_methods(getattr(orc, name), f"{name}.")
-        elif isinstance(member, RemoteMethod):
+        elif is_remote(member):
             found[path + name] = member
         elif callable(member):
             found[path + name] = None
@@ -236,7 +236,10 @@ def test_the_methods_are_the_librarys_with_its_names_for_arguments() -> None:
     assert own == {"ingestion.upload"}
     for name in methods.keys() - own:
         library = dict(inspect.signature(attrgetter(name)(Orchestrator)).parameters)
-        remote = dict(inspect.signature(methods[name].__wrapped__).parameters)
+        remote = dict(inspect.signature(methods[name], follow_wrapped=False).parameters)
+        if "args" in remote:
+            # It is derived of the library's.
+            remote = dict(inspect.signature(methods[name]).parameters)
         for parameters in (library, remote):
             del parameters[next(iter(parameters))]
         assert list(remote) == [each for each in library if each in remote], name

@@ -20,7 +20,6 @@ from serving_worlds import Served, serving
 from strangers import SECRET, both, talking
 
 from memgraph.client import AsyncClient, Client
-from memgraph.client.senders import no_answer
 from memgraph.errors import (
     InvalidInput,
     MemgraphError,
@@ -87,11 +86,18 @@ def test_why_nobody_is_reached_is_said_with_the_address_alone(
 
 
 def test_a_host_that_is_none_is_said_so() -> None:
-    error = httpx.ConnectError("what the system says")
-    error.__cause__ = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-    told = no_answer(error, httpx.URL("https://memory.example:8420/below?x=1"))
-    assert told.text == "https://memory.example:8420 cannot be reached: unknown host"
-    assert not told.sent
+    def unknown(_request: httpx.Request) -> httpx.Response:
+        reason = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        raise httpx.ConnectError("what the system says") from reason
+
+    with pytest.raises(RemoteUnavailable) as refused:
+        asked(
+            "https://memory.example:8420/below",
+            awaited=False,
+            transport=httpx.MockTransport(unknown),
+        )
+    told = "https://memory.example:8420 cannot be reached: unknown host"
+    assert refused.value.message == told
 
 
 @both
@@ -259,7 +265,8 @@ def test_the_key_is_in_no_text(
     client = Client(served.url, key=SECRET) if not awaited else AsyncClient(served.url, key=SECRET)
     handle = client.orchestrator("orc-1")
     told += [repr(client), str(client), repr(handle), f"{vars(client)}", f"{vars(handle)}"]
-    told += [f"{vars(client._sending)}", repr(client._sending)]
+    blocking = client.client if isinstance(client, AsyncClient) else client
+    told += [f"{vars(blocking)}", f"{vars(blocking._server)}", repr(blocking._server)]
     asyncio.run(client.close()) if isinstance(client, AsyncClient) else client.close()
     told += [f"{each.getMessage()} {each.__dict__}" for each in caplog.records]
     assert len(told) > 12 * 3

@@ -84,7 +84,7 @@ def test_a_write_whose_answer_was_lost_stores_nothing_twice(served: Served, writ
     with Client(served.url, key=served.key(), transport=cut) as client:
         remote = client.orchestrator("orc-1")
         seen: list[list[tuple[str, str, str]]] = []
-        client._sending.pause = lambda _seconds: seen.append(rows(orc))
+        client._server.pause = lambda _seconds: seen.append(rows(orc))
         answer = WRITES[write](remote, one, two)
         again = WRITES[write](remote, one, two)
     # The first attempt was done, and the others added nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,6 @@ from hypothesis import strategies as st
 
 from memgraph import errors
 from memgraph.client import AsyncClient, Client
-from memgraph.client.calls import Call, typed
-from memgraph.client.exchange import NoResponse, Response, RetryRules, SendStep, exchange
 from memgraph.client.orchestrator import MAX_BYTES, batches
 from memgraph.errors import (
     DatabaseBusy,
@@ -70,17 +69,14 @@ def said(replies: Replies, say: Callable[[Any], Any], *, awaited: bool, **option
     transport = httpx.MockTransport(replies)
 
     async def later() -> Any:
-        async def pause(seconds: float) -> None:
-            replies.pauses.append(seconds)
-
         async with AsyncClient(URL, key=SECRET, transport=transport, **options) as client:
-            client._sending.pause = pause
+            client.client._server.pause = replies.pauses.append
             return await say(client.orchestrator("orc-1"))
 
     if awaited:
         return asyncio.run(later())
     with Client(URL, key=SECRET, transport=transport, **options) as client:
-        client._sending.pause = replies.pauses.append
+        client._server.pause = replies.pauses.append
         return say(client.orchestrator("orc-1"))
 
 
@@ -293,44 +289,36 @@ TOLD = st.fixed_dictionaries(
 )
 KINDS = st.sampled_from(["application/problem+json", "application/json; charset=utf-8", "", "x/y"])
 ANSWERS = st.builds(
-    Response,
-    status=st.integers(100, 599),
-    content_type=KINDS,
-    retry_after=st.none() | st.integers(0, 40).map(str) | st.text(max_size=9),
-    body=st.binary(max_size=40) | TOLD.map(lambda each: json.dumps(each).encode()),
+    lambda status, kind, after, body: httpx.Response(
+        status, headers={"content-type": kind, "retry-after": after}, content=body
+    ),
+    st.integers(100, 599),
+    KINDS,
+    st.integers(0, 40).map(str) | st.text(st.characters(codec="ascii", categories=["L", "N"])),
+    st.binary(max_size=40) | TOLD.map(lambda each: json.dumps(each).encode()),
 )
-CAME = ANSWERS | st.builds(
-    NoResponse, why=st.just("ReadError"), sent=st.booleans(), text=st.just("nothing came")
-)
+BROKEN = st.sampled_from([httpx.ReadError("x"), httpx.ConnectError("x")])
 
 
-@given(st.lists(CAME, min_size=4, max_size=4), st.booleans(), st.integers(0, 3))
+@given(
+    st.lists(ANSWERS | BROKEN, min_size=4, max_size=4),
+    st.sampled_from([remember, run]),
+    st.integers(0, 3),
+)
 def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
-    replies: list[Response | NoResponse], repeats: bool, retries: int
+    came: list[Reply], say: Callable[[Any], Any], retries: int
 ) -> None:
     """Whatever comes, of a server, a proxy or a stranger."""
-    rules = RetryRules(retries=retries, longest_pause_s=30)
-    steps = exchange(Call("POST", "/x", typed(dict), repeats=repeats), rules)
-    sent: list[Response | NoResponse] = []
-    came: Response | NoResponse | None = None
-    ended: object = None
-    while ended is None:
-        try:
-            step = steps.send(came)
-        except StopIteration as end:
-            ended = end.value
-        except MemgraphError as error:
-            ended = error
-        else:
-            came = replies[len(sent)] if isinstance(step, SendStep) else None
-            sent += [] if came is None else [came]
-            assert isinstance(step, SendStep) or 0 <= step.seconds <= 30
-    assert isinstance(ended, dict | MemgraphError)
+    replies = Replies(came)
+    with suppress(MemgraphError):
+        said(replies, say, awaited=False, retries=retries)
+    sent = came[: len(replies.sent)]
     assert 1 <= len(sent) <= retries + 1
-    if not repeats:
-        assert not any(isinstance(each, NoResponse) and each.sent for each in sent[:-1])
+    assert all(0 <= each <= 30 for each in replies.pauses)
+    if say is run:
+        assert not any(isinstance(each, httpx.ReadError) for each in sent[:-1])
     # Nothing is sent after what is good.
-    assert not any(isinstance(each, Response) and each.status // 100 == 2 for each in sent[:-1])
+    assert not any(isinstance(each, httpx.Response) and each.is_success for each in sent[:-1])
 
 
 @pytest.mark.parametrize(("size", "many", "sent"), [(1, 2_500, 3), (30_000, 100, 4)])

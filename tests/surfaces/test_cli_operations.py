@@ -17,11 +17,11 @@ from memgraph.client.orchestrator import _remote_group
 from memgraph.model.access import Permission
 from memgraph.model.operation import AsOf, MemoryId, WireFormat, operation, operations_of
 from memgraph.model.values import Name, Reason, Value
-from memgraph.operations.aio import _awaited_group
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.handle import Handle
 from memgraph.operations.memories import Memories
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.threads import awaited_group
 from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.operations import command_of
 from memgraph.surfaces.http.document import document
@@ -76,7 +76,7 @@ class Labels(Handle, group="memories"):
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add an operation to the library."""
     monkeypatch.setattr(Memories, "label_memory", Labels.label_memory, raising=False)
-    made = (_remote_group, _awaited_group)
+    made = (_remote_group, awaited_group)
     for each in made:
         each.cache_clear()
     yield

@@ -17,7 +17,7 @@ from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, Outcome, validated
-from memgraph.operations.aio import THREADS, ThreadPoolCaller, awaited
+from memgraph.operations.threads import THREADS, ThreadPoolCaller, awaited
 from memgraph.service.turns.base import PATIENCE_S, HookHost
 from memgraph.service.turns.capture import TurnIds, TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosis import DiagnosisHooks

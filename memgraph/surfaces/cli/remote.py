@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ssl
 
     from memgraph.client import Client
-    from memgraph.client.exchange import BackupFile
+    from memgraph.client.files import BackupFile
     from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Annotated, Any
 
+import httpx
 import pytest
 from fastapi.routing import APIRoute
 from pydantic import Field
 
 from memgraph.client import Client
-from memgraph.client.exchange import RetryRules
 from memgraph.client.operations import RemoteTarget, remote
+from memgraph.client.server import Server
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Narrowing, Permission
 from memgraph.model.operation import (
@@ -40,15 +42,6 @@ class Label(Value):
     memory_id: str
     names: tuple[str, ...]
     until: int | None
-
-
-class NoSender:
-    """Sends nothing."""
-
-    rules = RetryRules()
-
-    def run(self, steps: Any) -> Any:
-        raise AssertionError(f"nothing is sent: {steps}")
 
 
 class LabelHandle(Handle):
@@ -116,20 +109,25 @@ def test_a_route_calls_the_operation() -> None:
 
 
 def test_the_client_asks_for_the_operation() -> None:
-    place = RemoteTarget(NoSender(), "orc-1", Narrowing())
-    describe: Any = remote(LabelHandle.label_memory)
-    call = describe.__wrapped__(place, "fact_1", ["a"], until="2026-01-02")
-    assert (call.method, call.path) == ("POST", "/v1/orchestrators/orc-1/memories/fact_1/labels")
-    assert json.loads(call.body) == {"names": ["a"], "until": "2026-01-02T00:00:00.000Z"}
-    assert call.read(b'{"memory_id": "fact_1", "names": ["a"], "until": null}').names == ("a",)
+    def reply(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        answer = {"memory_id": "fact_1", "names": ["a"], "until": None}
+        return httpx.Response(200, json=answer) if request.method == "POST" else httpx.Response(204)
+
+    sent: list[httpx.Request] = []
+    server = Server("http://127.0.0.1:1", transport=httpx.MockTransport(reply))
+    handle = SimpleNamespace(_remote=RemoteTarget(server, "orc-1", Narrowing()))
+    label: Any = remote(LabelHandle.label_memory)
+    assert label(handle, "fact_1", ["a"], until="2026-01-02").names == ("a",)
+    assert sent[0].url.path == "/v1/orchestrators/orc-1/memories/fact_1/labels"
+    assert json.loads(sent[0].content) == {"names": ["a"], "until": "2026-01-02T00:00:00.000Z"}
     with pytest.raises(NotFound):
-        describe.__wrapped__(place, "a/b", ["a"])
+        label(handle, "a/b", ["a"])
     with pytest.raises(TypeError):
-        describe.__wrapped__(place, "fact_1", ["a"], untill="2026-01-02")
+        label(handle, "fact_1", ["a"], untill="2026-01-02")
     listed: Any = remote(LabelHandle.labels)
-    call = listed.__wrapped__(place, after="lbl_7")
-    assert dict(call.query) == {"cursor": "lbl_7"}
-    assert call.read(b"") is None
+    assert listed(handle, after="lbl_7") is None
+    assert dict(sent[1].url.params) == {"cursor": "lbl_7"}
 
 
 def test_what_takes_anything_is_no_operation() -> None:
