@@ -53,9 +53,10 @@ TARGETS = (
         "disk per memory beyond its text, bytes", "disk_bytes_per_memory", (2_000, 2_000, 2_000)
     ),
     Target("import of MemoryService, s", "start.import", (0.4, 0.4, 0.4)),
-    Target("memgraph list, s", "start.list", (0.6, 0.6, 0.6)),
-    Target("first recall of a process, s", "start.first_recall", (0.25, 0.25, 0.25)),
-    Target("first answer of memgraph serve, s", "start.serve", (1.5, 1.5, 1.5)),
+    Target("memgraph list, s", "start.list", (0.7, 0.7, 0.7)),
+    Target("memgraph recall, s", "start.recall_command", (0.9, 1.0, 2.0)),
+    Target("first recall of a process, s", "start.first_recall", (0.4, 0.5, 1.5)),
+    Target("first answer of memgraph serve, s", "start.serve", (1.2, 1.2, 1.2)),
     Target("recalls over HTTP, per s", "http.recalls_per_s", (60.0, None, None), at_least=True),
     Target("writes over HTTP, per s", "http.writes_per_s", (250.0, None, None), at_least=True),
 )

@@ -1,18 +1,20 @@
-"""How long a process takes, median and best: ``python benchmarks/start.py [rounds]``.
+"""How long a process takes, median and best: ``python -m benchmarks.start [rounds]``.
 
-Everything is measured on this interpreter, in a root of its own, with the files in the cache.
+Everything is measured on this interpreter, in a root of its own, with bytecode and the files in the
+cache, as an installed package has it. ``memgraph bench latency`` measures starts on filled roots.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
-MAIN = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
+from benchmarks.latency_process import MAIN, environment_of
+
 MEASURED = {
     "python -c pass": ["-c", "pass"],
     "import memgraph": ["-c", "import memgraph"],
@@ -34,10 +36,11 @@ def seconds(arguments: list[str], environment: dict[str, str]) -> float:
 
 def measure(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as root:
-        environment = {**os.environ, "MEMGRAPH_ROOT": root}
+        environment = environment_of(Path(root) / "root")
         for setup in (["init", "bench"], ["remember", "bench", "The shop closes at 20:00."]):
             seconds(["-c", MAIN, *setup], environment)
         for name, arguments in MEASURED.items():
+            seconds(arguments, environment)
             took = [seconds(arguments, environment) for _ in range(rounds)]
             print(f"{name:<24} {statistics.median(took):6.3f} s  best {min(took):6.3f} s")
 

@@ -30,7 +30,13 @@ def figures(scale: float = 1.0) -> dict[str, Any]:
         "subgraph": times,
         "peak_memory_mb": 200.0,
         "disk_bytes_per_memory": 1_900.0,
-        "start": {"import": 0.2, "list": 0.5, "first_recall": 0.2, "serve": 1.2},
+        "start": {
+            "import": 0.2,
+            "list": 0.5,
+            "recall_command": 0.6,
+            "first_recall": 0.2,
+            "serve": 1.2,
+        },
         "http": {"recalls_per_s": 80.0, "writes_per_s": 300.0},
     }
 

@@ -17,7 +17,7 @@ import pytest
 PROGRAM = Path(sys.executable).with_name("memgraph")
 START = [str(PROGRAM)] if PROGRAM.exists() else [sys.executable, "-c"]
 if not PROGRAM.exists():
-    START.append("import sys; from memgraph.surfaces.cli import main; sys.exit(main())")
+    START.append("from memgraph.surfaces.cli import run_and_exit as run; raise SystemExit(run())")
 
 
 def environment(root: Path, **more: str) -> dict[str, str]:
@@ -195,6 +195,18 @@ def test_commands_options_and_values_are_completed(
     assert zsh.returncode == 0
     for each in expected:
         assert each in zsh.stdout
+
+
+def test_the_process_of_a_command_flushes_its_output_and_runs_what_waits_for_its_end() -> None:
+    program = (
+        "import atexit, sys; atexit.register(print, 'closed')\n"
+        "from memgraph.surfaces.cli import run_and_exit; sys.exit(run_and_exit())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "recall"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "closed\n")
+    assert done.stderr.startswith("error[cli.usage]")
 
 
 def test_the_version_is_told() -> None:
