@@ -236,10 +236,7 @@ def test_the_methods_are_the_librarys_with_its_names_for_arguments() -> None:
     assert own == {"ingestion.upload"}
     for name in methods.keys() - own:
         library = dict(inspect.signature(attrgetter(name)(Orchestrator)).parameters)
-        remote = dict(inspect.signature(methods[name], follow_wrapped=False).parameters)
-        if "args" in remote:
-            # It is derived of the library's.
-            remote = dict(inspect.signature(methods[name]).parameters)
+        remote = dict(inspect.signature(methods[name]).parameters)
         for parameters in (library, remote):
             del parameters[next(iter(parameters))]
         assert list(remote) == [each for each in library if each in remote], name
