@@ -14,7 +14,8 @@ from processes import Process, wait_until
 
 from memgraph import MemoryService
 from memgraph.model.jobs import JobReport
-from memgraph.service import job_runs as jobs
+from memgraph.service import job_runs
+from memgraph.store import jobs
 
 LEASE_MS = 1_000
 SETTINGS = {
@@ -63,7 +64,7 @@ def _work(
         return JobReport.done({"done": 1})
 
     with (
-        patch.object(jobs, "_work", work),
+        patch.object(job_runs, "_work", work),
         patch.object(jobs, "LEASE_MS", lease_ms),
         MemoryService(root, environ={}, config=config, background=False) as service,
         service.worker(),

@@ -251,19 +251,12 @@ class SessionRow(SQLModel, table=True):
     labelled_after: str | None = column(sa.Text)
 
 
-class LeaseRow(SQLModel, table=True):
-    """A lease: until it expires, only its holder may do the work."""
-
-    __tablename__ = "leases"
-
-    name: str = column(sa.Text, primary_key=True)
-    holder: str = column(sa.Text, nullable=False)
-    acquired_at: int = column(sa.Integer, nullable=False)
-    expires_at: int = column(sa.Integer, nullable=False)
-
-
 class JobRunRow(SQLModel, table=True):
-    """A run of a job. ``due_at``: the scheduled time that it covers."""
+    """A run of a job, and while it is running the lease of its holder: only it may run the job.
+
+    ``due_at``: the scheduled time that it covers. ``renewed_at``: when its holder last renewed the
+    lease, by the clock of the system; NULL once it ended.
+    """
 
     __tablename__ = "job_runs"
     __table_args__ = (
@@ -280,6 +273,7 @@ class JobRunRow(SQLModel, table=True):
     ended_at: int | None = column(sa.Integer)
     state: JobState = column(choice(JobState, "state"), nullable=False)
     holder: str = column(sa.Text, nullable=False)
+    renewed_at: int | None = column(sa.Integer)
     counts_json: str = json_column("counts", nullable=False, server_default="{}")
     counts: ClassVar[hybrid_property[dict[str, int]]] = json_value("counts_json")
     rejected_json: str = json_column("rejected", nullable=False, server_default="[]")

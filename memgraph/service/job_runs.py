@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 
 from memgraph.audit import anchor
@@ -24,10 +23,7 @@ from memgraph.store.snapshot import Snapshot
 
 Told = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
-TakeSession = Callable[[str], AbstractContextManager[bool]]
 WALL = SystemClock()
-LEASE_MS = 60_000
-"""A worker that is silent for this long loses its job to another one."""
 KEEP_RUNS = 1_000
 """The number of finished runs kept."""
 
@@ -40,7 +36,6 @@ class RunRequest:
         due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
         session_id: the only session to consolidate; None: all.
         actor: the name in the journal; None: the job itself.
-        take: takes the lease of one session during a run over many.
     """
 
     job: JobName
@@ -48,12 +43,6 @@ class RunRequest:
     due_at: int | None = None
     session_id: str | None = None
     actor: str | None = None
-    take: TakeSession = lambda _session: nullcontext(True)
-
-    @property
-    def lease(self) -> str:
-        """The name of the lease that it requires."""
-        return f"job:{self.job}" if self.session_id is None else _session_lease(self.session_id)
 
 
 def run(
@@ -82,13 +71,12 @@ def run(
     try:
         with patiently():
             lease = _claim(opened, run_id, request, wall)
-            request = replace(request, take=_sessions(opened, run_id, wall))
             with lease:
                 report, crash = _reported(opened, request, progress, stop, lease)
-            ended = _end(opened, run_id, lease, report)
+            ended = _end(opened, run_id, report)
     except KeyboardInterrupt:
         # It may come between any two steps, even right after the lease is taken or at the end.
-        _give_back(opened, run_id, request)
+        _give_back(opened, run_id, request.job)
         raise
     if crash is not None:
         if not (outlives and isinstance(crash, Exception)):
@@ -140,32 +128,31 @@ def _reported(
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
-        if not any(jobs.left(snapshot, wall_ms=wall.now_ms())):
+        if not jobs.left(snapshot, wall_ms=wall.now_ms()):
             return
     with opened.database.write() as transaction:
-        jobs.remove_left(transaction, at=opened.clock.now_ms(), wall_ms=wall.now_ms())
+        jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall.now_ms())
 
 
 def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> LeaseRenewal:
-    holder = process_name(run_id)
     with opened.database.write() as transaction:
-        now = wall.now_ms()
-        jobs.remove_left(transaction, at=opened.clock.now_ms(), wall_ms=now)
-        _require_wanted(transaction, request, opened.clock.now_ms())
-        held_by = jobs.acquire(transaction, request.lease, holder, wall_ms=now, lease_ms=LEASE_MS)
-        if held_by is not None:
-            raise Conflict(f"{request.lease} is already running, in {held_by}", holder=held_by)
-        jobs.begin(
+        at, wall_ms = opened.clock.now_ms(), wall.now_ms()
+        jobs.abandon_left(transaction, at=at, wall_ms=wall_ms)
+        _require_wanted(transaction, request, at)
+        held_by = jobs.begin(
             transaction,
             run_id,
             request.job,
             trigger=request.trigger,
             due_at=request.due_at,
-            started_at=opened.clock.now_ms(),
-            holder=holder,
+            started_at=at,
+            holder=process_name(run_id),
+            wall_ms=wall_ms,
             reason=None if request.session_id is None else f"session {request.session_id}",
         )
-    return LeaseRenewal(opened, request.lease, holder, wall=wall, acquired_ms=now)
+        if held_by is not None:
+            raise Conflict(f"{request.job} is already running, in {held_by}", holder=held_by)
+    return LeaseRenewal(opened, run_id, wall=wall, acquired_ms=wall_ms)
 
 
 def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> None:
@@ -178,11 +165,10 @@ def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> Non
         raise Conflict(f"{request.job} has already run for that time", due_at=request.due_at)
 
 
-def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: JobReport) -> JobRun:
+def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
     now = opened.clock.now_ms()
     with opened.database.write() as transaction:
         jobs.end(transaction, run_id, report, ended_at=now)
-        jobs.release(transaction, lease.name, lease.holder)
         ended = jobs.get(transaction, run_id)
         # By an earlier clock this run may be the oldest one, and must not be removed.
         jobs.prune(transaction, KEEP_RUNS, now, run_id)
@@ -194,46 +180,19 @@ def _end(opened: OpenOrchestrator, run_id: str, lease: LeaseRenewal, report: Job
     return ended
 
 
-def _give_back(opened: OpenOrchestrator, run_id: str, request: RunRequest) -> None:
+def _give_back(opened: OpenOrchestrator, run_id: str, job: JobName) -> None:
     """Record that a run was interrupted, if it has begun and not ended."""
     report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
     with opened.database.write() as transaction:
         is_ended = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
-        jobs.release(transaction, request.lease, process_name(run_id))
     if is_ended:
-        opened.meters.job_ended(request.job, report.state)
-        opened.log.info("job", job=request.job.value, state=report.state.value, code=STOPPED)
+        opened.meters.job_ended(job, report.state)
+        opened.log.info("job", job=job.value, state=report.state.value, code=STOPPED)
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     ending = {"state": JobState.ABANDONED, "error_code": code, "reason": reason}
     return report.model_copy(update=ending)
-
-
-def _session_lease(session_id: str) -> str:
-    return f"session:{session_id}"
-
-
-def _sessions(opened: OpenOrchestrator, run_id: str, wall: Clock) -> TakeSession:
-    """Return a context manager that takes the lease of a session and yields True if it is free."""
-
-    @contextmanager
-    def take(session_id: str) -> Iterator[bool]:
-        name, holder = _session_lease(session_id), process_name(run_id)
-        with opened.database.write(durable=False) as transaction:
-            now = wall.now_ms()
-            held_by = jobs.acquire(transaction, name, holder, wall_ms=now, lease_ms=LEASE_MS)
-        if held_by is not None:
-            yield False
-            return
-        try:
-            with LeaseRenewal(opened, name, holder, wall=wall, acquired_ms=now):
-                yield True
-        finally:
-            with opened.database.write(durable=False) as transaction:
-                jobs.release(transaction, name, holder)
-
-    return take
 
 
 def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: Stop) -> JobReport:
@@ -249,7 +208,7 @@ def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: S
             if request.session_id is not None:
                 return _one_session(opened, request.session_id, actor, progress, stop)
             report = consolidate_pending(
-                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop, take=request.take
+                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop
             )
             return _with_summaries(opened, report, now_ms, progress, stop)
         case JobName.DECAY:
@@ -412,21 +371,20 @@ RENEWALS = 3
 
 
 class LeaseRenewal:
-    """Renews a lease that was just acquired, for the time of the block; the caller releases it.
+    """Renews the lease of a run that was just begun, for the time of the block.
 
     Args:
         wall: the wall clock, which other processes share; not the clock of the orchestrator.
-        acquired_ms: when the lease was acquired, by that clock.
+        acquired_ms: when the run was begun, by that clock.
     """
 
     def __init__(
-        self, opened: OpenOrchestrator, name: str, holder: str, *, wall: Clock, acquired_ms: int
+        self, opened: OpenOrchestrator, run_id: str, *, wall: Clock, acquired_ms: int
     ) -> None:
-        self.name = name
-        self.holder = holder
+        self._run_id = run_id
         self._opened = opened
         self._wall = wall
-        self._expires_ms = acquired_ms + LEASE_MS
+        self._expires_ms = acquired_ms + jobs.LEASE_MS
         self._gone = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="memgraph-lease", daemon=True)
@@ -450,15 +408,13 @@ class LeaseRenewal:
         self._thread.join()
 
     def _renew(self) -> None:
-        while not self._ended.wait(LEASE_MS / 1000 / RENEWALS) and not self.lost:
+        while not self._ended.wait(jobs.LEASE_MS / 1000 / RENEWALS) and not self.lost:
             try:
                 # Not durable: by the end of a power failure the lease has expired anyway.
                 with self._opened.database.write(durable=False) as transaction:
                     now = self._wall.now_ms()
-                    self._gone = not jobs.renew(
-                        transaction, self.name, self.holder, wall_ms=now, lease_ms=LEASE_MS
-                    )
-                self._expires_ms = now + LEASE_MS
+                    self._gone = not jobs.renew(transaction, self._run_id, wall_ms=now)
+                self._expires_ms = now + jobs.LEASE_MS
             except MemgraphError as error:
                 # The lease is still valid for a while, and the next renewal may succeed.
                 self._opened.log.failure("lease.renew", error)

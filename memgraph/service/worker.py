@@ -1,7 +1,7 @@
 """The worker does the background work of every orchestrator under a root.
 
-Several workers may share a root, in one process or in many: leases in each database ensure that a
-job has only one runner.
+Several workers may share a root, in one process or in many: each job of an orchestrator has one
+runner at a time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ COMPARED_AT_ONCE = 100
 SESSIONS_AT_ONCE = 8
 """The maximum number of sessions processed before the other orchestrators get their turn."""
 BUSY_MS = 5_000
-"""Milliseconds after which a session that another worker is processing is tried again."""
+"""Milliseconds after which a consolidation is tried again while another worker has the job."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class _VisitState:
     error: str | None = None
     # The completed sessions that were processed here, each with the time at which it ended.
     sessions: dict[str, int] = field(default_factory=dict)
-    # Whether another worker was processing a session.
+    # Whether another worker was consolidating.
     held: bool = False
 
 
@@ -275,9 +275,10 @@ class Worker:
             request = RunRequest(JobName.CONSOLIDATION, "event", session_id=session_id)
             ended = self._run(name, opened, request)
             if ended is None:
-                # Another worker is processing it, and may be stopped or die.
+                # Another worker consolidates, and may be stopped or die.
                 state.held = True
-            elif ended.error_code != STOPPED:
+                break
+            if ended.error_code != STOPPED:
                 state.sessions[session_id] = completed[session_id]
         return len(waiting) > SESSIONS_AT_ONCE
 
@@ -288,7 +289,7 @@ class Worker:
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
                 # The runner may die, and an expiring lease changes no stamp.
-                times.append(now_ms + min(jobs.LEASE_MS, REVISIT_MS))
+                times.append(now_ms + min(jobs_rows.LEASE_MS, REVISIT_MS))
             if embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
         if state.held:

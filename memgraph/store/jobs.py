@@ -1,4 +1,4 @@
-"""Store the runs of jobs, and the leases of their runners."""
+"""Store the runs of jobs; a running one is the lease of its runner."""
 
 from __future__ import annotations
 
@@ -12,70 +12,17 @@ from sqlmodel.sql.expression import SelectOfScalar
 from memgraph.model.columns import unreadable
 from memgraph.model.enums import JobName, JobState, Scope
 from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
-from memgraph.model.tables import JobRunRow, LeaseRow
+from memgraph.model.tables import JobRunRow
 from memgraph.rules.similarity import MEMORY_ID
 from memgraph.store import files, memories, sessions
-from memgraph.store.rows import fetch, first, json_text, remove, replace, save
+from memgraph.store.rows import fetch, first, json_text, remove, save
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
 
-# Leases: exclusive rights for a limited time, shared between processes.
-
-
+LEASE_MS = 60_000
+"""A runner that is silent for this long loses its job to another one."""
 # The number of milliseconds by which the clock may be set back without ending a fresh lease.
 SLACK_MS = 10_000
-
-
-def _is_valid(lease: LeaseRow, wall_ms: int) -> bool:
-    """Return True if a lease has not expired and its holder is not known to be dead."""
-    # A lease from the future was written by a clock that was ahead, and must not block until then.
-    is_current = lease.acquired_at <= wall_ms + SLACK_MS and wall_ms < lease.expires_at
-    return is_current and not files.is_dead(lease.holder)
-
-
-def _lease(snapshot: Snapshot, name: str) -> LeaseRow | None:
-    return first(snapshot, select(LeaseRow).where(LeaseRow.name == name))
-
-
-def acquire(
-    transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int
-) -> str | None:
-    """Take a lease that is free, has expired or is a dead process's, in the caller's transaction.
-
-    Args:
-        holder: a unique ``files.process_name``, different for each time the lease is taken.
-        wall_ms: the time of the system clock, in milliseconds.
-        lease_ms: the duration of the lease, in milliseconds.
-
-    Returns:
-        None if it was taken, else the current holder.
-    """
-    current = _lease(transaction, name)
-    if current is not None and _is_valid(current, wall_ms):
-        return current.holder
-    until = wall_ms + lease_ms
-    row = LeaseRow(name=name, holder=holder, acquired_at=wall_ms, expires_at=until)
-    replace(transaction, row)
-    return None
-
-
-def renew(transaction: Transaction, name: str, holder: str, *, wall_ms: int, lease_ms: int) -> bool:
-    """Extend a lease; return False if it has expired or belongs to another holder."""
-    lease = _lease(transaction, name)
-    if lease is None or lease.holder != holder or lease.expires_at <= wall_ms:
-        return False
-    lease.acquired_at, lease.expires_at = wall_ms, wall_ms + lease_ms
-    save(transaction, lease)
-    return True
-
-
-def release(transaction: Transaction, name: str, holder: str) -> None:
-    """Release a lease, unless it belongs to another holder by now."""
-    own = (col(LeaseRow.name) == name, col(LeaseRow.holder) == holder)
-    transaction.execute(sa.delete(LeaseRow).where(*own))
-
-
-# Runs.
 
 
 def begin(
@@ -87,9 +34,24 @@ def begin(
     due_at: int | None,
     started_at: int,
     holder: str,
+    wall_ms: int,
     reason: str | None = None,
-) -> None:
-    """Record the start of a run."""
+) -> str | None:
+    """Record the start of a run, unless the job has a running one.
+
+    The running row is the lease of the job: its holder has to ``renew`` it, or the next
+    ``abandon_left`` ends it.
+
+    Args:
+        holder: a ``files.process_name`` with the id of the run.
+        wall_ms: the time of the system clock, in milliseconds.
+
+    Returns:
+        None if it was recorded, else the holder of the running one.
+    """
+    current = first(transaction, _running().where(JobRunRow.job == job.value))
+    if current is not None:
+        return current.holder
     row = JobRunRow(
         run_id=run_id,
         job=job.value,
@@ -98,9 +60,21 @@ def begin(
         started_at=started_at,
         state=JobState.RUNNING,
         holder=holder,
+        renewed_at=wall_ms,
         reason=reason,
     )
     save(transaction, row)
+    return None
+
+
+def renew(transaction: Transaction, run_id: str, *, wall_ms: int) -> bool:
+    """Renew the lease of a run; return False if it has expired or the run has ended."""
+    row = first(transaction, _running().where(JobRunRow.run_id == run_id))
+    if row is None or wall_ms >= _expires_at(row):
+        return False
+    row.renewed_at = wall_ms
+    save(transaction, row)
+    return True
 
 
 def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int) -> bool:
@@ -108,7 +82,8 @@ def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: i
     row = first(transaction, _running().where(JobRunRow.run_id == run_id))
     if row is None:
         return False
-    row.ended_at, row.state, row.error_code = ended_at, report.state, report.error_code
+    row.ended_at, row.renewed_at = ended_at, None
+    row.state, row.error_code = report.state, report.error_code
     row.counts_json = json_text(report.counts)
     row.rejected_json = json_text([item.model_dump() for item in report.rejected])
     row.reason = row.reason if report.reason is None else report.reason
@@ -125,31 +100,36 @@ def is_any_running(snapshot: Snapshot) -> bool:
     return first(snapshot, _running()) is not None
 
 
-def left(snapshot: Snapshot, *, wall_ms: int) -> tuple[list[LeaseRow], list[JobRunRow]]:
-    """Return the leases that are not valid any more, and the unfinished runs without a valid one.
+def left(snapshot: Snapshot, *, wall_ms: int) -> list[JobRunRow]:
+    """Return the unfinished runs whose lease has expired or whose process is known to be dead.
 
     Args:
         wall_ms: the time of the system clock, in milliseconds.
     """
-    leases = fetch(snapshot, select(LeaseRow))
-    ended = [lease for lease in leases if not _is_valid(lease, wall_ms)]
-    # A process at work keeps renewing its lease.
-    holders = {lease.holder for lease in leases if lease not in ended}
-    return ended, [run for run in fetch(snapshot, _running()) if run.holder not in holders]
+    return [run for run in fetch(snapshot, _running()) if not _is_held(run, wall_ms)]
 
 
-def remove_left(transaction: Transaction, *, at: int, wall_ms: int) -> None:
-    """Remove the leases and abandon the runs that are ``left``.
+def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> None:
+    """Abandon the runs that are ``left``.
 
     Args:
         at: the time to record as the end of the runs, in milliseconds of the orchestrator's clock.
     """
-    leases, runs = left(transaction, wall_ms=wall_ms)
-    remove(transaction, *leases)
+    runs = left(transaction, wall_ms=wall_ms)
     for run in runs:
-        run.ended_at = max(run.started_at, at)
+        run.ended_at, run.renewed_at = max(run.started_at, at), None
         run.state, run.error_code = JobState.ABANDONED, LEASE_LOST
     save(transaction, *runs)
+
+
+def _expires_at(run: JobRunRow) -> int:
+    return (run.renewed_at or 0) + LEASE_MS
+
+
+def _is_held(run: JobRunRow, wall_ms: int) -> bool:
+    # A lease from the future was written by a clock that was ahead, and must not block until then.
+    is_current = wall_ms < _expires_at(run) <= wall_ms + LEASE_MS + SLACK_MS
+    return is_current and not files.is_dead(run.holder)
 
 
 def get(snapshot: Snapshot, run_id: str) -> JobRun:

@@ -51,7 +51,6 @@ UNCOUNTED: Final[Mapping[str, str]] = {
     "ingest_parts": "the progress of a file that is being ingested",
     "ingest_pending_links": "links that wait for their target; a link made is journalled",
     "job_runs": "the history of jobs: at worst a job runs again, or later",
-    "leases": "locks on work in progress, which expire",
     "memory_comparisons": "an outbox: at worst a memory is not compared, or compared again",
     "memory_embeddings": "computed from the texts; vectors are checked with their index",
     "memory_metadata": "facts about the file, checked when it is opened",

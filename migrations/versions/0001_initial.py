@@ -158,6 +158,7 @@ def upgrade() -> None:
             "state", choice("state", "running done skipped failed abandoned"), nullable=False
         ),
         sa.Column("holder", sa.Text(), nullable=False),
+        sa.Column("renewed_at", sa.Integer()),
         sa.Column("counts", sa.Text(), server_default="{}", nullable=False),
         sa.Column("rejected", sa.Text(), server_default="[]", nullable=False),
         sa.Column("error_code", sa.Text()),
@@ -171,14 +172,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("run_id", name=op.f("pk_job_runs")),
     )
     op.create_index("ix_job_runs_job_started_at", "job_runs", ["job", "started_at"])
-    op.create_table(
-        "leases",
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("holder", sa.Text(), nullable=False),
-        sa.Column("acquired_at", sa.Integer(), nullable=False),
-        sa.Column("expires_at", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_leases")),
-    )
     op.create_table(
         "memory_metadata",
         sa.Column("key", sa.Text(), nullable=False),
@@ -786,7 +779,6 @@ def downgrade() -> None:
         "memory_vector_changes",
         "memory_sources",
         "memory_metadata",
-        "leases",
         "job_runs",
         "ingest_parts",
         "ingest_files",

@@ -21,6 +21,7 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.schedule import FIRST_PAUSE_MS
 from memgraph.service import job_runs as jobs
 from memgraph.service.worker import Worker
+from memgraph.store import jobs as jobs_rows
 
 ONLY_DECAY = {
     "memory.schedule.enrichment": "",
@@ -139,7 +140,7 @@ def test_an_error_of_our_own_making_is_recorded_and_goes_on(orc: Orchestrator) -
     )
 
 
-@pytest.mark.parametrize("step", ["_claim", "_sessions", "_work", "_end"])
+@pytest.mark.parametrize("step", ["_claim", "_work", "_end"])
 def test_an_interrupt_at_any_step_leaves_no_lease(orc: Orchestrator, step: str) -> None:
     """Also when all that is there is the lease, or when all is done but the record."""
     real = getattr(jobs, step)
@@ -294,7 +295,7 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
 def test_a_lease_is_renewed_while_a_job_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "LEASE_MS", 1_000)
+    monkeypatch.setattr(jobs_rows, "LEASE_MS", 1_000)
     renewed = threading.Event()
     begun: list[int] = []
     with MemoryService(tmp_path, environ={}, config=ONLY_DECAY, background=False) as service:
@@ -304,7 +305,7 @@ def test_a_lease_is_renewed_while_a_job_runs(
             with service.opened("orc-1") as opened:
                 for _ in range(100):
                     with opened.database.read() as connection:
-                        row = connection.exec_driver_sql("SELECT expires_at FROM leases").one()
+                        row = connection.exec_driver_sql("SELECT renewed_at FROM job_runs").one()
                     begun.append(row[0])
                     if row[0] > begun[0]:
                         renewed.set()
@@ -500,20 +501,16 @@ def test_data_that_nobody_expects_stops_no_other(
     assert (ran, told) == (["zz-other"], ["orc-1"])
 
 
-def test_a_session_that_another_is_at_is_left_out(tmp_path: Path) -> None:
+def test_one_session_is_not_consolidated_beside_all_others(tmp_path: Path) -> None:
     config = {"memory.embedding.provider": "none", "memory.storage.synchronous": "NORMAL"}
     with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
         orc = service.orchestrator("orc-1", create=True)
-        for session in ("one", "two", "three"):
+        for session in ("one", "two"):
             orc.save_episode("We use SQLite.", session_id=session, source_role="user")
         with service.opened("orc-1") as opened:
-            lease = jobs._claim(
-                opened, "run_x", jobs.RunRequest(JobName.CONSOLIDATION, session_id="one"), jobs.WALL
-            )
-            counts = orc.jobs.run("consolidation").counts
-            assert (counts["sessions"], counts["at_work_elsewhere"]) == (1, 1)
-            jobs._end(opened, "run_x", lease, JobReport.done({}))
-            with opened.database.read() as connection:
-                left = connection.exec_driver_sql("SELECT count(*) FROM leases").scalar_one()
-        assert left == 0
+            request = jobs.RunRequest(JobName.CONSOLIDATION, session_id="two")
+            jobs._claim(opened, "run_x", request, jobs.WALL)
+            with pytest.raises(Conflict):
+                orc.jobs.run("consolidation")
+            jobs._end(opened, "run_x", JobReport.done({}))
         assert orc.jobs.run("consolidation").counts["sessions"] == 1

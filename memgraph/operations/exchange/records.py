@@ -361,7 +361,7 @@ RECORDS: Final[tuple[RecordMapping, ...]] = (
     _record("recall", "recalls", "recall_id"),
     _record("recall_item", "recall_items", "recall_id", "rank"),
     _record("bulletin", "bulletins", "bulletin_id"),
-    _record("job_run", "job_runs", "run_id"),
+    _record("job_run", "job_runs", "run_id", without=("renewed_at",)),
     _record("journal", "audit_log", "seq"),
     _record(
         "embedding",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -96,14 +95,11 @@ def consolidate_pending(
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
     on_session: Callable[[SessionReport], None] = lambda _report: None,
-    take: Callable[[str], AbstractContextManager[bool]] = lambda _session: nullcontext(True),
 ) -> JobReport:
     """Consolidate every session that is over, or silent for ``IDLE_MS``.
 
     Args:
         on_session: called with each session's report; the reports are not kept.
-        take: entered for each session; when it yields False another process works on it, and it
-            is skipped.
 
     Returns:
         Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
@@ -127,11 +123,7 @@ def consolidate_pending(
     for done, session_id in enumerate(waiting):
         if stop():
             break
-        with take(session_id) as free:
-            if not free:
-                totals["at_work_elsewhere"] += 1
-                continue
-            report = run.session(session_id)
+        report = run.session(session_id)
         on_session(report)
         totals.update(report.counts)
         totals["sessions"] += report.state == "consolidated"

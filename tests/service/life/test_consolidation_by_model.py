@@ -45,7 +45,7 @@ STORED = (
     "Ana prefers to get the weekly report on Fridays.",
 )
 # What a run leaves behind of itself, what models used, and what waits for one.
-_OF_RUNS = {"job_runs", "leases", "memory_comparisons", "table_digests", "sqlite_sequence"} | {
+_OF_RUNS = {"job_runs", "memory_comparisons", "table_digests", "sqlite_sequence"} | {
     "memory_metadata"
 }
 

@@ -1,4 +1,4 @@
-"""Leases and the records of runs."""
+"""The records of runs, of which a running one is a lease."""
 
 from __future__ import annotations
 
@@ -11,74 +11,93 @@ from memgraph.model.jobs import LEASE_LOST, JobReport, RejectedItem
 from memgraph.store import jobs
 from memgraph.store.snapshot import Snapshot
 
-
-def take(connection: Snapshot, holder: str, wall_ms: int) -> str | None:
-    return jobs.acquire(connection, "job:decay", holder, wall_ms=wall_ms, lease_ms=100)
+LEASE_MS = jobs.LEASE_MS
 
 
-def test_a_lease_is_one_holders_until_it_expires(service: MemoryService, orc: Orchestrator) -> None:
-    with service.opened(orc.name) as opened, opened.database.write() as connection:
-        assert take(connection, "a", 1_000) is None
-        assert take(connection, "b", 1_099) == "a"
-        assert jobs.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=100)
-        assert take(connection, "b", 1_149) == "a"
-        assert take(connection, "b", 1_150) is None
-        assert take(connection, "a", 1_151) == "b"
+def begin(connection: Snapshot, run_id: str, at: int, **fields: object) -> str | None:
+    holder = f"holder of {run_id}"
+    values = {"trigger": "schedule", "due_at": at, "holder": holder, "wall_ms": at} | fields
+    return jobs.begin(connection, run_id, JobName.DECAY, started_at=at, **values)  # type: ignore[arg-type]  # plain values, as a row has them
 
 
-def test_what_expired_is_not_renewed_and_anothers_is_not_released(
+def take(connection: Snapshot, run_id: str, wall_ms: int) -> str | None:
+    jobs.abandon_left(connection, at=wall_ms, wall_ms=wall_ms)
+    return begin(connection, run_id, wall_ms, holder=run_id)
+
+
+def test_a_job_is_one_holders_until_the_lease_expires(
     service: MemoryService, orc: Orchestrator
 ) -> None:
     with service.opened(orc.name) as opened, opened.database.write() as connection:
+        assert take(connection, "a", 1_000) is None
+        assert take(connection, "b", 1_000 + LEASE_MS - 1) == "a"
+        assert jobs.renew(connection, "a", wall_ms=1_050)
+        assert take(connection, "b", 1_050 + LEASE_MS - 1) == "a"
+        assert take(connection, "b", 1_050 + LEASE_MS) is None
+        assert take(connection, "c", 1_051 + LEASE_MS) == "b"
+        assert (
+            jobs.begin(
+                connection,
+                "other",
+                JobName.REFLECTION,
+                trigger="manual",
+                due_at=None,
+                started_at=1,
+                holder="c",
+                wall_ms=1_051 + LEASE_MS,
+            )
+            is None
+        )
+
+
+def test_what_expired_or_ended_is_not_renewed(service: MemoryService, orc: Orchestrator) -> None:
+    with service.opened(orc.name) as opened, opened.database.write() as connection:
         take(connection, "a", 1_000)
-        assert not jobs.renew(connection, "job:decay", "a", wall_ms=1_100, lease_ms=100)
-        assert not jobs.renew(connection, "job:decay", "b", wall_ms=1_050, lease_ms=100)
-        jobs.release(connection, "job:decay", "b")
+        assert not jobs.renew(connection, "a", wall_ms=1_000 + LEASE_MS)
+        assert not jobs.renew(connection, "b", wall_ms=1_050)
         assert take(connection, "b", 1_050) == "a"
-        jobs.release(connection, "job:decay", "a")
-        assert take(connection, "b", 1_050) is None
+        jobs.end(connection, "a", JobReport.done({}), ended_at=1_060)
+        assert not jobs.renew(connection, "a", wall_ms=1_070)
+        assert take(connection, "b", 1_070) is None
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
         st.tuples(
-            st.sampled_from(["take", "renew", "release"]),
+            st.sampled_from(["take", "renew", "end"]),
             st.sampled_from("abc"),
-            st.integers(0, 70),
+            st.integers(0, LEASE_MS * 7 // 10),
         ),
         max_size=30,
     )
 )
-def test_nobody_else_has_a_lease_that_somebody_holds(
+def test_nobody_else_has_a_job_that_somebody_holds(
     service: MemoryService, orc: Orchestrator, steps: list[tuple[str, str, int]]
 ) -> None:
-    holds: dict[str, int] = {}
+    # The run of each holder, and until when it has the job.
+    holds: dict[str, tuple[str, int]] = {}
     now = 1_000
     with service.opened(orc.name) as opened, opened.database.write() as connection:
-        connection.exec_driver_sql("DELETE FROM leases")
-        for what, who, passed in steps:
+        connection.exec_driver_sql("DELETE FROM job_runs")
+        for number, (what, who, passed) in enumerate(steps):
             now += passed
-            live = {item for item, until in holds.items() if until > now}
+            live = {holder: run for holder, (run, until) in holds.items() if until > now}
             assert len(live) <= 1
             if what == "take":
-                is_taken = take(connection, who, now) is None
+                is_taken = take(connection, f"{who}{number}", now) is None
                 assert is_taken == (not live)
                 if is_taken:
-                    holds = {who: now + 100}
+                    holds = {who: (f"{who}{number}", now + LEASE_MS)}
             elif what == "renew":
-                remaining = jobs.renew(connection, "job:decay", who, wall_ms=now, lease_ms=100)
+                run_id, _until = holds.get(who, ("none", 0))
+                remaining = jobs.renew(connection, run_id, wall_ms=now)
                 assert remaining == (who in live)
                 if remaining:
-                    holds[who] = now + 100
-            else:
-                jobs.release(connection, "job:decay", who)
-                holds.pop(who, None)
-
-
-def begin(connection: Snapshot, run_id: str, at: int, **fields: object) -> None:
-    values = {"trigger": "schedule", "due_at": at, "holder": f"holder of {run_id}"} | fields
-    jobs.begin(connection, run_id, JobName.DECAY, started_at=at, **values)  # type: ignore[arg-type]  # plain values, as a row has them
+                    holds[who] = run_id, now + LEASE_MS
+            elif who in holds:
+                run_id, _until = holds.pop(who)
+                assert jobs.end(connection, run_id, JobReport.done({}), ended_at=now)
 
 
 def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> None:
@@ -99,14 +118,12 @@ def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> N
 
 def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchestrator) -> None:
     with service.opened(orc.name) as opened, opened.database.write() as connection:
-        begin(connection, "run_1", 10, holder="a")
-        take(connection, "a", 1_000)
-        assert not any(jobs.left(connection, wall_ms=1_099))
-        leases, runs = jobs.left(connection, wall_ms=1_100)
-        assert [lease.holder for lease in leases] == ["a"]
-        assert [run.run_id for run in runs] == ["run_1"]
-        jobs.remove_left(connection, at=20, wall_ms=1_100)
-        assert not any(jobs.left(connection, wall_ms=1_100))
+        begin(connection, "run_1", 10, wall_ms=1_000)
+        assert not jobs.left(connection, wall_ms=999 + LEASE_MS)
+        left = jobs.left(connection, wall_ms=1_000 + LEASE_MS)
+        assert [run.run_id for run in left] == ["run_1"]
+        jobs.abandon_left(connection, at=20, wall_ms=1_000 + LEASE_MS)
+        assert not jobs.left(connection, wall_ms=1_000 + LEASE_MS)
         run = jobs.get(connection, "run_1")
     assert (run.state, run.error_code, run.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
 
@@ -145,11 +162,8 @@ def test_a_lease_from_a_clock_that_was_ahead_holds_nobody_up(
 ) -> None:
     ahead = 1_000_000_000
     with service.opened(orc.name) as opened, opened.database.write() as connection:
-        begin(connection, "run_1", 10, holder="a")
-        take(connection, "a", 1_000)
-        assert jobs.renew(connection, "job:decay", "a", wall_ms=1_050, lease_ms=ahead)
-        assert take(connection, "b", 1_040) == "a"
-        assert jobs.renew(connection, "job:decay", "a", wall_ms=ahead, lease_ms=100)
-        assert [run.run_id for run in jobs.left(connection, wall_ms=1_060)[1]] == ["run_1"]
+        begin(connection, "run_1", 10, wall_ms=ahead)
+        assert not jobs.left(connection, wall_ms=ahead - jobs.SLACK_MS)
+        assert [run.run_id for run in jobs.left(connection, wall_ms=1_060)] == ["run_1"]
         assert take(connection, "b", 1_060) is None
-        assert not jobs.renew(connection, "job:decay", "a", wall_ms=1_060, lease_ms=100)
+        assert not jobs.renew(connection, "run_1", wall_ms=1_060)
