@@ -277,13 +277,3 @@ def fenced_lines(lines: Iterable[str], mark: str) -> str:
     No text can end the data, or begin a line of its own: each becomes one line of plain UTF-8.
     """
     return "\n".join((f"<data-{mark}>", *map(plain_line, lines), f"</data-{mark}>"))
-
-
-def fenced(text: str, mark: str) -> str:
-    """Wrap a text, as a JSON string, in markers that it cannot contain.
-
-    Args:
-        mark: a random word, generated for this prompt.
-    """
-    escaped = json.dumps(text).replace("<", "\\u003c").replace(">", "\\u003e")
-    return f"<data-{mark}>\n{escaped}\n</data-{mark}>"

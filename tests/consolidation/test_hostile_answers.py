@@ -60,7 +60,9 @@ def test_statements_without_a_verdict_are_not_said(answer: Any) -> None:
 @given(answers)
 def test_names_are_those_of_the_text(answer: Any) -> None:
     text = "Bruno moved to Oslo."
-    assert all(text[span.start : span.end] == span.text for span in judge(answer, text).spans)
+    with suppress(ProviderAnswerInvalid):
+        [found] = judge(answer, [text])
+        assert all(text[span.start : span.end] == span.text for span in found.spans)
 
 
 @given(answers)

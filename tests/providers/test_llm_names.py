@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_server import KEY, ModelServer
 
-from memgraph.errors import ProviderRejected, ProviderUnavailable
+from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EntityType
 from memgraph.providers import entity_names
 from memgraph.providers.completion import completion_provider
@@ -64,8 +65,22 @@ def test_the_text_is_fenced_as_data(server: ModelServer) -> None:
     lines = request["messages"][-1]["content"].split("\n")
     assert lines[0] == "<data-m1>"
     assert lines[-1] == "</data-m1>"
-    assert json.loads(lines[1]) == TEXT
-    assert "</data>" not in lines[1]
+    assert lines[1:-1] == [f"1 {TEXT}"]
+
+
+def test_texts_are_sent_together_and_a_name_counts_for_its_text(server: ModelServer) -> None:
+    texts = ["Will Ana come?", "Will left Ana.", *["Nobody."] * 18, "Ana again."]
+    will = {"text": 2, "name": "Will", "type": "person"}
+    ana = {"name": "Ana", "type": "person"}
+    server.behave(server.writes(answers(will, ana)), server.writes(answers(ana)))
+    found = asking(server).extract_many(texts)
+    assert [[each.text for each in one.spans] for one in found] == [
+        ["Ana"],
+        ["Will", "Ana"],
+        *[[]] * 18,
+        ["Ana"],
+    ]
+    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -103,18 +118,18 @@ def test_an_answer_that_is_none_is_told(server: ModelServer, text: str) -> None:
 
 
 def test_a_thousand_entities_are_bounded() -> None:
-    found = judge({"entities": [{"name": "Oswin", "type": "person"}] * 1_000}, TEXT)
+    [found] = judge({"entities": [{"name": "Oswin", "type": "person"}] * 1_000}, [TEXT])
     assert len(found.spans) == 2 * MAX_ENTITIES
     assert found.rejected == (entity_names.TOO_MANY,)
 
 
 def test_a_name_that_is_everywhere_is_marked_a_few_times() -> None:
-    found = judge({"entities": [{"name": "Oswin", "type": "person"}]}, "Oswin " * 500)
+    [found] = judge({"entities": [{"name": "Oswin", "type": "person"}]}, ["Oswin " * 500])
     assert len(found.spans) == entity_names.MAX_MENTIONS
 
 
 def test_scripts_without_spaces_have_names_within_a_run() -> None:
-    found = judge({"entities": [{"name": "田中", "type": "person"}]}, "昨日田中さんと会った")
+    [found] = judge({"entities": [{"name": "田中", "type": "person"}]}, ["昨日田中さんと会った"])
     assert [(each.start, each.end) for each in found.spans] == [(2, 4)]
 
 
@@ -138,5 +153,6 @@ JSON = st.recursive(
     answer=JSON | st.fixed_dictionaries({"entities": st.lists(JSON, max_size=60)}), text=st.text()
 )
 def test_whatever_a_model_answers_only_spans_of_the_text_come_of_it(answer: Any, text: str) -> None:
-    found = judge(answer, text)
-    assert all(text[each.start : each.end] == each.text for each in found.spans)
+    with suppress(ProviderAnswerInvalid):
+        [found] = judge(answer, [text])
+        assert all(text[each.start : each.end] == each.text for each in found.spans)

@@ -192,18 +192,19 @@ def test_a_model_that_is_down_stops_the_run_and_loses_nothing(
 ) -> None:
     with opened_with(tmp_path, **asking(server)) as service:
         orc = service.orchestrator("orc-1", create=True)
-        for word in ("one", "two", "three"):
-            orc.remember(f"tidewater {word}")
+        texts = [f"tidewater {number}" for number in range(enriching.BATCH + 2)]
+        for text in texts:
+            orc.remember(text)
         good = server.writes(says(("tidewater", "project")))
         server.behave(good, server.fails(503))
         report = run(service)
         assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
-        assert report.counts["enriched"] == 1
+        assert report.counts["enriched"] == enriching.BATCH
         assert len(server.requests) == 2, "nobody is asked once the model is down"
-        assert [key for key, each in stamped(orc).items() if each] == ["tidewater one"]
+        assert {key for key, each in stamped(orc).items() if each} == set(texts[: enriching.BATCH])
         server.behave(good)
         assert run(service).counts["enriched"] == 2
-        assert set(names(service)) == {"tidewater one", "tidewater two", "tidewater three"}
+        assert set(names(service)) == set(texts)
         assert orc.verify().ok
 
 
@@ -234,7 +235,8 @@ def test_a_text_that_is_refused_holds_up_no_other(tmp_path: Path, server: ModelS
         orc = service.orchestrator("orc-1", create=True)
         ids = [orc.remember(f"tidewater {word}") for word in ("one", "two", "three", "four")]
         good = server.writes(says(("tidewater", "project")))
-        server.behave(good, server.fails(400), good)
+        # All four together are refused, then the second one alone.
+        server.behave(server.fails(400), good, server.fails(400), good)
         report = run(service)
         assert (report.state, report.counts["enriched"]) == (JobState.DONE, 4)
         assert [(each.code, each.where) for each in report.rejected] == [
@@ -257,9 +259,9 @@ def test_texts_refused_in_a_row_end_the_run_and_the_next_goes_on(
         server.behave(server.fails(422))
         report = run(service)
         assert (report.state, report.error_code) == (JobState.FAILED, "provider.rejected")
-        assert len(server.requests) == 3
+        assert len(server.requests) == 4
         assert sum(bool(each) for each in stamped(orc).values()) == 2
-        server.behave(server.fails(422), server.writes(says(("tidewater", "project"))))
+        server.behave(*[server.fails(422)] * 2, server.writes(says(("tidewater", "project"))))
         assert run(service).state is JobState.DONE
         assert len(names(service)) == 3
 

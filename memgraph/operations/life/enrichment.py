@@ -31,7 +31,7 @@ NO_PROVIDER: Final = "no_accurate_provider"
 CURSOR_KEY: Final = "enrichment.cursor"
 # The number of keys examined per read, and the number of texts sent to the providers at once.
 WINDOW: Final = 2_000
-BATCH: Final = 16
+BATCH: Final = 20
 MAX_ENRICHED: Final = 50
 """The maximum number of memories enriched in one run."""
 MAX_ENTITIES: Final = 2
@@ -121,8 +121,7 @@ class _Run:
 
     def next_batch(self, remaining: int) -> tuple[list[EnrichmentCandidate], int]:
         """Return the next candidates, and the key up to which all memories are then examined."""
-        # Model calls are slow, so each answer is written at once.
-        size = min(remaining, 1 if "llm" in self.opened.naming.accurate.names else BATCH)
+        size = min(remaining, BATCH)
         with self.opened.database.read() as snapshot:
             through = min(self.cursor + WINDOW, memories.last_pk(snapshot))
             through = max(through, self.cursor)

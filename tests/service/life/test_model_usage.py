@@ -16,6 +16,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import MonthlyLimitReached
 from memgraph.model.enums import JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness
+from memgraph.operations.life.enrichment import BATCH
 from memgraph.providers.fake import FakeCompletion
 from memgraph.providers.usage import MeteredCompletion
 from memgraph.surfaces.metrics import PrometheusMeters
@@ -100,17 +101,17 @@ def test_what_a_job_uses_is_in_its_report_in_the_stats_and_in_the_metrics(
     meters = PrometheusMeters()
     service = open_service(meters=meters)
     orchestrator = ana(service, "the shed is green", "the fence is red")
-    model.behave(answers(NO_NAMES, 300, 20), answers(NO_NAMES, 100, 10))
+    model.behave(answers(NO_NAMES, 300, 20))
     run = orchestrator.jobs.run("enrichment")
-    expected = {"calls": 2, "tokens_in": 400, "tokens_out": 30}
+    expected = {"calls": 1, "tokens_in": 300, "tokens_out": 20}
     assert expected.items() <= run.counts.items()
     counts = usage_of(orchestrator)
     assert counts["month"] == "2026-01"
     assert expected.items() <= counts.items()
     assert counts["by_use"] == {"enrichment": expected}
     lines = meters.exposition(ServiceReadiness(status="ready"))[0].decode()
-    assert 'memgraph_model_calls_total{outcome="ok",use="enrichment"} 2.0' in lines
-    assert 'memgraph_model_tokens_total{direction="in",use="enrichment"} 400.0' in lines
+    assert 'memgraph_model_calls_total{outcome="ok",use="enrichment"} 1.0' in lines
+    assert 'memgraph_model_tokens_total{direction="in",use="enrichment"} 300.0' in lines
 
 
 def test_tokens_that_a_server_does_not_report_are_estimated(
@@ -153,12 +154,12 @@ def test_several_services_on_one_database_add_up_their_calls(open_service: Open)
 def test_a_month_whose_tokens_are_used_up_refuses_calls_and_nothing_else(
     model: ModelServer, open_service: Open, clock: FixedClock
 ) -> None:
-    service = open_service(**{"llm.monthly_tokens": 500})
-    orchestrator = ana(service, "the shed is green", "the fence is red", "the gate is blue")
+    service = open_service(**{"llm.monthly_tokens": 300})
+    orchestrator = ana(service, *(f"the shed has {number} doors" for number in range(BATCH + 1)))
     model.behave(answers(NO_NAMES, 300, 20))
     run = orchestrator.jobs.run("enrichment")
     assert (run.state, run.error_code) == (JobState.FAILED, MonthlyLimitReached.code)
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
     assert MonthlyLimitReached.code in degraded(service)
     orchestrator.remember("the roof is black")
     assert orchestrator.recall("roof").items[0].memory.content == "the roof is black"
