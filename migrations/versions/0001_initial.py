@@ -49,6 +49,29 @@ TEXT_INDEX = (
     """,
 )
 
+# What the design documents call these tables; views cannot be written.
+VIEWS = {
+    "memory_items": """
+        SELECT m.memory_id AS memory_item_id, m.agent_id,
+            CASE m.kind WHEN 'episode' THEN 'EpisodicMemory' ELSE 'SemanticMemory' END AS tier,
+            CASE m.scope WHEN 'session' THEN 'SessionScope' WHEN 'project' THEN 'ProjectScope'
+                ELSE 'GlobalScope' END AS scope,
+            CASE s.captured_by WHEN 'user' THEN 'UserSource' WHEN 'system' THEN 'SystemSource'
+                ELSE 'AgentSource' END AS source,
+            m.content, json_extract(m.attributes, '$.metadata_json') AS metadata_json,
+            m.turn_id AS generated_by_turn_id, m.session_id, m.sensitivity, m.created_at,
+            m.updated_at
+        FROM memories AS m JOIN memory_sources AS s ON s.source_id = m.source_id
+        WHERE m.agent_id IS NOT NULL AND m.status = 'active'
+    """,
+    "vec_memories": """
+        SELECT m.memory_id, e.vector AS embedding
+        FROM memory_embeddings AS e JOIN memories AS m ON m.pk = e.memory_pk
+        WHERE e.state = 'ready'
+    """,
+    "sessions_consolidations": ("SELECT session_id, first_seen_at, consolidated_at FROM sessions"),
+}
+
 
 def choice(name: str, values: str) -> sa.Enum:
     return sa.Enum(*values.split(), name=name, native_enum=False, create_constraint=True)
@@ -753,9 +776,13 @@ def upgrade() -> None:
     )
     for statement in TEXT_INDEX:
         op.execute(statement)
+    for name, query in VIEWS.items():
+        op.execute(f"CREATE VIEW {name} AS {query}")
 
 
 def downgrade() -> None:
+    for name in VIEWS:
+        op.execute(f"DROP VIEW {name}")
     op.drop_table("memory_fts")
     for name in (
         "text_changes",

@@ -54,11 +54,11 @@ TESTS = sorted({test for _, cells in ROWS for test in SPAN.findall(cells[2])})
 
 @pytest.fixture(scope="module")
 def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """Return the columns of each table of a new store."""
+    """Return the columns of each table and view of a new store."""
     with memgraph.MemoryService(tmp_path_factory.mktemp("root")) as service:
         service.create("store")
         connection = sqlite3.connect(service.paths("store").database)
-    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    named = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
     tables = {
         table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for (table,) in named

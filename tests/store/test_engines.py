@@ -151,6 +151,34 @@ def test_a_transaction_is_all_or_nothing(database: Database) -> None:
 
 
 @pytest.mark.engines
+def test_tables_of_the_design_documents_are_views_that_nobody_writes(database: Database) -> None:
+    attributes = '{"metadata_json": "{\\"a\\": 1}"}'
+    fields = {"kind": "episode", "session_id": "s", "turn_id": "t"}
+    fields |= {"scope": "session", "scope_id": "s"}
+    with database.write() as transaction:
+        rows = [row(1, agent_id="ada", attributes=attributes, **fields), row(2)]
+        memories.insert(transaction, rows)
+        session = {"session_id": "s", "first_seen_at": NOW, "last_seen_at": NOW}
+        transaction.execute(sa.insert(tables.sessions).values(session))
+    views = {
+        "memory_items": [
+            (
+                *("fact_00001", "ada", "EpisodicMemory", "SessionScope", "UserSource", "text"),
+                *('{"a": 1}', "t", "s", "Public", NOW, NOW),
+            )
+        ],
+        "vec_memories": [],
+        "sessions_consolidations": [("s", NOW, None)],
+    }
+    for name, rows_ in views.items():
+        with database.read() as snapshot:
+            found = snapshot.driver.execute(f"SELECT * FROM {name}").fetchall()
+        assert [tuple(each) for each in found] == rows_, name
+        with pytest.raises(errors.StorageError), database.write() as transaction:
+            transaction.driver.execute(f"DELETE FROM {name}")
+
+
+@pytest.mark.engines
 def test_a_snapshot_stands_still(database: Database) -> None:
     with database.read() as snapshot:
         before = metadata.get(snapshot, "a")

@@ -26,6 +26,29 @@ _WORDS: Final = (
     "CREATE TABLE alembic_version (version_num text PRIMARY KEY)",
 )
 
+# The names of the design documents, as in the initial migration for SQLite.
+_VIEWS: Final = {
+    "memory_items": """
+        SELECT m.memory_id AS memory_item_id, m.agent_id,
+            CASE m.kind WHEN 'episode' THEN 'EpisodicMemory' ELSE 'SemanticMemory' END AS tier,
+            CASE m.scope WHEN 'session' THEN 'SessionScope' WHEN 'project' THEN 'ProjectScope'
+                ELSE 'GlobalScope' END AS scope,
+            CASE s.captured_by WHEN 'user' THEN 'UserSource' WHEN 'system' THEN 'SystemSource'
+                ELSE 'AgentSource' END AS source,
+            m.content, CAST(m.attributes AS jsonb) ->> 'metadata_json' AS metadata_json,
+            m.turn_id AS generated_by_turn_id, m.session_id, m.sensitivity, m.created_at,
+            m.updated_at
+        FROM memories AS m JOIN memory_sources AS s ON s.source_id = m.source_id
+        WHERE m.agent_id IS NOT NULL AND m.status = 'active'
+    """,
+    "vec_memories": """
+        SELECT m.memory_id, e.vector AS embedding
+        FROM memory_embeddings AS e JOIN memories AS m ON m.pk = e.memory_pk
+        WHERE e.state = 'ready'
+    """,
+    "sessions_consolidations": ("SELECT session_id, first_seen_at, consolidated_at FROM sessions"),
+}
+
 
 def _differs(names: str) -> str:
     return " OR ".join(f"OLD.{item} IS DISTINCT FROM NEW.{item}" for item in names.split())
@@ -82,6 +105,8 @@ def statements(head: str) -> Iterator[str]:
         yield from map(_index, sorted(table.indexes, key=_name_of))
         yield from _without_statistics(table)
     yield from _WORDS
+    # A view with an offset cannot be written.
+    yield from (f"CREATE VIEW {name} AS {query} OFFSET 0" for name, query in _VIEWS.items())
     yield f"INSERT INTO alembic_version VALUES ('{head}')"
     for name, (event, body) in _BODIES.items():
         yield from _trigger(name, "memories", event, body)
