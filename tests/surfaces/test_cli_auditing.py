@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,6 +107,17 @@ def test_a_mark_is_named_by_a_side_that_has_no_other(cli: CommandLine) -> None:
     [left] = cli.json("contradictions", "orc-1")["items"]
     assert left["edge"]["from_id"] == three
     assert cli.error("dismiss", "orc-1", "zzzzzz", *WHY)["code"] == "memory.not_found"
+
+
+def test_files_are_listed_up_to_the_clearance(cli: CommandLine, tmp_path: Path) -> None:
+    cli.json("init", "orc-1", "--exist-ok")
+    (tmp_path / "notes.md").write_text("# Notes\n\n- The gate closes at nine.\n")
+    cli.json("ingest", "orc-1", str(tmp_path / "notes.md"))
+    [file] = cli.json("files", "orc-1")["items"]
+    assert file["manifest"]["path"] == "notes.md"
+    assert cli.json("files", "orc-1", "--clearance", "Public")["items"] == []
+    again = cli.json("files", "orc-1", "--clearance", "Public", "--actor", "somebody")
+    assert again["items"] == []
 
 
 def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:

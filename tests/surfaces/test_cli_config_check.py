@@ -74,3 +74,10 @@ def test_a_model_that_fails_is_an_error_with_a_code(
 
 def test_without_a_model_nothing_is_called(cli: Any) -> None:
     assert cli.json("config", "check")["models"] == []
+
+
+def test_what_was_checked_is_named_and_how_to_add_a_model(cli: Any) -> None:
+    cli.json("init", "orc-1", "--exist-ok")
+    shown = cli("config", "check").out
+    assert shown.startswith("the root: ok\norchestrator orc-1: ok\nno language model is configured")
+    assert '[memory.llm]\nprovider = "litellm/' in shown

@@ -57,12 +57,12 @@ class FileReader:
     """A reader of files.
 
     Attributes:
-        actor: files that it sent are visible to it.
+        actor: files that it sent are visible to it; None: no file is visible for that reason.
         everything: True when nothing in the orchestrator is hidden from it.
     """
 
     view: View
-    actor: str
+    actor: str | None
     everything: bool
 
 
@@ -127,9 +127,8 @@ def _seen(snapshot: Snapshot, row: IngestFileRow, reader: FileReader) -> Ingeste
     memory_ids = _memory_ids(row.manifest)
     visible_ids = memories.existing_ids(snapshot, sorted(memory_ids), reader.view)
     is_visible = memory_ids == visible_ids and bool(memory_ids)
-    if not (
-        is_visible or row.manifest.get(BY) == reader.actor or (not memory_ids and reader.everything)
-    ):
+    is_sent = reader.actor is not None and row.manifest.get(BY) == reader.actor
+    if not (is_visible or is_sent or (not memory_ids and reader.everything)):
         return None
     details: dict[str, Any] = {name: row.manifest[name] for name in TOLD if name in row.manifest}
     return IngestedFile(

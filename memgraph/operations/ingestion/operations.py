@@ -108,7 +108,9 @@ class Ingestion(Handle[F], group="ingestion"):
     def _file_reader(self) -> FileReader:
         from memgraph.operations.ingestion.manifests import FileReader
 
-        return FileReader(self._view, self.actor, self.whole)
+        # The actor of a host's own handle is any name, which proves nothing.
+        actor = self.actor if self.viewer.confined else None
+        return FileReader(self._view, actor, self.whole)
 
 
 class LocalIngestion(Ingestion[F]):

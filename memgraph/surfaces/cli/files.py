@@ -74,6 +74,16 @@ def counted(number: int, text: str, many: str | None = None) -> str:
     return f"{number} {text if number == 1 else many or text + 's'}"
 
 
+def counted_as(name: str, number: int) -> str:
+    """Return a number with the name of a count, a plural such as ``journal_entries``."""
+    noun = name.replace("_", " ")
+    if number != 1:
+        return f"{number} {noun}"
+    if noun.endswith("ies"):
+        return f"1 {noun[:-3]}y"
+    return f"1 {noun[:-2] if noun.endswith(('xes', 'sses')) else noun.removesuffix('s')}"
+
+
 def json_line(value: Any, *, ascii_only: bool = False) -> str:
     """Return one line of JSON with characters that a terminal would obey as ``\\u`` escapes.
 

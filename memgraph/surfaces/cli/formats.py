@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memgraph.rules.lines import BlockLine
 
 SUMMARY_CHARS = 80
+NO_AGENT = "orchestrator"
+"""The agent of a context for which no agent is named: private memories of agents stay out."""
 SHORT_IDS = "an id of six characters is the end of a longer one; every command accepts it"
 _PROCESSED = "/memory/ingest/processed/"
 

@@ -17,6 +17,7 @@ from memgraph.clock import iso
 from memgraph.model.values import Memory, Value
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
+    NO_AGENT,
     citation,
     day,
     edge_line,
@@ -292,7 +293,7 @@ def _receivers(value: Any) -> str:
     return ", ".join(
         f"{name.removesuffix('_id').removeprefix('workflow_')} {item}"
         for name, item in labels
-        if item
+        if item and (name, item) != ("agent_id", NO_AGENT)
     )
 
 

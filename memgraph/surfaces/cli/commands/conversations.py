@@ -16,7 +16,7 @@ from memgraph.errors import ConfirmationMissing, InvalidInput, NotFound
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.formats import as_json
+from memgraph.surfaces.cli.formats import NO_AGENT, as_json
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.operations import read_stdin
 from memgraph.surfaces.cli.render import show_table
@@ -248,8 +248,7 @@ def context(
     call = invocation(context)
     task = _task(call, task_id)
     if task is None:
-        # Private memories of other agents stay out, also where no agent is named.
-        reader = agent_id or call.actor or "orchestrator"
+        reader = agent_id or call.actor or NO_AGENT
         with call.orchestrator(orchestrator) as handle:
             block = handle.context(
                 text, budget_tokens=budget, format=format_, agent_id=reader, model=model

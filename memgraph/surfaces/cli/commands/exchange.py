@@ -183,7 +183,10 @@ def _export_as(
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
     data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
-    return CommandResult(data, lambda screen: screen.line(f"wrote {count} memories to {output}"))
+    return CommandResult(
+        data,
+        lambda screen: screen.line(f"wrote {counted(count, 'memory', 'memories')} to {output}"),
+    )
 
 
 def import_(
@@ -232,7 +235,19 @@ def _total_progress(title: str) -> Iterator[Callable[[int], None]]:
 
 
 def _counts(records: dict[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in records.items()) or "nothing"
+    named = (
+        counted(count, *_NOUNS.get(name, (name.replace("_", " "),)))
+        for name, count in records.items()
+    )
+    return ", ".join(named) or "nothing"
+
+
+_NOUNS = {
+    "memory": ("memory", "memories"),
+    "entity": ("entity", "entities"),
+    "status": ("status period",),
+    "journal": ("journal entry", "journal entries"),
+}
 
 
 def _show_nothing(_screen: Screen) -> None:

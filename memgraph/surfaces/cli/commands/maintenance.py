@@ -18,7 +18,7 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command
-from memgraph.surfaces.cli.files import counted
+from memgraph.surfaces.cli.files import counted, counted_as
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
 from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen, progress, stages
@@ -52,8 +52,8 @@ def verify(
         report = handle.verify(advance)
 
     def show(screen: Screen) -> None:
-        checked = ", ".join(f"{count} {name}" for name, count in report.checked.items())
-        screen.block(f"checked {checked.replace('_', ' ')}")
+        checked = ", ".join(counted_as(name, count) for name, count in report.checked.items())
+        screen.block(f"checked {checked}")
         rows = [
             (finding.code.value, finding.subject or "", finding.message)
             for finding in report.findings

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from memgraph.providers.litellm_chat import ModelCheck
     from memgraph.service.memory_service import MemoryService
 
+NO_MODEL = (
+    "no language model is configured, and none is required; to add one, write in memgraph.toml:\n"
+    '[memory.llm]\nprovider = "litellm/openai/gpt-4o-mini"\n'
+)
 SomeOrchestrator = Annotated[
     str | None,
     typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False),
@@ -163,18 +167,24 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
         configured = [chosen for chosen in models if chosen.provider != "none"]
         checks = [_checked(chosen, service.environ) for chosen in configured]
     problems = [{"orchestrator": name, **error.as_dict()} for name, error in wrong]
-    checked = len(names)
 
     def show(screen: Screen) -> None:
-        for name, error in wrong:
-            screen.line(f"{name or '(global)'}: {error.message}")
-        screen.line(f"checked {checked}, wrong {len(wrong)}")
+        messages = {name: error.message for name, error in wrong}
+        for name in names:
+            place = "the root" if name is None else f"orchestrator {name}"
+            screen.line(f"{place}: {messages.get(name, 'ok')}")
         for check in checks:
             screen.line(_of_model(check))
+        if not configured:
+            screen.raw_lines(NO_MODEL)
 
     errors = [error for _, error in wrong] + [each.error for each in checks if each.error]
     refusal = type(errors[0])(errors[0].message) if errors else None
-    data = {"checked": checked, "problems": problems, "models": [each.as_dict() for each in checks]}
+    data = {
+        "checked": len(names),
+        "problems": problems,
+        "models": [each.as_dict() for each in checks],
+    }
     return CommandResult(data, show, refusal)
 
 
