@@ -324,7 +324,7 @@ def erase(
         if dry_run:
             opened.write_down()
             with opened.database.read() as snapshot:
-                return _preview(opened, snapshot, _plan(opened, snapshot, target, reason, actor))
+                return _preview(snapshot, _plan(opened, snapshot, target, reason, actor))
         made_erasure_key(opened.paths.root)
         earlier = Erasing.unfinished(opened)
         if earlier is not None:
@@ -353,27 +353,21 @@ def finish_on_open(opened: OpenOrchestrator) -> None:
             erasing.finish()
 
 
-def _preview(opened: OpenOrchestrator, snapshot: Snapshot, plan: Plan) -> ErasureReport:
-    report, texts = plan.report, plan.texts
-    ids = report.memory_ids
-    found = files.erase_files(
-        opened.paths, opened.database, plan.search.terms, ids, texts.lines, texts.removals
-    )
-    shown = [*ids[:SHOWN], *(item.memory_id for item in report.kept[:SHOWN])]
+def _preview(snapshot: Snapshot, plan: Plan) -> ErasureReport:
+    report = plan.report
+    shown = [*report.memory_ids[:SHOWN], *(item.memory_id for item in report.kept[:SHOWN])]
     preview = ErasurePreview(
         begins=memories.beginnings(snapshot, shown, _BEGINNING),
         derived_ids=tuple(sorted(plan.derived)),
         names=tuple(sorted(plan.entities.names))[:SHOWN],
     )
-    return report.model_copy(
-        update={
-            "dry_run": True,
-            "preview": preview,
-            "files_redacted": tuple(sorted(found.redacted)),
-            "files_removed": tuple(sorted(found.removed)),
-            "files_refused": tuple(found.refused),
-        }
-    )
+    update = {
+        "dry_run": True,
+        "preview": preview,
+        "files_redacted": tuple(sorted(plan.texts.lines)),
+        "files_removed": tuple(sorted(plan.texts.removals)),
+    }
+    return report.model_copy(update=update)
 
 
 @dataclass

@@ -153,7 +153,7 @@ def erase_files(
     memory_ids: Sequence[str],
     lines: dict[str, list[int]],
     removals: Sequence[str],
-    note: Note | None = None,
+    note: Note,
 ) -> FoundFiles:
     """Overwrite erased texts in files, and remove the files that are erased entirely.
 
@@ -162,7 +162,6 @@ def erase_files(
 
     Args:
         lines, removals: see ``SourceFiles``.
-        note: None: change nothing.
     """
     done, own = FoundFiles(), store_of(paths).files()
     ids = SearchTerms(memory_ids, whole=memory_ids)
@@ -175,22 +174,19 @@ def erase_files(
         return any(ids.found_in(piece) or terms.found_in(piece) for piece in pieces(path))
 
     for name in database.copies(memory_ids):
-        if note is not None:
-            database.remove_copy(name)
+        database.remove_copy(name)
         done.removed.append(name)
     for path, relative in files_of(paths):
         with done.trying(relative):
             if relative in removals:
-                if note is not None:
-                    note(_digest(_whole(path)), None)
-                    path.unlink()
+                note(_digest(_whole(path)), None)
+                path.unlink()
                 done.removed.append(relative)
             elif any(map(path.is_relative_to, (paths.processed, paths.rejected, paths.logs))):
                 if _redact(path, terms, lines.get(relative, []), note):
                     done.redacted.append(relative)
             elif goes(path):
-                if note is not None:
-                    path.unlink()
+                path.unlink()
                 done.removed.append(relative)
     return done
 
@@ -274,11 +270,11 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note | None) -> bool:
+def _redact(path: Path, terms: SearchTerms, lines: Sequence[int], note: Note) -> bool:
     """Overwrite lines of a file and every occurrence of an erased text; return whether any was."""
     status, data = path.stat(), _whole(path)
     fresh = _redacted(data, terms, lines)
-    if fresh != data and note is not None:
+    if fresh != data:
         if status.st_nlink > 1:
             raise PermissionError(f"{path} has another hard link elsewhere")
         # Noted first, so that the file is known even if the process is killed in between.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from itertools import islice
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import (
@@ -30,8 +31,7 @@ from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.sources import JoinedContradiction
 from memgraph.store.visibility import View
 
-BATCH: Final = 500
-"""Memories per statement, all within one transaction."""
+F = TypeVar("F")
 SOURCE_RETRACTED: Final = "its source was retracted"
 """The prefix of the reason of each status that a retraction sets."""
 
@@ -78,28 +78,21 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
     supported = sources.supported_by(snapshot, source, view)
     if not supported and not sources.is_visible(snapshot, source, view):
         raise no_source(source)
-    plan = RetractionPlan()
-    evidence = _Stands(snapshot, source)
+    plan, is_gone = RetractionPlan(), is_of(source)
     given_ids = sources.memories_of(snapshot, source, view)
-    # For a memory whose own source was retracted before, this source may be the last one.
     plan.said_own = known_ids = set(given_ids)
-    given_ids += [
-        memory_id
-        for memory_id in supported
-        if memory_id not in known_ids and evidence.rests_on_it(memory_id)
-    ]
-    otherwise_supported = evidence.among(given_ids)
+    for memory_id in [key for key in supported if key not in known_ids]:
+        # For a memory whose own source was retracted before, this source may be the last one.
+        own, _ = supports.origins(snapshot, memory_id)
+        given_ids += [memory_id] * any(map(is_gone, own))
+    otherwise_supported = supported_elsewhere(snapshot, given_ids, is_gone)
     for memory_id in given_ids:
         if memory_id in otherwise_supported:
             plan.kept[memory_id] = "supported"
         else:
             plan.gone[memory_id] = "given"
-    _cascade(snapshot, plan, evidence, view)
-    remaining = {
-        memory_id: tuple(rows)
-        for memory_id, rows in supported.items()
-        if memory_id not in plan.gone
-    }
+    _cascade(snapshot, plan, is_gone, view)
+    remaining = {key: tuple(rows) for key, rows in supported.items() if key not in plan.gone}
     plan.weakened = _weakened(snapshot, remaining)
     plan.reinstated = _reinstated(snapshot, plan.gone, view)
     plan.reopened = sources.decided_for(snapshot, plan.reinstated)
@@ -112,17 +105,13 @@ def retract(
     """Apply a plan, with a journal entry for each memory and one for the source."""
     ids = list(plan.gone)
     details = {"reason": reason, "source": source.kind.value, "name": source.name}
-    change_all(
-        transaction,
-        ids,
-        MemoryStatus.RETRACTED,
-        reason=f"{SOURCE_RETRACTED}: {reason}",
-        entry=lambda key: NewEntry("retract", key, details | {"by": plan.gone[key]}),
-    )
+    why = f"{SOURCE_RETRACTED}: {reason}"
+    memories.set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=why)
+    transaction.record([NewEntry("retract", key, details | {"by": plan.gone[key]}) for key in ids])
     for memory_id, loss in plan.weakened.items():
         _weaken(transaction, memory_id, loss, details)
-    for memory_id, why in plan.kept.items():
-        if why == "supported" and memory_id in plan.said_own:
+    for memory_id, because in plan.kept.items():
+        if because == "supported" and memory_id in plan.said_own:
             _disown(transaction, memory_id, details)
     _reinstate(transaction, plan.reinstated, f"its replacement was retracted: {reason}")
     counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
@@ -147,10 +136,18 @@ def retraction_report(
     snapshot: Snapshot, source: NamedSource, plan: RetractionPlan, *, dry_run: bool
 ) -> SourceRetraction:
     """Return a retraction plan as a report."""
-    lists: Sequence[Collection[str]] = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
-    retracted, retained, weakened_ids, reinstated_ids = (list(ids)[:MAX_TOLD] for ids in lists)
-    reopened = plan.reopened[:MAX_TOLD]
-    summaries = sources.summaries(snapshot, [*retracted, *retained, *weakened_ids, *reinstated_ids])
+    lists = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
+    told = [memory_id for found in lists for memory_id in islice(found, MAX_TOLD)]
+    summaries = sources.summaries(snapshot, told)
+
+    def items(
+        kind: Callable[..., Any], found: Mapping[str, F], fields: Callable[[F], dict[str, Any]]
+    ) -> Any:
+        return tuple(
+            kind(memory_id=memory_id, summary=summaries[memory_id], **fields(value))
+            for memory_id, value in islice(found.items(), MAX_TOLD)
+        )
+
     return SourceRetraction(
         kind=source.kind,
         name=source.name,
@@ -161,53 +158,17 @@ def retraction_report(
         weakened=len(plan.weakened),
         reinstated=len(plan.reinstated),
         reopened=len(plan.reopened),
-        retracted_items=tuple(
-            RetractedMemory(
-                memory_id=memory_id, summary=summaries[memory_id], because=plan.gone[memory_id]
-            )
-            for memory_id in retracted
+        retracted_items=items(RetractedMemory, plan.gone, lambda why: {"because": why}),
+        kept_items=items(RetainedMemory, plan.kept, lambda why: {"because": why}),
+        weakened_items=items(
+            WeakenedMemory,
+            plan.weakened,
+            lambda loss: {"confidence_before": loss.before, "confidence_after": loss.after},
         ),
-        kept_items=tuple(
-            RetainedMemory(
-                memory_id=memory_id, summary=summaries[memory_id], because=plan.kept[memory_id]
-            )
-            for memory_id in retained
-        ),
-        weakened_items=tuple(
-            WeakenedMemory(
-                memory_id=memory_id,
-                summary=summaries[memory_id],
-                confidence_before=plan.weakened[memory_id].before,
-                confidence_after=plan.weakened[memory_id].after,
-            )
-            for memory_id in weakened_ids
-        ),
-        reinstated_items=tuple(
-            ReinstatedMemory(
-                memory_id=memory_id, summary=summaries[memory_id], by=plan.reinstated[memory_id]
-            )
-            for memory_id in reinstated_ids
-        ),
-        reopened_items=tuple(DisputedPair(**pair._asdict()) for pair in reopened),
-        cut=any(len(pair) > MAX_TOLD for pair in (*lists, plan.reopened)),
+        reinstated_items=items(ReinstatedMemory, plan.reinstated, lambda by: {"by": by}),
+        reopened_items=tuple(DisputedPair(**pair._asdict()) for pair in plan.reopened[:MAX_TOLD]),
+        cut=any(len(found) > MAX_TOLD for found in (*lists, plan.reopened)),
     )
-
-
-class _Stands:
-    """Decide which memories have support other than one source."""
-
-    def __init__(self, snapshot: Snapshot, source: NamedSource) -> None:
-        self._snapshot = snapshot
-        self._gone = is_of(source)
-
-    def rests_on_it(self, memory_id: str) -> bool:
-        """Return True if the memory still counts this source among its own origins."""
-        own, _ = supports.origins(self._snapshot, memory_id)
-        return any(self._gone(row) for row in own)
-
-    def among(self, memory_ids: Sequence[str]) -> set[str]:
-        """Return those of the memories that another source states as well."""
-        return supported_elsewhere(self._snapshot, memory_ids, self._gone)
 
 
 def supported_elsewhere(
@@ -220,8 +181,7 @@ def supported_elsewhere(
     """
     return {
         memory_id
-        for start in range(0, len(memory_ids), BATCH)
-        for memory_id in sources.supported(snapshot, memory_ids[start : start + BATCH])
+        for memory_id in sources.supported(snapshot, memory_ids)
         if stands_without(*supports.origins(snapshot, memory_id), is_gone)
     }
 
@@ -231,14 +191,11 @@ def _weakened(
 ) -> dict[str, SourceLoss]:
     """Return the losses of memories that a source supported, from the gains in the journal."""
     losses: dict[str, SourceLoss] = {}
-    ids = list(remaining)
-    for start in range(0, len(ids), BATCH):
-        for memory in memories.get_many(snapshot, ids[start : start + BATCH]):
-            rows, before = remaining[memory.memory_id], memory.confidence
-            gains = supports.gained(snapshot, memory.memory_id, rows)
-            after = weakened(before, gains)
-            losses[memory.memory_id] = SourceLoss(rows, before, round(after, 6))
-    return {memory_id: losses[memory_id] for memory_id in ids}
+    for memory in memories.get_many(snapshot, list(remaining)):
+        rows, before = remaining[memory.memory_id], memory.confidence
+        gains = supports.gained(snapshot, memory.memory_id, rows)
+        losses[memory.memory_id] = SourceLoss(rows, before, round(weakened(before, gains), 6))
+    return {memory_id: losses[memory_id] for memory_id in remaining}
 
 
 def _weaken(
@@ -253,21 +210,6 @@ def _weaken(
     transaction.record([NewEntry("weaken", memory_id, entry)])
 
 
-def change_all(
-    transaction: JournalledTransaction,
-    memory_ids: Sequence[str],
-    status: MemoryStatus,
-    *,
-    reason: str,
-    entry: Callable[[str], NewEntry],
-) -> None:
-    """Set the status of many memories in batches, with a journal entry for each."""
-    for start in range(0, len(memory_ids), BATCH):
-        batch = memory_ids[start : start + BATCH]
-        memories.set_statuses(transaction, batch, status, reason=reason)
-        transaction.record([entry(memory_id) for memory_id in batch])
-
-
 def _reinstate(
     transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], reason: str
 ) -> None:
@@ -276,13 +218,9 @@ def _reinstate(
         transaction.record(
             changes.reinstate(transaction, memory_id, reinstated[memory_id], reason=reason)
         )
-    change_all(
-        transaction,
-        [memory_id for memory_id in reinstated if memory_id not in decided_ids],
-        MemoryStatus.ACTIVE,
-        reason=reason,
-        entry=lambda key: NewEntry("restore", key, {"reason": reason}),
-    )
+    ids = [memory_id for memory_id in reinstated if memory_id not in decided_ids]
+    memories.set_statuses(transaction, ids, MemoryStatus.ACTIVE, reason=reason)
+    transaction.record([NewEntry("restore", key, {"reason": reason}) for key in ids])
 
 
 def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping[str, str]) -> None:
@@ -307,24 +245,21 @@ def is_of(source: NamedSource) -> Callable[[Origin], bool]:
     return gone
 
 
-def _cascade(snapshot: Snapshot, plan: RetractionPlan, evidence: _Stands, view: View) -> None:
+def _cascade(
+    snapshot: Snapshot, plan: RetractionPlan, is_gone: Callable[[Origin], bool], view: View
+) -> None:
     """Add to a plan the memories that depend only on retracted ones, at any distance."""
     newly_gone = list(plan.gone)
     while newly_gone:
-        evidence_by_id: dict[str, list[str]] = {}
-        for start in range(0, len(newly_gone), BATCH):
-            evidence_by_id |= sources.derived_from(
-                snapshot, newly_gone[start : start + BATCH], view
-            )
+        evidence = sources.derived_from(snapshot, newly_gone, view)
         newly_gone = []
-        new = [memory_id for memory_id in evidence_by_id if memory_id not in plan.gone]
-        otherwise_supported = evidence.among(
-            [memory_id for memory_id in new if plan.kept.get(memory_id) != "supported"]
-        )
+        new = [memory_id for memory_id in evidence if memory_id not in plan.gone]
+        unsure = [memory_id for memory_id in new if plan.kept.get(memory_id) != "supported"]
+        otherwise_supported = supported_elsewhere(snapshot, unsure, is_gone)
         for memory_id in new:
             if memory_id in otherwise_supported or plan.kept.get(memory_id) == "supported":
                 plan.kept[memory_id] = "supported"
-            elif any(ground not in plan.gone for ground in evidence_by_id[memory_id]):
+            elif any(ground not in plan.gone for ground in evidence[memory_id]):
                 plan.kept[memory_id] = "grounds"
             else:
                 plan.kept.pop(memory_id, None)
@@ -338,11 +273,9 @@ def _reinstated(
     """Return the superseded memories whose successors are all retracted, with those successors."""
     successors: dict[str, dict[str, None]] = {}
     ids = list(retracted)
-    for start in range(0, len(ids), BATCH):
-        batch = ids[start : start + BATCH]
-        for old, new in sources.replaced_by(snapshot, batch, view):
-            if old not in retracted:
-                successors.setdefault(old, {})[new] = None
+    for old, new in sources.replaced_by(snapshot, ids, view):
+        if old not in retracted:
+            successors.setdefault(old, {})[new] = None
     replacers = edges.still_replaced(snapshot, list(successors), retracted=ids)
     return {old: tuple(new) for old, new in successors.items() if old not in replacers}
 
