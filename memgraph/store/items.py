@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryKind, MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
 from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
 from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
@@ -37,7 +37,6 @@ from memgraph.store.visibility import (
     is_no_item,
     is_unexpired,
     memory_fields,
-    up_to,
 )
 
 # The fields of an item in terms of a row of ``memories``, and the conditions of a filter on them.
@@ -584,26 +583,6 @@ def promotions_of(
 # The private memories of an agent.
 
 
-@dataclass(frozen=True, slots=True)
-class AgentMemoryFilter:
-    """A filter of an agent's private memories; None leaves nothing out.
-
-    Attributes:
-        clearance: the highest sensitivity.
-        before: only memories stored before this time, in milliseconds.
-        session_ids: of session scopes, only these.
-        project_ids: of project scopes, only these.
-    """
-
-    agent_id: str
-    clearance: Sensitivity
-    before: int | None = None
-    scope: Scope | None = None
-    memory_ids: tuple[str, ...] | None = None
-    session_ids: Sequence[str] | None = None
-    project_ids: Sequence[str] | None = None
-
-
 @prepared
 def _items(*, forgotten: bool) -> sa.Select[Any]:
     m = tables.memories
@@ -626,49 +605,15 @@ def items(
 
 
 @prepared
-def _sessions_of_agent() -> sa.Select[Any]:
+def _scope_ids_of_agent() -> sa.Select[Any]:
     m = tables.memories
-    query = sa.select(m.c.scope_id).distinct().where(m.c.agent_id == value("agent_id"))
-    return query.where(m.c.scope == Scope.SESSION, m.c.status == MemoryStatus.ACTIVE)
-
-
-def sessions_of_agent(snapshot: Snapshot, agent_id: str) -> list[str]:
-    """Return the sessions in whose scope the agent has active memories."""
-    return _sessions_of_agent().column(snapshot, agent_id=agent_id)
-
-
-@prepared
-def _items_of_agent(names: frozenset[str]) -> sa.Select[Any]:
-    m = tables.memories
-    narrower = {
-        "before": m.c.created_at < value("before"),
-        "scope": m.c.scope == value("scope"),
-        "session_ids": (m.c.scope != Scope.SESSION) | among(m.c.scope_id, "session_ids"),
-        "project_ids": (m.c.scope != Scope.PROJECT) | among(m.c.scope_id, "project_ids"),
-        "memory_ids": among(m.c.memory_id, "memory_ids"),
-    }
-    return (
-        sa.select(m.c.memory_id)
-        .where(
-            m.c.agent_id == value("agent_id"),
-            m.c.status.in_([MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]),
-            among(m.c.sensitivity, "sensitivities"),
-            *(condition for name, condition in narrower.items() if name in names),
-        )
-        .order_by(m.c.pk)
+    query = sa.select(m.c.scope_id).distinct()
+    statuses = [MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]
+    return query.where(
+        m.c.agent_id == value("agent_id"), m.c.scope == value("scope"), m.c.status.in_(statuses)
     )
 
 
-def items_of_agent(snapshot: Snapshot, own: AgentMemoryFilter) -> list[str]:
-    """Return the ids of the agent's memories that are not retracted, oldest first."""
-    narrower = {
-        "before": own.before,
-        "scope": None if own.scope is None else own.scope.value,
-        "session_ids": own.session_ids,
-        "project_ids": own.project_ids,
-        "memory_ids": own.memory_ids,
-    }
-    names = frozenset(name for name, bound in narrower.items() if bound is not None)
-    return _items_of_agent(names).column(
-        snapshot, narrower, agent_id=own.agent_id, sensitivities=up_to(own.clearance)
-    )
+def scope_ids_of_agent(snapshot: Snapshot, agent_id: str, scope: Scope) -> list[str]:
+    """Return the sessions, or the projects, in whose scope the agent has memories."""
+    return _scope_ids_of_agent().column(snapshot, agent_id=agent_id, scope=scope.value)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
@@ -50,95 +46,20 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import memories
 from memgraph.store.graph import sources_of
-from memgraph.store.items import AgentMemoryFilter
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import View
+from memgraph.store.visibility import STANDING, View
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 
-# Serve requests one after another, in the order of arrival.
-
-
-class KeyedQueues:
-    """A FIFO queue for each key; keys do not wait for each other. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        # The first request of a queue is being served. Each request waits for its own lock; an
-        # Event could be left in a bad state by an interrupt inside its methods.
-        self._queues: dict[Hashable, deque[threading.Lock]] = {}
-
-    @contextmanager
-    def turn(self, key: Hashable) -> Iterator[None]:
-        """Wait until every earlier request for ``key`` has ended, successfully or not.
-
-        Not reentrant: a nested request for the same key would wait forever.
-        """
-        lock = threading.Lock()
-        lock.acquire()
-        try:
-            self._arrive(key, lock)
-            lock.acquire()
-            yield
-        finally:
-            try:
-                self._leave(key, lock)
-            except BaseException:
-                # On Ctrl-C here, try again: a request left in the queue would block all later ones.
-                self._leave(key, lock)
-                raise
-
-    def waiting(self, key: Hashable) -> int:
-        """Return the number of requests for ``key`` that are being served or waiting."""
-        with self._lock:
-            return len(self._queues.get(key, ()))
-
-    def __len__(self) -> int:
-        """Return the number of keys with requests."""
-        with self._lock:
-            return len(self._queues)
-
-    def _arrive(self, key: Hashable, lock: threading.Lock) -> None:
-        with self._lock:
-            queue = self._queues.setdefault(key, deque())
-            queue.append(lock)
-            _wake(queue[0])
-
-    def _leave(self, key: Hashable, lock: threading.Lock) -> None:
-        with self._lock:
-            queue = self._queues.get(key, deque())
-            # An interrupted request may be further back in the queue, or not in it yet.
-            if lock in queue:
-                queue.remove(lock)
-            if queue:
-                _wake(queue[0])
-            else:
-                self._queues.pop(key, None)
-
-
-def _wake(lock: threading.Lock) -> None:
-    """Release a lock, if it is locked."""
-    if lock.locked():
-        lock.release()
-
-
-_by_owner: WeakKeyDictionary[object, KeyedQueues] = WeakKeyDictionary()
-_by_owner_lock = threading.Lock()
-
-
-def mailboxes_of(owner: object) -> KeyedQueues:
-    """Return the queues of an object, which exist as long as the object."""
-    with _by_owner_lock:
-        return _by_owner.setdefault(owner, KeyedQueues())
-
-
 DEFAULT_PROJECT = "default"
 """The project of a ``ProjectScope`` where neither the entity nor the request names one."""
 FORGOTTEN = "forgotten"
+MAX_FORGOTTEN = 1_000_000
+"""The maximum number of items that one request forgets."""
 PURPOSE = "retrieve"
 _ITEM_DIGITS = 40
 # The roles as interpreted by ``memgraph.model.conversation``.
@@ -153,8 +74,8 @@ class MemoryEntity(Handle):
     """The private memory of one agent of an orchestrator.
 
     It sees and changes only memories with its ``agent_id``, neither those of other agents nor those
-    without an agent. Requests for one agent are served in the order of arrival, across all objects
-    of the same service; agents do not wait for each other. Thread-safe.
+    without an agent. Requests take effect one after another, across all objects and processes: each
+    is one transaction, or reads one snapshot. Thread-safe.
 
     Args:
         agent_id: the agent; also the actor in the journal.
@@ -336,9 +257,8 @@ class MemoryEntity(Handle):
                 self._input(item, None if request.call_id is None else (request.call_id, number))
                 for number, item in enumerate(request.items)
             ]
-            with self._turn():
-                ids = self._write_items(opened, inputs, repeated=request.call_id is not None)
-                self._embed_soon(opened)
+            ids = self._write_items(opened, inputs, repeated=request.call_id is not None)
+            self._embed_soon(opened)
         return StoreResult(stored_ids=tuple(ids))
 
     def _write_items(
@@ -370,31 +290,24 @@ class MemoryEntity(Handle):
                 top_n=retrieve_request.limit,
                 kinds=_kinds(retrieve_request.tier),
             )
-            with self._turn():
-                with opened.database.read() as snapshot:
-                    viewer = self._viewer_of(snapshot, retrieve_request)
-                bundle = answer(opened, viewer, request)
-                receipt = Receipt.of(request, bundle)
-                provenance = {
-                    "purpose": PURPOSE,
-                    "agent_id": self.agent_id,
-                    "request": _request_fields(retrieve_request),
-                }
-                full_receipt = replace(
-                    receipt, asked={**receipt.asked, **provenance}, purpose=PURPOSE
-                )
-                source_data = behind_of(viewer, request, bundle)
-                self._keep_receipt(opened, full_receipt, source_data, viewer=viewer)
+            with opened.database.read() as snapshot:
+                viewer = self._viewer_of(snapshot, retrieve_request)
+            bundle = answer(opened, viewer, request)
+            receipt = Receipt.of(request, bundle)
+            provenance = {
+                "purpose": PURPOSE,
+                "agent_id": self.agent_id,
+                "request": _request_fields(retrieve_request),
+            }
+            full_receipt = replace(receipt, asked={**receipt.asked, **provenance}, purpose=PURPOSE)
+            source_data = behind_of(viewer, request, bundle)
+            self._keep_receipt(opened, full_receipt, source_data, viewer=viewer)
         return tuple(
             MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
         )
 
     def _list_items(self, request: ListRequest) -> tuple[MemoryItemRecord, ...]:
-        with (
-            self._service.opened(self.name) as opened,
-            self._turn(),
-            opened.database.read() as snapshot,
-        ):
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             viewer = self._viewer_of(snapshot, request)
             view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
             chosen = MemoryFilter(kinds=_kinds(request.tier))
@@ -405,23 +318,20 @@ class MemoryEntity(Handle):
         )
 
     def _forget(self, request: ForgetRequest) -> ForgetResult:
-        with self._service.opened(self.name) as opened:
-            own = AgentMemoryFilter(
-                self.agent_id,
-                self.viewer.clearance,
-                before=request.cutoff_date,
-                scope=request.scope,
-                memory_ids=request.item_ids,
-                session_ids=self._ids(Scope.SESSION, request.session_id),
-                project_ids=self._ids(Scope.PROJECT, request.project_id or self.project_id),
-            )
-            with self._turn(), opened.transaction(self.actor) as transaction:
-                items = items_rows.items_of_agent(transaction, own)
-                retract_all(transaction, items, FORGOTTEN)
-        return ForgetResult(deleted_count=len(items))
-
-    def _turn(self) -> AbstractContextManager[None]:
-        return mailboxes_of(self._service).turn((self.name, self.agent_id))
+        if request.item_ids == ():
+            return ForgetResult(deleted_count=0)
+        chosen = MemoryFilter(
+            memory_ids=request.item_ids or (),
+            until=None if request.cutoff_date is None else request.cutoff_date - 1,
+        )
+        with (
+            self._service.opened(self.name) as opened,
+            opened.transaction(self.actor) as transaction,
+        ):
+            view = View(self._viewer_of(transaction, request), statuses=STANDING)
+            rows = memories.select(transaction, view, chosen, limit=MAX_FORGOTTEN)
+            retract_all(transaction, [memory.memory_id for memory in rows], FORGOTTEN)
+        return ForgetResult(deleted_count=len(rows))
 
     def _input(self, item: StoreItemInput, call: tuple[str, int] | None) -> MemoryInput:
         scope_id = None
@@ -452,12 +362,17 @@ class MemoryEntity(Handle):
             source=Source(captured_by=item.source),
         )
 
-    def _viewer_of(self, snapshot: Snapshot, request: ListRequest) -> Viewer:
-        """Return the viewer of a request: of the session and the project that it means."""
+    def _viewer_of(self, snapshot: Snapshot, request: ListRequest | ForgetRequest) -> Viewer:
+        """Return the viewer of a request: of the session and the project that it means.
+
+        Without a project, ``forget`` means any of the agent.
+        """
         sessions = self._ids(Scope.SESSION, request.session_id)
         if sessions is None:
-            sessions = items_rows.sessions_of_agent(snapshot, self.agent_id)
+            sessions = items_rows.scope_ids_of_agent(snapshot, self.agent_id, Scope.SESSION)
         projects = self._ids(Scope.PROJECT, request.project_id or self.project_id)
+        if projects is None and isinstance(request, ForgetRequest):
+            projects = items_rows.scope_ids_of_agent(snapshot, self.agent_id, Scope.PROJECT)
         return replace(
             self.viewer,
             session_ids=frozenset(sessions),

@@ -23,14 +23,11 @@ from hypothesis import strategies as st
 from memgraph import MemoryEntity, MemoryService, Orchestrator
 from memgraph.errors import (
     InvalidInput,
-    MemgraphError,
     OrchestratorMissing,
-    StorageError,
 )
 from memgraph.ids import CountingIds
 from memgraph.model.entities import StoreItemInput
 from memgraph.model.enums import Scope
-from memgraph.operations.context.entity import mailboxes_of
 from memgraph.operations.write.writer import Writer
 
 
@@ -153,47 +150,6 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], object]
     return told.__setitem__
 
 
-def test_requests_for_one_agent_are_served_in_order(
-    service: MemoryService,
-    ana: MemoryEntity,
-    all_of: Callable[[str], list[str]],
-    gate: Callable[[str, Callable[[], object]], None],
-) -> None:
-    """Through an object of its own each; the third is refused, and the fourth is served."""
-    first, go_on = threading.Event(), threading.Event()
-    refused: list[MemgraphError] = []
-
-    def hold() -> None:
-        first.set()
-        go_on.wait(PATIENCE_S)
-
-    def fail() -> None:
-        raise StorageError("the disk is gone")
-
-    gate("0", hold)
-    gate("3", fail)
-
-    def store(number: int) -> None:
-        try:
-            MemoryEntity(service, NAME, "ana").store([item(str(number))])
-        except StorageError as error:
-            refused.append(error)
-
-    boxes, key = mailboxes_of(service), (NAME, "ana")
-    threads = running(lambda: store(0))
-    assert first.wait(PATIENCE_S)
-    for number in range(1, 8):
-        threads += running(lambda number=number: store(number))  # type: ignore[misc]
-        while boxes.waiting(key) <= number:
-            threading.Event().wait(0.001)
-    assert all_of("ana") == []
-    go_on.set()
-    assert ended(threads)
-    assert all_of("ana") == ["0", "1", "2", "4", "5", "6", "7"]
-    assert len(refused) == 1
-    assert boxes.waiting(key) == 0
-
-
 def test_two_agents_do_not_wait_for_one_another(
     ana: MemoryEntity,
     ben: MemoryEntity,
@@ -223,7 +179,7 @@ def test_many_threads_store_the_same_once(tmp_path: Path) -> None:
 
 
 def test_two_services_store_the_same_once(tmp_path: Path) -> None:
-    """As two processes do: their mailboxes are two, the database decides."""
+    """As two processes do."""
     with (
         MemoryService(tmp_path, environ={}, background=False) as one,
         MemoryService(tmp_path, environ={}, background=False) as other,
