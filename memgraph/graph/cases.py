@@ -308,7 +308,7 @@ class _Reading:
             source=source,
             supports=tuple(
                 MemorySupport(source=further_source, added_at=at)
-                for at, further_source in supports.further(snapshot, memory_id, until=until)
+                for _, at, further_source in supports.further(snapshot, [memory_id], until=until)
             ),
             independent_sources=independent_sources(own, added),
             said_at=memory.created_at if memory.event_time is None else memory.event_time,

@@ -293,7 +293,7 @@ def _evidence_report(
     memory_ids = _received_ids(hand_outs)
     ids = [*([] if memory_id is None else [memory_id]), *(link.memory_id for link in links)]
     memories = graph.visible_memories(snapshot, list(dict.fromkeys((*ids, *memory_ids))), walk.view)
-    further = supports.further_of(snapshot, list(memories))
+    further = supports.further(snapshot, list(memories))
     sources = {item.source_id: item for item in graph.sources_of(snapshot, memories.values())}
     sources |= {source.source_id: source for _, _, source in further}
     ended = endings(snapshot, list(memories), walk.view)

@@ -92,7 +92,7 @@ class _TraceBuilder:
             source=next(item for item in sources if item.source_id == memory.source_id),
             supports=tuple(
                 MemorySupport(source=source, added_at=at)
-                for at, source in supports.further(snapshot, memory_id, until=self._until)
+                for _, at, source in supports.further(snapshot, [memory_id], until=self._until)
             ),
             independent_sources=independent_sources(
                 *supports.origins(snapshot, memory_id, until=self._until)

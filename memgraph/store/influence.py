@@ -112,7 +112,7 @@ def receipts_naming(
         until: include receipts up to this time, in milliseconds.
     """
     rows = _receipts_naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
-    return _mentions(_ReceiptMemories(snapshot, view), rows, limit, frozenset(memory_ids))
+    return _mentions(snapshot, view, rows, limit, frozenset(memory_ids))
 
 
 @prepared
@@ -140,7 +140,7 @@ def receipts_for(
         before: include only receipts before this time, in milliseconds.
     """
     rows = _receipts_for(place, before is not None).cursor(snapshot, name=name, before=before)
-    return _mentions(_ReceiptMemories(snapshot, view), rows, limit, None)
+    return _mentions(snapshot, view, rows, limit, None)
 
 
 @prepared
@@ -269,60 +269,36 @@ def _cited() -> sa.Select[Any]:
     return cited.select_from(ordered(f, (b, b.c.bulletin_id == f.c.value)))
 
 
-class _ReceiptMemories:
-    """Looks up the memories of receipts and their visibility, each only once."""
+def _visible(
+    snapshot: Snapshot, view: View, heads: Sequence[_Head]
+) -> Iterator[tuple[_Head, list[str]]]:
+    """Yield the visible receipts with the ids of their memories.
 
-    def __init__(self, snapshot: Snapshot, view: View) -> None:
-        self._snapshot = snapshot
-        self._view = view
-        self._reader = view.viewer
-        self._covered: dict[str | None, bool] = {}
-        self._items: dict[str, list[str]] = {}
-        self._cited: dict[str, list[str]] = {}
-        self._known: set[str] = set()
-        self._hidden: set[str] = set()
-
-    def of(self, heads: Sequence[_Head]) -> Iterator[tuple[_Head, list[str]]]:
-        """Yield the visible receipts with the ids of their memories.
-
-        A receipt with a hidden memory is not visible; erased memories do not count as hidden. A
-        bulletin's receipt is visible to readers who may see everything that its recipient could.
-        """
-        self._read(heads)
-        ids_per_receipt = [self._named(head) for head in heads]
-        unknown_ids = set().union(*ids_per_receipt) - self._known
-        self._hidden |= set(hidden_ids(self._snapshot, self._view, sorted(unknown_ids)))
-        self._known |= unknown_ids
-        for head, ids in zip(heads, ids_per_receipt, strict=True):
-            if self._hidden.isdisjoint(ids) and (
-                head.bulletin_id is None or self._is_covered(head)
-            ):
-                yield head, ids
-
-    def _is_covered(self, head: _Head) -> bool:
-        """Return True if the reader may see everything that the recipient could see."""
-        if head.viewer not in self._covered:
-            self._covered[head.viewer] = is_covered(self._reader, head.receipt_id, head.viewer)
-        return self._covered[head.viewer]
-
-    def _read(self, heads: Sequence[_Head]) -> None:
-        holders = {head.holder for head in heads} - self._items.keys()
-        bulletins = {head.bulletin_id for head in heads if head.bulletin_id} - self._cited.keys()
-        items = _items().scalar(self._snapshot, holders=sorted(holders))
-        self._items |= json.loads(items)
-        for bulletin_id, ids in _cited().rows(self._snapshot, bulletins=sorted(bulletins)):
-            self._cited[bulletin_id] = json.loads(ids)
-
-    def _named(self, head: _Head) -> list[str]:
-        items = self._items[head.holder]
-        if head.bulletin_id is None and head.beside is None:
-            return items
-        cited_beside = json.loads(head.beside or "null") or ()
-        return [*items, *self._cited.get(head.bulletin_id or "", ()), *cited_beside]
+    A receipt with a hidden memory is not visible; erased memories do not count as hidden. A
+    bulletin's receipt is visible to readers who may see everything that its recipient could.
+    """
+    holders = sorted({head.holder for head in heads})
+    bulletins = sorted({head.bulletin_id for head in heads if head.bulletin_id})
+    items = json.loads(_items().scalar(snapshot, holders=holders))
+    cited = {key: json.loads(ids) for key, ids in _cited().rows(snapshot, bulletins=bulletins)}
+    ids_per_receipt = [
+        [
+            *items[head.holder],
+            *cited.get(head.bulletin_id, ()),
+            *(json.loads(head.beside or "null") or ()),
+        ]
+        for head in heads
+    ]
+    hidden = set(hidden_ids(snapshot, view, sorted(set().union(*ids_per_receipt))))
+    for head, ids in zip(heads, ids_per_receipt, strict=True):
+        if hidden.isdisjoint(ids) and (
+            head.bulletin_id is None or is_covered(view.viewer, head.receipt_id, head.viewer)
+        ):
+            yield head, ids
 
 
 def _mentions(
-    names: _ReceiptMemories, rows: Any, limit: int, reported: frozenset[str] | None
+    snapshot: Snapshot, view: View, rows: Any, limit: int, reported: frozenset[str] | None
 ) -> list[ReceiptMention]:
     """Return the first ``limit`` visible receipts, with the ids of their memories.
 
@@ -333,7 +309,9 @@ def _mentions(
     mentions: list[ReceiptMention] = []
     while len(mentions) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
         heads = [_Head._make(row) for row in block]
-        mentions += [_mention(head, _reported(ids, reported)) for head, ids in names.of(heads)]
+        for head, ids in _visible(snapshot, view, heads):
+            kept = ids if reported is None else filter(reported.__contains__, ids)
+            mentions.append(_mention(head, tuple(dict.fromkeys(kept))))
     rows.close()
     return mentions[:limit]
 
@@ -347,7 +325,3 @@ def _mention(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
         "as_of": None if head.as_of is None else parse_time(head.as_of),
     }
     return built(ReceiptMention, fields)
-
-
-def _reported(ids: Collection[str], reported: frozenset[str] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids if reported is None else filter(reported.__contains__, ids)))

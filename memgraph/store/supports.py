@@ -55,12 +55,21 @@ def _own_origins() -> sa.Select[Any]:
 
 
 @prepared
-def _further(names: tuple[str, ...]) -> sa.Select[Any]:
+def _further() -> sa.Select[Any]:
+    f = listed("ids", "f")
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    query = sa.select(p.c.added_at, *_columns(s, names))
-    query = query.select_from(p.join(s, s.c.source_id == p.c.source_id))
-    query = query.where(p.c.memory_id == value("memory_id"), _counts_at(p))
-    return query.order_by(p.c.added_at, p.c.source_id)
+    its = (p.c.memory_id == f.c.value) & _counts_at(p)
+    joined = ordered(f, (p, its), (s, s.c.source_id == p.c.source_id))
+    query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
+    return query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
+
+
+def further(
+    snapshot: Snapshot, memory_ids: Collection[str], *, until: int = MAX_MS
+) -> list[tuple[str, int, StoredSource]]:
+    """Return the further sources of memories as (memory id, time added, source), in this order."""
+    rows = _further().rows(snapshot, ids=memory_ids, at=until)
+    return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
 
 
 @prepared
@@ -103,8 +112,10 @@ def origins(
             _origin(row, turns_by_conversation),
             _origin((session_id, None, None, None), turns_by_conversation),
         ]
-    rows = _further(_ORIGIN).rows(snapshot, memory_id=memory_id, at=until)
-    further_origins = [_origin(row, turns_by_conversation) for _, *row in rows]
+    further_origins = [
+        _origin([getattr(source, name) for name in _ORIGIN], turns_by_conversation)
+        for _, _, source in further(snapshot, [memory_id], until=until)
+    ]
     # If the own source was ended, the first further one takes its place.
     return (
         (own_origins, further_origins)
@@ -144,32 +155,6 @@ def _origin(
         days=frozenset(turn.day for turn in turns),
         words=frozenset(turn.words for turn in turns),
     )
-
-
-def further(
-    snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
-) -> list[tuple[int, StoredSource]]:
-    """Return the further sources of a memory as (time added, source), in this order."""
-    rows = _further(SOURCE_FIELDS).rows(snapshot, memory_id=memory_id, at=until)
-    return [(at, source_from_row(row)) for at, *row in rows]
-
-
-@prepared
-def _further_of() -> sa.Select[Any]:
-    f = listed("ids", "f")
-    p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    counts = (p.c.memory_id == f.c.value) & p.c.ended_at.is_(None)
-    joined = ordered(f, (p, counts), (s, s.c.source_id == p.c.source_id))
-    query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
-    return query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
-
-
-def further_of(
-    snapshot: Snapshot, memory_ids: Collection[str]
-) -> list[tuple[str, int, StoredSource]]:
-    """Return the further sources of several memories as (memory id, time added, source)."""
-    rows = _further_of().rows(snapshot, ids=memory_ids)
-    return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
 
 
 @prepared
