@@ -45,7 +45,8 @@ def measure(root: Path, size: int, corpus: Corpus, rounds: int, tell: Tell) -> d
         Under ``start``, medians in seconds: ``import``, the commands ``list`` and
         ``recall_command``, ``first_recall``, ``serve`` (until the first answer); under ``http``:
         ``recalls_per_s``, ``writes_per_s`` of one server process asked by `CLIENTS` threads of this
-        one. Those of a server are None without the extra ``server``.
+        one, and ``recalls_two``, ``writes_two``: how many times as many two processes answer. Those
+        of a server are None without the extra ``server``.
 
     Raises:
         BenchFailed: a process ended without an answer.
@@ -70,22 +71,24 @@ def measure(root: Path, size: int, corpus: Corpus, rounds: int, tell: Tell) -> d
         if serves:
             with _server(environment) as (_, started):
                 taken["serve"].append(started)
-    rates: dict[str, float | None] = {"recalls_per_s": None, "writes_per_s": None}
+    http = dict.fromkeys(("recalls_per_s", "writes_per_s", "recalls_two", "writes_two"))
     if serves:
         questions = [corpus.question(at, size) for at in range(RECALLS_PER_ROUND * rounds)]
         recalls = [("recall", {"query": each}) for each in questions]
-        writes = [
-            ("memories", {"content": f"Number {at}: {corpus.text(at)}", "kind": "episode"})
-            for at in range(WRITES_PER_ROUND * rounds)
-        ]
-        with _server(environment) as (port, _):
-            _rate(port, recalls[:CLIENTS])
-            tell("recalls over HTTP", 0, 2)
-            rates["recalls_per_s"] = _rate(port, recalls)
-            tell("writes over HTTP", 1, 2)
-            rates["writes_per_s"] = _rate(port, writes)
+        rates = []
+        for count in (1, 2):
+            writes = [
+                ("memories", {"content": f"{count}, {at}: {corpus.text(at)}", "kind": "episode"})
+                for at in range(WRITES_PER_ROUND * rounds)
+            ]
+            with _server(environment, "--processes", str(count)) as (port, _):
+                _rate(port, recalls[: CLIENTS * count])
+                tell(f"HTTP, {count} processes", count - 1, 2)
+                rates.append((_rate(port, recalls), _rate(port, writes)))
+        two = [round(second / first, 2) for first, second in zip(*rates, strict=True)]
+        http = dict(zip(http, (*rates[0], *two), strict=True))
     medians = {name: round(statistics.median(each), 3) for name, each in taken.items() if each}
-    return {"start": {"serve": None, **medians}, "http": rates}
+    return {"start": {"serve": None, **medians}, "http": http}
 
 
 def environment_of(root: Path) -> dict[str, str]:
@@ -119,7 +122,7 @@ def _output(arguments: Sequence[str], environment: dict[str, str]) -> str:
 
 
 @contextmanager
-def _server(environment: dict[str, str]) -> Iterator[tuple[int, float]]:
+def _server(environment: dict[str, str], *options: str) -> Iterator[tuple[int, float]]:
     """A server at a free loopback port: the port, and the seconds until its first answer."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -130,7 +133,7 @@ def _server(environment: dict[str, str]) -> Iterator[tuple[int, float]]:
     }
     start = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, "serve"],
+        [sys.executable, "-c", MAIN, "serve", *options],
         env={**environment, **settings},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -59,6 +59,8 @@ TARGETS = (
     Target("first answer of memgraph serve, s", "start.serve", (1.2, 1.2, 1.2)),
     Target("recalls over HTTP, per s", "http.recalls_per_s", (60.0, None, None), at_least=True),
     Target("writes over HTTP, per s", "http.writes_per_s", (250.0, None, None), at_least=True),
+    Target("recalls, two processes to one", "http.recalls_two", (1.3, None, None), at_least=True),
+    Target("writes, two processes to one", "http.writes_two", (1.0, None, None), at_least=True),
 )
 # The worst cases stay within so many times the p95 of an ordinary recall.
 WORST_FACTOR = 2.0

@@ -340,6 +340,12 @@ class ServerEnding(RequestRefused):
     status = 503
 
 
+class ServerFailed(MemgraphError):
+    """A process of a server ended with an error, or was killed at its end."""
+
+    code = "server.failed"
+
+
 class RemoteError(MemgraphError):
     """The client got no usable response from the server."""
 

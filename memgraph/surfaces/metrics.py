@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter as Tally
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Final, get_args
+from pathlib import Path
+from typing import Final, Literal, get_args
 
 from starlette.routing import Match
 
@@ -26,6 +28,7 @@ try:
         Histogram,
         ProcessCollector,
         generate_latest,
+        multiprocess,
     )
 except ModuleNotFoundError:
     raise ExtraMissing.of("metrics need the extra server", extra="server") from None
@@ -35,12 +38,22 @@ SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
 
 
+SHARED_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable that names the folder in which processes share their metrics."""
+
+
 class PrometheusMeters:
-    """Collects the metrics of this process; ``exposition`` returns them."""
+    """Collects the metrics of this process; ``exposition`` returns them.
+
+    With ``SHARED_FOLDER`` in the environment, it returns those of all processes that share the
+    folder, and nothing about the process itself, such as its memory.
+    """
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        self._is_shared = SHARED_FOLDER in os.environ
+        if not self._is_shared:
+            ProcessCollector(registry=self._registry)
         self._work: dict[Work, Histogram] = {
             "recall": self._histogram("recall", "Time of recalls, by leg and in total.", "leg"),
             "write": self._histogram(
@@ -55,7 +68,9 @@ class PrometheusMeters:
             buckets=SECONDS,
             registry=self._registry,
         )
-        self._in_hand = self._gauge("http_requests_in_hand", "Requests in progress.")
+        self._in_hand = self._gauge(
+            "http_requests_in_hand", "Requests in progress.", of_processes="livesum"
+        )
         self._degraded = self._counter("degraded_recalls", "Incomplete recalls.", "code")
         self._denied = self._counter("denials", "Refusals.", "field")
         self._jobs = self._counter("jobs", "Job runs that ended.", "job", "state")
@@ -123,7 +138,11 @@ class PrometheusMeters:
         self._pending.set(sum(item.pending for item in states))
         self._oldest.set(max((item.oldest_pending_s or 0.0 for item in states), default=0.0))
         self._disk.set(ready.disk_free_bytes or 0)
-        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+        registry = self._registry
+        if self._is_shared:
+            registry = CollectorRegistry()
+            multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry), CONTENT_TYPE_LATEST
 
     def _histogram(
         self, work: str, text: str, label: str, buckets: tuple[float, ...] = SECONDS
@@ -135,8 +154,25 @@ class PrometheusMeters:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"memgraph_{name}", text, labels, registry=self._registry)
 
-    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(f"memgraph_{name}", text, labels, registry=self._registry)
+    def _gauge(
+        self,
+        name: str,
+        text: str,
+        *labels: str,
+        of_processes: Literal["livesum", "livemostrecent"] = "livemostrecent",
+    ) -> Gauge:
+        return Gauge(
+            f"memgraph_{name}",
+            text,
+            labels,
+            registry=self._registry,
+            multiprocess_mode=of_processes,
+        )
+
+
+def forget_process(pid: int, folder: Path) -> None:
+    """Remove the gauges of a process that ended from the folder of shared metrics."""
+    multiprocess.mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
 NO_ROUTE: Final = "(none)"

@@ -8,8 +8,9 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,14 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.memory_service import MemoryService
 from memgraph.service.worker import Worker
-from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
-from memgraph.surfaces.server_log import server_log
+from memgraph.surfaces.metrics import (
+    SHARED_FOLDER,
+    MeteredApp,
+    PrometheusMeters,
+    forget_process,
+)
+from memgraph.surfaces.processes import ServerProcesses, empty_folder
+from memgraph.surfaces.server_log import server_log, server_log_file
 from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest
 
 if TYPE_CHECKING:
@@ -58,6 +65,7 @@ def serve(
     *,
     config: Mapping[str, Any] | None = None,
     with_worker: bool = True,
+    listener: socket.socket | None = None,
     ready: Callable[[RunningServer], None] = lambda _serving: None,
 ) -> None:
     """Serve the orchestrators of a root until SIGTERM or SIGINT, then finish running work.
@@ -69,6 +77,7 @@ def serve(
     Args:
         root, config: as for ``MemoryService``.
         with_worker: also run the jobs of all orchestrators in this process.
+        listener: a bound socket; None: bind one to the address in the settings.
         ready: called when the server accepts requests.
 
     Raises:
@@ -84,13 +93,15 @@ def serve(
         settings = service.settings().memory
         gate = _gate(service, settings.server)
         with (
-            _bound_socket(settings.server) as listener,
+            nullcontext(listener) if listener else _bound_socket(settings.server) as accepting,
             server_log(service.root, service.clock, settings.log) as log,
         ):
             app = application(gate, settings.server)
             app.state.log = log
             worker = _worker(service, log) if with_worker else None
-            serving = RunningServer(_url(listener), os.getpid(), with_worker, _refusal_reason(gate))
+            serving = RunningServer(
+                _url(accepting), os.getpid(), with_worker, _refusal_reason(gate)
+            )
 
             def started() -> None:
                 log.info("serving", url=serving.url, pid=serving.pid, worker=with_worker)
@@ -111,11 +122,66 @@ def serve(
                 MeteredApp(app, meters), settings=settings.server, draining=draining
             )
             with nullcontext() if worker is None else worker:
-                server.serve_at(listener, started)
+                server.serve_at(accepting, started)
                 # Write before waiting for the worker, which may be killed in a call to a model.
                 service.write_down()
             service.close()
             log.info("ended", pid=serving.pid)
+
+
+def serve_with_processes(
+    count: int,
+    root: str | Path | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+    with_worker: bool = True,
+    ready: Callable[[RunningServer], None] = lambda _serving: None,
+) -> None:
+    """Serve as ``serve`` does, with several processes that answer requests.
+
+    This process binds the address, starts the others, passes signals on to them, and replaces
+    those that die.
+
+    Args:
+        count: the number of processes that answer.
+        with_worker: run the jobs in the first of them.
+        root, config, ready: as for ``serve``.
+
+    Raises:
+        InvalidConfig: as for ``serve``.
+        ServerFailed: a process ended with an error.
+    """
+    with ExitStack() as held:
+        service = held.enter_context(MemoryService(root, config=config, background=False))
+        settings = service.settings().memory
+        gate = _gate(service, settings.server)
+        listener = held.enter_context(_bound_socket(settings.server))
+        log = held.enter_context(server_log(service.root, service.clock, settings.log))
+        metrics = server_log_file(service.root).with_name(f"metrics-{listener.getsockname()[1]}")
+        os.environ[SHARED_FOLDER] = str(held.enter_context(empty_folder(metrics)))
+        held.callback(os.environ.pop, SHARED_FOLDER)
+
+        def died(pid: int, exit_code: int) -> None:
+            log.warning("process.died", pid=pid, exit_code=exit_code)
+            forget_process(pid, metrics)
+
+        serving = RunningServer(_url(listener), os.getpid(), with_worker, _refusal_reason(gate))
+        child = partial(_serve_as_child, service.root, config, with_worker)
+        ServerProcesses(count, listener, child).run(lambda: ready(serving), died)
+
+
+def _serve_as_child(
+    root: Path,
+    config: Mapping[str, Any] | None,
+    with_worker: bool,
+    listener: socket.socket,
+    number: int,
+    ready: Callable[[], None],
+) -> None:
+    with_jobs = with_worker and number == 0
+    serve(root, config=config, with_worker=with_jobs, listener=listener, ready=lambda _: ready())
+    # As in the command: the interpreter's last garbage collections would delay the end.
+    gc.freeze()
 
 
 def _gate(service: MemoryService, chosen: ServerSettings) -> Gate:

@@ -54,6 +54,7 @@ from memgraph.surfaces.web.sessions import (
     CsrfTokens,
     Session,
     SignIns,
+    console_folder,
     cookie_of,
     drop_cookie,
     keep_cookie,
@@ -174,9 +175,10 @@ class Console:
     def __init__(self, gate: Gate, lengthy: Lengthy) -> None:
         self.gate = gate
         self.lengthy = lengthy
-        self.sessions = ConsoleSessions()
+        folder = console_folder(gate.service.root)
+        self.sessions = ConsoleSessions(folder)
         self.sign_ins = SignIns()
-        self.tokens = CsrfTokens()
+        self.tokens = CsrfTokens(folder / "key")
         self.assets = Assets()
         self.seals: dict[str, Seal] = {}
         address = f"{PLACE}/-/static/{self.assets.version}/"

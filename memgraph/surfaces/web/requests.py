@@ -310,11 +310,18 @@ class Visit:
     def go(self, address: str, notice: str = "") -> Response:
         """Redirect the browser after a form was processed; the next page shows ``notice``."""
         self.session.notice = notice
+        self.keep_session()
         return RedirectResponse(address, 303)
+
+    def keep_session(self) -> None:
+        """Store the session after a change."""
+        self.console.sessions.keep(self.cookie, self.session)
 
     def take_notice(self) -> str:
         """Return the notice of the last form and clear it."""
         notice, self.session.notice = self.session.notice, ""
+        if notice:
+            self.keep_session()
         return notice
 
     def is_in(self, section: MenuEntry) -> bool:

@@ -1,20 +1,24 @@
 """Sign in to the console: the form, sessions, cookies and CSRF tokens.
 
-Sessions are kept in memory, so that everybody is signed out when the server stops.
+Sessions are small files in a folder of the root: every server process of the root knows them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from anyio.to_thread import run_sync
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -37,6 +41,9 @@ MOST_ADDRESSES: Final = 10_000
 SIGN_INS_PER_MINUTE: Final = 10
 """The maximum number of sign-in attempts of an IP address, successful or not."""
 ID_BYTES: Final = 32
+SUFFIX: Final = ".json"
+NS_PER_MS: Final = 1_000_000
+NEVER_MS: Final = -(2**60)
 
 
 @dataclass(slots=True)
@@ -45,66 +52,106 @@ class Session:
 
     Attributes:
         key_id: the id of the key (its secret is not kept); None: no key is required.
-        seen_at: the time of the last request, in milliseconds.
         narrowings: the narrowed views, by orchestrator.
         notice: a message for the next page; may be empty.
     """
 
     key_id: str | None
-    seen_at: int
     narrowings: dict[str, Narrowing] = field(default_factory=dict)
     notice: str = ""
 
 
+_SESSION: Final = TypeAdapter(Session)
+
+
+def console_folder(root: Path) -> Path:
+    """Return the folder in which the servers of a root keep what the console needs."""
+    return root / "logs" / "console"
+
+
 class ConsoleSessions:
-    """The sessions of a server, by the digest of their id. Thread-safe.
+    """The sessions of a root: a file each, named by the digest of the session's id.
+
+    The time of a file is that of the last request. Thread-safe, also between processes.
 
     Args:
+        folder: the folder of the files, created if it is missing, readable by its owner alone.
         idle_ms: the time after which an unused session expires, in milliseconds.
     """
 
-    def __init__(self, idle_ms: int = IDLE_MS) -> None:
+    def __init__(self, folder: Path, idle_ms: int = IDLE_MS) -> None:
+        self._folder = folder
         self._idle_ms = idle_ms
-        self._known: OrderedDict[str, Session] = OrderedDict()
-        self._lock = threading.Lock()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def open(self, key_id: str | None, now_ms: int) -> tuple[str, Session]:
         """Create a session and return it with its id, 256 random bits; only a digest is stored."""
-        session_id = secrets.token_urlsafe(ID_BYTES)
-        session = Session(key_id, now_ms)
-        with self._lock:
-            self._known[_digest(session_id)] = session
-            if len(self._known) > MOST_SESSIONS:
-                self._known.popitem(last=False)
+        used = sorted((_used_ms(path), path) for path in self._folder.glob(f"*{SUFFIX}"))
+        expired = [path for used_ms, path in used if now_ms - used_ms > self._idle_ms]
+        for path in {
+            *expired,
+            *(path for _, path in used[: max(0, len(used) + 1 - MOST_SESSIONS)]),
+        }:
+            path.unlink(missing_ok=True)
+        session_id, session = secrets.token_urlsafe(ID_BYTES), Session(key_id)
+        self._write(self._path(session_id), session, now_ms)
         return session_id, session
+
+    def keep(self, session_id: str, session: Session) -> None:
+        """Store a changed session, unless it was ended."""
+        path = self._path(session_id)
+        if (used_ms := _used_ms(path)) != NEVER_MS:
+            self._write(path, session, used_ms)
+
+    def _write(self, path: Path, session: Session, used_ms: int) -> None:
+        temporary = _new_file(self._folder, _SESSION.dump_json(session))
+        _mark_used(temporary, used_ms)
+        temporary.replace(path)
 
     def find(self, session_id: str | None, now_ms: int) -> Session | None:
         """Return the session with an id and mark it as used; None if missing or expired."""
-        if not session_id:
+        if not session_id or not self.lasts(session_id, now_ms):
             return None
-        digest = _digest(session_id)
-        with self._lock:
-            session = self._known.get(digest)
-            if session is None:
-                return None
-            # A clock that is set back does not expire sessions.
-            if now_ms - session.seen_at > self._idle_ms:
-                del self._known[digest]
-                return None
-            session.seen_at = now_ms
-            self._known.move_to_end(digest)
-            return session
+        path = self._path(session_id)
+        try:
+            session = _SESSION.validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        _mark_used(path, now_ms)
+        return session
 
     def lasts(self, session_id: str, now_ms: int) -> bool:
         """Return True if there is such a session, without marking it as used."""
-        with self._lock:
-            session = self._known.get(_digest(session_id))
-        return session is not None and now_ms - session.seen_at <= self._idle_ms
+        # A clock that is set back does not expire sessions.
+        return now_ms - _used_ms(self._path(session_id)) <= self._idle_ms
 
     def end(self, session_id: str | None) -> None:
         """End a session if it exists."""
-        with self._lock:
-            self._known.pop(_digest(session_id or ""), None)
+        self._path(session_id or "").unlink(missing_ok=True)
+
+    def _path(self, session_id: str) -> Path:
+        return self._folder / f"{_digest(session_id)}{SUFFIX}"
+
+
+def _new_file(folder: Path, content: bytes) -> Path:
+    """Return a new file that only its owner can read, to be renamed or linked."""
+    path = folder / f"{secrets.token_hex(8)}.new"
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+    return path
+
+
+def _mark_used(path: Path, now_ms: int) -> None:
+    with suppress(FileNotFoundError):
+        os.utime(path, ns=(now_ms * NS_PER_MS,) * 2)
+
+
+def _used_ms(path: Path) -> int:
+    """Return the time of the last request of a session; long ago if there is no such session."""
+    try:
+        return path.stat().st_mtime_ns // NS_PER_MS
+    except FileNotFoundError:
+        return NEVER_MS
 
 
 class SignIns:
@@ -225,14 +272,17 @@ _SAME_SITE: Final = frozenset({None, "same-origin", "none"})
 
 
 class CsrfTokens:
-    """Creates and checks CSRF tokens; a restart of the server invalidates them.
+    """Creates and checks CSRF tokens.
 
-    A token is the HMAC-SHA-256 of the cookie with a key of this process. So no tokens are stored,
-    and a page of another site cannot create one, since it cannot read the cookie.
+    A token is the HMAC-SHA-256 of the cookie with a key of the root's servers. So no tokens are
+    stored, and a page of another site cannot create one, since it cannot read the cookie.
+
+    Args:
+        file: the file of the key, created if it is missing, readable by its owner alone.
     """
 
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
+    def __init__(self, file: Path) -> None:
+        self._key = _key_of(file)
 
     def of(self, cookie: str) -> str:
         """Return the token for a cookie."""
@@ -251,6 +301,15 @@ class CsrfTokens:
             return False
         token_bytes = (token or "").encode("utf-8", "surrogatepass")
         return hmac.compare_digest(token_bytes, self.of(cookie).encode())
+
+
+def _key_of(file: Path) -> bytes:
+    """Return the key in a file, which the first process creates."""
+    temporary = _new_file(file.parent, secrets.token_bytes(32))
+    with suppress(FileExistsError):
+        os.link(temporary, file)
+    temporary.unlink()
+    return file.read_bytes()
 
 
 MAX_SECRET_CHARS: Final = 200

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from memgraph.surfaces.web.sessions import (
@@ -14,19 +17,19 @@ from memgraph.surfaces.web.sessions import (
 )
 
 
-def test_the_session_that_was_unused_longest_makes_room() -> None:
-    sessions = ConsoleSessions(idle_ms=1_000)
-    ids = [sessions.open("k", 0)[0] for _ in range(MOST_SESSIONS)]
-    assert sessions.find(ids[0], 1) is not None
-    sessions.open("k", 2)
-    assert sessions.find(ids[0], 3) is not None
-    assert sessions.find(ids[1], 3) is None
+def test_the_session_that_was_unused_longest_makes_room(tmp_path: Path) -> None:
+    sessions = ConsoleSessions(tmp_path, idle_ms=10_000)
+    ids = [sessions.open("k", number)[0] for number in range(MOST_SESSIONS)]
+    assert sessions.find(ids[0], 2_000) is not None
+    sessions.open("k", 2_001)
+    assert sessions.find(ids[0], 2_002) is not None
+    assert sessions.find(ids[1], 2_002) is None
     assert len(set(ids)) == MOST_SESSIONS
 
 
 @pytest.mark.parametrize("session_id", [None, "", "x", "\udc80"])
-def test_what_is_no_id_finds_nothing(session_id: str | None) -> None:
-    sessions = ConsoleSessions(idle_ms=1_000)
+def test_what_is_no_id_finds_nothing(session_id: str | None, tmp_path: Path) -> None:
+    sessions = ConsoleSessions(tmp_path, idle_ms=1_000)
     sessions.open("k", 0)
     assert sessions.find(session_id, 0) is None
     sessions.end(session_id)
@@ -65,8 +68,20 @@ def test_many_addresses_are_forgotten_again() -> None:
     ],
 )
 def test_a_token_fits_its_cookie_and_its_own_pages(
-    cookie: str, site: str | None, fits: bool
+    cookie: str, site: str | None, fits: bool, tmp_path: Path
 ) -> None:
-    tokens = CsrfTokens()
+    tokens = CsrfTokens(tmp_path / "key")
     assert tokens.fits(cookie, tokens.of("a"), site=site) is fits
-    assert not CsrfTokens().fits(cookie, tokens.of("a"), site=site)
+    assert CsrfTokens(tmp_path / "key").fits(cookie, tokens.of("a"), site=site) is fits
+    assert not CsrfTokens(tmp_path / "other").fits(cookie, tokens.of("a"), site=site)
+
+
+def test_sessions_and_keys_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    sessions, _ = ConsoleSessions(tmp_path / "console"), CsrfTokens(tmp_path / "key")
+    session_id, session = sessions.open("k", 0)
+    sessions.keep(session_id, replace(session, notice="Done."))
+    [file] = (tmp_path / "console").iterdir()
+    assert session_id not in file.name
+    modes = [oct(path.stat().st_mode & 0o777) for path in (file.parent, file, tmp_path / "key")]
+    assert modes == ["0o700", "0o600", "0o600"]
+    assert sessions.find(session_id, 0) == replace(session, notice="Done.")

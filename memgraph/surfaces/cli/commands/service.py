@@ -51,6 +51,9 @@ def serve(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Leave the jobs to a `memgraph worker`.")
     ] = False,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, help="The number of processes that answer requests.")
+    ] = 1,
 ) -> None:
     """Serve the HTTP API and run due jobs, until SIGTERM or Ctrl-C.
 
@@ -58,7 +61,7 @@ def serve(
     unless --allow-without-key is used. After the first signal running requests may finish
     (memory.server.drain_s); a second signal ends the process.
     """
-    from memgraph.surfaces.serve import serve
+    from memgraph.surfaces.serve import serve, serve_with_processes
 
     call = invocation(context)
     options = {
@@ -81,7 +84,11 @@ def serve(
             )
         )
 
-    serve(call.root, config=config, with_worker=not no_worker, ready=tell)
+    chosen: dict[str, Any] = {"config": config, "with_worker": not no_worker, "ready": tell}
+    if processes > 1:
+        serve_with_processes(processes, call.root, **chosen)
+    else:
+        serve(call.root, **chosen)
     # Everything is closed. Without this, the interpreter's last garbage collections would delay the
     # end of the process by seconds.
     gc.freeze()

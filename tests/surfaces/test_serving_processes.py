@@ -1,0 +1,98 @@
+"""`memgraph serve --processes 2`: two processes answer at one address, and a third starts them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from console_browsing import token_of
+from server_processes import PATIENCE_S, ServerProcess, server_process
+
+from memgraph import MemoryService
+from memgraph.clock import SystemClock
+from memgraph.service.access.keys import KeyStore
+
+MEMORIES = "/v1/orchestrators/orc-1/memories"
+WRITERS, WRITES = 4, 10
+
+
+def until(condition: Callable[[], bool]) -> None:
+    # A process that starts on a busy machine takes its time.
+    over = time.monotonic() + 4 * PATIENCE_S
+    while not condition():
+        assert time.monotonic() < over, "it never came about"
+        time.sleep(0.05)
+
+
+def serving(server: ServerProcess) -> dict[int, bool]:
+    """The processes that began to serve, and whether each runs the jobs."""
+    return {line["pid"]: line["worker"] for line in server.log() if line["event"] == "serving"}
+
+
+def written(server: ServerProcess, writer: int) -> list[str]:
+    made = []
+    for number in range(WRITES):
+        with server.client() as client:
+            told = client.post(MEMORIES, json={"content": f"Note {number} of {writer}."})
+        made.append(told.raise_for_status().json()["memory_id"])
+    return made
+
+
+def test_a_process_that_is_killed_is_replaced_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.create("orc-1")
+    with (
+        server_process(tmp_path, "--processes", "2") as server,
+        ThreadPoolExecutor(WRITERS) as pool,
+    ):
+        first = serving(server)
+        made = [
+            each for some in pool.map(lambda n: written(server, n), range(WRITERS)) for each in some
+        ]
+        with server.client() as client:
+            figures = client.get("/metrics").text
+        killed = next(pid for pid, with_jobs in first.items() if with_jobs)
+        os.kill(killed, signal.SIGKILL)
+        until(lambda: len(serving(server)) == 3)
+        made += written(server, WRITERS)
+        assert server.end() == 0
+        after = serving(server)
+        deaths = [line["pid"] for line in server.log() if line["event"] == "process.died"]
+    assert sorted(first.values()) == [False, True]
+    # The one that takes its place runs the jobs, too.
+    assert [after[pid] for pid in after.keys() - first.keys()] == [True]
+    assert deaths == [killed]
+    assert f'status="201"}} {float(WRITERS * WRITES)}' in figures
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        orc = service.orchestrator("orc-1")
+        assert {orc.get(each).memory_id for each in made} == {*made}
+        assert orc.verify().ok
+
+
+def test_a_person_who_signed_in_is_known_to_every_process(tmp_path: Path) -> None:
+    with MemoryService(tmp_path, environ={}, background=False) as service:
+        service.create("orc-1")
+    _, secret = KeyStore(tmp_path, SystemClock()).create(
+        {"name": "desk", "orchestrators": ["orc-1"], "permissions": ["read"]}
+    )
+    with server_process(tmp_path, "--processes", "2", keyless=False) as server:
+        with server.client() as client:
+            client.headers.update({"sec-fetch-site": "same-origin", "origin": server.url})
+            token = token_of(client.get("/console/login").text)
+            form = {"csrf_token": token, "key": secret}
+            assert client.post("/console/login", data=form).status_code == 303
+            cookies = client.cookies
+        answers = []
+        for _ in range(8):
+            # Each has a connection of its own.
+            with server.client() as client:
+                client.cookies = cookies
+                answers.append(client.get("/console/orc-1/").status_code)
+        assert server.end() == 0
+    assert set(answers) == {200}
