@@ -223,6 +223,12 @@ def _rank(provider: str | None) -> int:
 
 def by_one_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     """Return the person whose full name begins or ends with each word, if there is only one."""
+    people = people_of(snapshot, keys)
+    return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
+
+
+def people_of(snapshot: Snapshot, keys: Collection[str]) -> dict[str, set[int]]:
+    """Return the persons whose full name begins or ends with each word."""
     single = sorted(key for key in keys if " " not in key)
     if not single:
         return {}
@@ -230,7 +236,7 @@ def by_one_name(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     for query in (_by_first_name(), _by_last_name()):
         for key, pk in query.rows(snapshot, keys=single):
             people.setdefault(key, set()).add(pk)
-    return {key: next(iter(pks)) for key, pks in people.items() if len(pks) == 1}
+    return people
 
 
 def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:

@@ -102,6 +102,14 @@ def forget_alias(transaction: Transaction, pks: Collection[int], key: str) -> No
     transaction.execute(sa.delete(EntityAliasRow).where(*of_entities))
 
 
+def unlink(transaction: Transaction, links: Collection[Link]) -> None:
+    """Delete links, and count the mentions of their entities again."""
+    pairs = sa.tuple_(col(MemoryEntityRow.entity_pk), col(MemoryEntityRow.memory_pk))
+    if links:
+        transaction.execute(sa.delete(MemoryEntityRow).where(pairs.in_(sorted(links))))
+        recount(transaction, sorted({entity_pk for entity_pk, _ in links}), ())
+
+
 def relink(
     transaction: Transaction, entity_pk: int, keys: Collection[str], meant: Mapping[str, int]
 ) -> int:

@@ -34,7 +34,7 @@ from memgraph.operations.life.entity_merge import merge_rows
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
 from memgraph.operations.write.comparisons import cosines, nearest
-from memgraph.operations.write.entity_links import speaker_named
+from memgraph.operations.write.entity_links import has_part, speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.providers.completion import ModelBudget
 from memgraph.rules.proposals import is_quoted
@@ -58,6 +58,8 @@ CONTEXT_TURNS = 6
 # The last turns of a session that are linked to a speaker whose name becomes known.
 MAX_NAMED_TURNS = 200
 MAX_FACTS = 24
+SURE_NAME = 0.7
+"""From this confidence on, a name means what the rules say, whatever a model says."""
 """The maximum number of facts from one page, the best ones."""
 
 
@@ -528,13 +530,38 @@ def _name_entities(
                 known = opened.find_names(each.same_as)
                 pairs.append((both[0], known[0] if len(known) == 1 else both[1]))
     everything = dict.fromkeys(name for found in names.values() for name in found)
+    unsure = _unsure(transaction, pairs)
     for turn in group.turns.values():
         text = canonical(turn.content)
         names[turn.pk] = [name for name in everything if name.key in text]
+        for full, short in unsure:
+            if short.key in text.split():
+                names[turn.pk] += [full, short]
     _add_aliases(transaction, pairs)
     open_memories = enrichment.still_open(transaction, list(names))
     link_names(opened, transaction, names, open_memories, enriched_at=transaction.at)
     _add_aliases(transaction, pairs)
+
+
+def _unsure(
+    transaction: JournalledTransaction, pairs: Sequence[tuple[EntityName, EntityName]]
+) -> list[tuple[EntityName, EntityName]]:
+    """Return the full and the short names of a page whose short name several persons have.
+
+    Such a name is as sure as one of the persons who have it: below ``SURE_NAME`` the model decides
+    whom the page means.
+    """
+    ordered = [(max(pair, key=_length), min(pair, key=_length)) for pair in pairs]
+    people = entities.people_of(transaction, {short.key for _, short in ordered})
+    return [
+        (full, short)
+        for full, short in ordered
+        if has_part(full, short.key) and 1 / len(people.get(short.key) or (full,)) < SURE_NAME
+    ]
+
+
+def _length(name: EntityName) -> int:
+    return len(name.key)
 
 
 def _name_speakers(

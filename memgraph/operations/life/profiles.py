@@ -93,18 +93,25 @@ class EntityReader:
         if not key:
             raise InvalidInput("the name of an entity needs letters or digits", field="name")
         keys = self._naming.nicknames.also_called(key)
-        matches: list[VisibleEntity] = []
-        for look_up in (entities.by_keys, entities.called):
-            rows = () if matches else look_up(self._snapshot, keys)
-            matches += [
-                entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
-            ]
+        matches = self._called(keys)
+        if not matches and len(found := self._naming.find(name_or_id)) == 1:
+            # Without its title: "Mr. Petrov".
+            matches = self._called({found[0].key})
         if not matches:
             shortened = name_or_id[:80]
             raise NotFound(
                 f"no entity {shortened!r} in the memories that you may see", name=shortened
             )
         return sorted(matches, key=lambda entity: (-entity.seen.mentions, entity.row.pk))
+
+    def _called(self, keys: set[str]) -> list[VisibleEntity]:
+        matches: list[VisibleEntity] = []
+        for look_up in (entities.by_keys, entities.called):
+            rows = () if matches else look_up(self._snapshot, keys)
+            matches += [
+                entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
+            ]
+        return matches
 
     def only(self, name_or_id: str) -> VisibleEntity:
         """Return the only entity with this id or name.

@@ -104,7 +104,9 @@ class NameFinders:
         text = _key(content)
         candidates = (_kept(name) for name in names[:MAX_KEPT_NAMES])
         return self.resolved(
-            candidate for candidate in candidates if candidate is not None and candidate.key in text
+            candidate
+            for candidate in candidates
+            if candidate is not None and (candidate.key in text or has_part(candidate, text))
         )
 
     def named_by_model(self, names: Iterable[tuple[str, EntityType]]) -> list[EntityName]:
@@ -258,6 +260,26 @@ class Nicknames:
         return full | {nick for nick, meant in self.by_key.items() if meant.key in full}
 
 
+def has_part(name: EntityName, key: str) -> bool:
+    """Return whether the first or the last name of a person is a word of a canonical text."""
+    parts = _parts(name)
+    return bool(parts) and not parts.isdisjoint(key.split())
+
+
+def _parts(name: EntityName) -> set[str]:
+    """Return the first and the last name of a person with a full name; empty for others."""
+    if name.type is not EntityType.PERSON or " " not in name.key:
+        return set()
+    return {name.key.partition(" ")[0], name.key.rpartition(" ")[2]}
+
+
+def _meant_in_full(names: Iterable[EntityName]) -> dict[EntityName, EntityName]:
+    """Return the full name of each first or last name that one person of the same text has."""
+    people = [name for name in names if name.type is EntityType.PERSON]
+    full = {name: [each for each in people if name.key in _parts(each)] for name in people}
+    return {name: meant[0] for name, meant in full.items() if len(meant) == 1}
+
+
 def _kept(value: Any) -> EntityName | None:
     match value:
         case [str(name), str(kind)] if kind in _TYPES and len(name) <= MAX_NAME_CHARS:
@@ -342,15 +364,27 @@ _MACHINES = frozenset(
 )
 
 
+def _without_short(
+    transaction: Transaction,
+    linked: Mapping[Link, Collection[str]],
+    in_full: Mapping[int, Mapping[EntityName, EntityName]],
+) -> dict[Link, Collection[str]]:
+    """Delete the links that rest on first and last names for which full names are known."""
+    short = {pk: {name.key for name in names} for pk, names in in_full.items()}
+    old = [pair for pair, keys in linked.items() if short[pair[1]] >= {*keys}]
+    entity_merges.unlink(transaction, old)
+    return {pair: keys for pair, keys in linked.items() if pair not in old}
+
+
 def known_names(rows: Iterable[tuple[str, str, EntityType]]) -> Iterator[tuple[str, str]]:
-    """Yield the names to search for as (key, as written): those of the rows, and first names of
-    persons.
+    """Yield the names to search for as (key, as written): those of the rows, and first and last
+    names of persons.
     """
     for key, written, kind in rows:
         yield key, written
-        first, _, rest = key.partition(" ")
-        if rest and kind is EntityType.PERSON:
-            yield first, written.partition(" ")[0]
+        if " " in key and kind is EntityType.PERSON:
+            yield key.partition(" ")[0], written.partition(" ")[0]
+            yield key.rpartition(" ")[2], written.rpartition(" ")[2]
 
 
 Named = tuple[int, tuple[EntityName, ...]]
@@ -395,15 +429,27 @@ class EntityLinker:
             return 0
         contexts = entities.mention_contexts(transaction, [pk for pk, _ in names_by_pk])
         by_pk = dict(names_by_pk)
+        in_full = {pk: _meant_in_full(names) for pk, names in names_by_pk}
         all_names = {
-            context.pk: [*by_pk[context.pk], *self._speakers(context)] for context in contexts
+            context.pk: [
+                *(name for name in by_pk[context.pk] if name not in in_full[context.pk]),
+                *self._speakers(context),
+            ]
+            for context in contexts
         }
+        linked = _without_short(transaction, linked, in_full)
         names = dict.fromkeys(name for group in all_names.values() for name in group)
         keys = self._keys_of(transaction, names)
         found: dict[Link, set[str]] = {}
         for pk, group in all_names.items():
             for name in group:
                 found.setdefault((keys[name], pk), set()).add(name.key)
+        for context in contexts:
+            for short, full in in_full[context.pk].items():
+                names_ = found[keys[full], context.pk]
+                names_.add(short.key)
+                if full.key not in _key(context.content):
+                    names_.discard(full.key)
         if search:
             for pair, key in self._known_in(transaction, contexts, all_names):
                 found.setdefault(pair, set()).add(key)

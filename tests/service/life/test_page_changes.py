@@ -314,6 +314,29 @@ def test_a_page_makes_one_person_of_a_last_name_and_a_full_name(
     assert orc.verify().ok
 
 
+def test_a_page_says_which_of_two_persons_a_last_name_means(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    for name in ("Vitaly Petrov", "Olga Petrov"):
+        orc.remember(f"{name} lives in Kyiv.")
+    [turn] = say(orc, "s", ("user", "Mr. Petrov wants to sell his boat."))
+    assert orc.entities.get("Petrov").mention_count == 1
+    entities = [{"name": "Vitaly Petrov", "type": "person", "same_as": "Mr. Petrov"}]
+    text = "Vitaly Petrov wants to sell his boat."
+    model.then({"add": [add(text, [1], "sell his boat", entities=entities)]})
+    read(orc, "s")
+
+    def about(name: str) -> set[str]:
+        return {each.memory_id for each in orc.entities.get(name).memories}
+
+    assert {turn, facts(orc)[text]} < about("Vitaly Petrov")
+    assert turn not in about("Olga Petrov")
+    assert "Petrov" not in {each.canonical_name for each in orc.entities.list()}
+    orc.maintenance.rebuild(["entities"])
+    assert turn in about("Vitaly Petrov")
+    assert orc.verify().ok
+
+
 def test_entities_and_aliases_come_with_the_facts_and_nothing_is_enriched_again(
     orc: Orchestrator, model: PageModel
 ) -> None:
