@@ -47,7 +47,7 @@ from memgraph.operations.everyday import Everyday
 from memgraph.operations.groups import Operations, Sessions
 from memgraph.operations.handle import GroupT, Handle
 from memgraph.operations.ingestion.operations import Ingestion
-from memgraph.operations.jobs import Jobs
+from memgraph.operations.jobs import MAINTENANCE, Jobs
 from memgraph.operations.threads import await_all, awaited_group, pool
 from memgraph.rules.access import question_about
 
@@ -175,7 +175,12 @@ class RemoteJobs(RemoteHandle, Jobs[F]):
         progress: object = None,  # noqa: ARG002
     ) -> Sequence[JobRun]:
         """Run consolidation, decay and reflection in turn; stop at the first that fails."""
-        return self._run("consolidate", now=_time(now)).runs or ()
+        runs: list[JobRun] = []
+        for job in MAINTENANCE:
+            runs += self._run(job, now=_time(now)).runs or ()
+            if runs[-1].failed:
+                break
+        return runs
 
     @method
     def consolidate(

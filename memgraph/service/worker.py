@@ -55,8 +55,6 @@ COMPARED_AT_ONCE = 100
 """The maximum number of memories compared before the other orchestrators get their turn."""
 SESSIONS_AT_ONCE = 8
 """The maximum number of sessions processed before the other orchestrators get their turn."""
-BUSY_MS = 5_000
-"""Milliseconds after which a consolidation is tried again while another worker has the job."""
 
 
 @dataclass(slots=True)
@@ -73,8 +71,6 @@ class _VisitState:
     error: str | None = None
     # The completed sessions that were processed here, each with the time at which it ended.
     sessions: dict[str, int] = field(default_factory=dict)
-    # Whether another worker was consolidating.
-    held: bool = False
 
 
 class Worker:
@@ -268,15 +264,13 @@ class Worker:
             if completed.get(session_id) == at
         }
         waiting = [session_id for session_id in completed if session_id not in state.sessions]
-        state.held = False
         for session_id in waiting[:SESSIONS_AT_ONCE]:
             if self._stopping:
                 break
             request = RunRequest(JobName.CONSOLIDATION, "event", session_id=session_id)
             ended = self._run(name, opened, request)
             if ended is None:
-                # Another worker consolidates, and may be stopped or die.
-                state.held = True
+                # Another worker consolidates; the end of its run is noticed as a change.
                 break
             if ended.error_code != STOPPED:
                 state.sessions[session_id] = completed[session_id]
@@ -292,8 +286,6 @@ class Worker:
                 times.append(now_ms + min(jobs_rows.LEASE_MS, REVISIT_MS))
             if embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
-        if state.held:
-            times.append(now_ms + BUSY_MS)
         # A job that is still due is being run by another worker, so do not retry it at once.
         return max(min(times), now_ms + AT_ONCE_MS)
 

@@ -203,7 +203,7 @@ def run(view: View) -> Iterator[Ask]:
     yield _post("/jobs/consolidation/run", {"dry_run": True})
     for talk in view.talks[:2]:
         yield _post("/jobs/consolidation/run", {"session_id": talk, "dry_run": True})
-    for job in [*JobName, "consolidate"]:
+    for job in JobName:
         yield _post(f"/jobs/{job}/run", {})
 
 

@@ -200,7 +200,6 @@ def test_one_at_which_another_is_stays_told(
             # The other one is gone without a word.
             connection.exec_driver_sql("UPDATE job_runs SET renewed_at = 0")
     assert pending(orc) == {"s-1", "s-2"}
-    clock.advance(ms=worker_module.BUSY_MS)
     worker.once()
     assert pending(orc) == {"s-2"}
 

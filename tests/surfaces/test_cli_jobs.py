@@ -103,10 +103,10 @@ def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
     [session] = told["sessions"]
     assert session["dry_run"] is True
     assert [each["outcome"] for each in session["facts"]] == ["stored"]
-    person = cli("run", "consolidate", "orc-1", "--session", "s-1", "--dry-run").out
+    person = cli("run", "consolidation", "orc-1", "--session", "s-1", "--dry-run").out
     assert "session s-1: 1 turn, by labels" in person
     assert cli.json("list", "orc-1")["items"][0]["kind"] == "episode"
-    [run] = cli.json("run", "consolidate", "orc-1", "--session", "s-1")["runs"]
+    [run] = cli.json("run", "consolidation", "orc-1", "--session", "s-1")["runs"]
     assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)
 
 

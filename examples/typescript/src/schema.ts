@@ -3932,11 +3932,6 @@ export interface components {
             session_id?: string | null;
         };
         /**
-         * @description The jobs that can be run; ``consolidate`` runs consolidation, decay and reflection.
-         * @enum {string}
-         */
-        RunnableJob: "enrichment" | "consolidation" | "decay" | "reflection" | "verification" | "consolidate";
-        /**
          * @description The scope of a memory.
          * @enum {string}
          */
@@ -6552,7 +6547,7 @@ export interface operations {
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
-                job: components["schemas"]["RunnableJob"];
+                job: components["schemas"]["JobName"];
             };
             cookie?: never;
         };

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memgraph.errors import InvalidInput, JobFailed, MemgraphError
+from memgraph.model.enums import JobName
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import as_json, moment, short
@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from memgraph.model.jobs import JobRun, SessionReport
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.worker import Worker
-
-
-class JobOption(StrEnum):
-    """The jobs that can be run by hand; ``consolidate`` is consolidation, decay and reflection."""
-
-    ENRICHMENT = "enrichment"
-    CONSOLIDATION = "consolidation"
-    DECAY = "decay"
-    REFLECTION = "reflection"
-    VERIFICATION = "verification"
-    CONSOLIDATE = "consolidate"
 
 
 def worker(
@@ -112,7 +101,7 @@ def jobs(
 
 def run(
     context: typer.Context,
-    job: Annotated[JobOption, typer.Argument(metavar="JOB", case_sensitive=False)],
+    job: Annotated[JobName, typer.Argument(metavar="JOB", case_sensitive=False)],
     orchestrator: OrchestratorName,
     now: Annotated[
         str | None, value("TIME", "Run as if it were this time, ISO 8601; writes are dated so.")
@@ -123,13 +112,12 @@ def run(
 ) -> CommandResult:
     """Run a job now, regardless of its schedule.
 
-    JOB is enrichment, consolidation, decay, reflection, verification, or consolidate, which runs
-    consolidation, decay and reflection in this order. With --session, only that session is
-    consolidated, even if it has not ended. Exits with 1 if a run fails.
+    With --session, only that session is consolidated, even if it has not ended. Exits with 1 if
+    the run fails.
     """
     call = invocation(context)
     session_id = _session(call, job)
-    if dry_run and job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE):
+    if dry_run and job is not JobName.CONSOLIDATION:
         raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
     if call.server_url is not None:
         return _run_remotely(call, job, orchestrator, session_id, now, dry_run=dry_run)
@@ -140,18 +128,14 @@ def run(
                 return _dry_run_result(
                     handle.jobs.consolidate(session_id, dry_run=True, progress=advance)
                 )
-            if job is JobOption.CONSOLIDATE and session_id is None:
-                runs = handle.jobs.maintain(progress=advance)
-            else:
-                name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
-                runs = [handle.jobs.run(name.value, session_id=session_id, progress=advance)]
+            ran = handle.jobs.run(job, session_id=session_id, progress=advance)
         embedding = call.after_writing(handle)
-    return _runs_result(runs, embedding)
+    return _run_result(ran, embedding)
 
 
 def _run_remotely(
     call: Invocation,
-    job: JobOption,
+    job: JobName,
     orchestrator: str,
     session_id: str | None,
     now: str | None,
@@ -164,12 +148,8 @@ def _run_remotely(
             if now is not None:
                 raise InvalidInput("a dry run on a server does not support --now", field="now")
             return _dry_run_result(handle.jobs.consolidate(session_id, dry_run=True))
-        if job is JobOption.CONSOLIDATE and session_id is None:
-            runs = handle.jobs.maintain(now=now)
-        else:
-            name = JobOption.CONSOLIDATION if job is JobOption.CONSOLIDATE else job
-            runs = [handle.jobs.run(name.value, session_id=session_id, now=now)]
-        return _runs_result(runs, call.after_writing(handle))
+        ran = handle.jobs.run(job, session_id=session_id, now=now)
+        return _run_result(ran, call.after_writing(handle))
 
 
 @contextmanager
@@ -213,10 +193,10 @@ def _service(call: Invocation, now: str | None) -> Iterator[MemoryService]:
             yield then
 
 
-def _session(call: Invocation, job: JobOption) -> str | None:
+def _session(call: Invocation, job: JobName) -> str | None:
     if not call.session:
         return None
-    if job not in (JobOption.CONSOLIDATION, JobOption.CONSOLIDATE) or len(call.session) > 1:
+    if job is not JobName.CONSOLIDATION or len(call.session) > 1:
         raise InvalidInput("--session requires a consolidation, and only one", field="session")
     return call.session[0]
 
@@ -231,14 +211,13 @@ def _report_run(call: Invocation, name: str, run: JobRun) -> None:
     flush()
 
 
-def _runs_result(runs: Sequence[JobRun], embedding: dict[str, Any]) -> CommandResult:
+def _run_result(ran: JobRun, embedding: dict[str, Any]) -> CommandResult:
     refusal = None
-    last = runs[-1]
-    if last.failed:
-        refusal = JobFailed(f"{last.job} {last.state}: {_error(last)}", cause=last.error_code)
+    if ran.failed:
+        refusal = JobFailed(f"{ran.job} {ran.state}: {_error(ran)}", cause=ran.error_code)
     return CommandResult(
-        {"runs": [as_json(run) for run in runs], "embedding": embedding},
-        lambda screen: show_table(screen, runs),
+        {"runs": [as_json(ran)], "embedding": embedding},
+        lambda screen: show_table(screen, [ran]),
         refusal,
     )
 

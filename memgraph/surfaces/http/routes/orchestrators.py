@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
@@ -14,6 +13,7 @@ from memgraph.errors import AccessDenied, InvalidConfig, InvalidInput, NotFound,
 from memgraph.model.access import ANY, Permission
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
 from memgraph.model.conversation import SessionPlace
+from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobRun, ServiceReadiness, SessionReport
 from memgraph.model.operation import MemoryId
 from memgraph.model.remote import (
@@ -200,17 +200,6 @@ UNTIMED = [Depends(untimed)]
 operation_router = APIRouter(prefix=ROOT, tags=["operating"])
 
 
-class RunnableJob(StrEnum):
-    """The jobs that can be run; ``consolidate`` runs consolidation, decay and reflection."""
-
-    ENRICHMENT = "enrichment"
-    CONSOLIDATION = "consolidation"
-    DECAY = "decay"
-    REFLECTION = "reflection"
-    VERIFICATION = "verification"
-    CONSOLIDATE = "consolidate"
-
-
 class RunOptions(Value):
     """The options of a run.
 
@@ -239,7 +228,7 @@ def run(
     request: Request,
     orc: Admin,
     asking: Asking,
-    job: RunnableJob,
+    job: JobName,
     body: Annotated[RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.RUN)],
 ) -> Response:
     """Run a job now, regardless of its schedule; a failure is recorded in the run.
@@ -253,10 +242,7 @@ def run(
             return answered(
                 JobResult(sessions=_rehearsed(gate_of(request).service, orc, job, body))
             )
-        if job is RunnableJob.CONSOLIDATE and body.session_id is None:
-            return answered(JobResult(runs=_outward(request, orc.jobs.maintain(now=body.now))))
-        name = RunnableJob.CONSOLIDATION if job is RunnableJob.CONSOLIDATE else job
-        ran = orc.jobs.run(name.value, session_id=body.session_id, now=body.now)
+        ran = orc.jobs.run(job, session_id=body.session_id, now=body.now)
         return answered(JobResult(runs=_outward(request, [ran])))
 
 
@@ -277,9 +263,9 @@ def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
 
 
 def _rehearsed(
-    service: MemoryService, orc: Orchestrator, job: RunnableJob, body: RunOptions
+    service: MemoryService, orc: Orchestrator, job: JobName, body: RunOptions
 ) -> tuple[SessionReport, ...]:
-    if job not in (RunnableJob.CONSOLIDATION, RunnableJob.CONSOLIDATE):
+    if job is not JobName.CONSOLIDATION:
         raise InvalidInput("dry_run is only possible for consolidation", field="dry_run")
     if body.now is None:
         return tuple(orc.jobs.consolidate(body.session_id, dry_run=True))
