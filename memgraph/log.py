@@ -10,18 +10,16 @@ import fcntl
 import os
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
+from json import JSONEncoder
 from math import isfinite
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from memgraph.clock import Clock, iso
 from memgraph.errors import MemgraphError
-
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -34,6 +32,7 @@ DEFAULT_MAX_BYTES: Final = 5_000_000
 DEFAULT_KEEP_FILES: Final = 3
 
 _LEVELS: Final[tuple[Level, ...]] = ("debug", "info", "warning", "error")
+_json: Final = JSONEncoder(allow_nan=False).encode
 
 
 class LineSink(Protocol):
@@ -133,7 +132,7 @@ class RotatingFile:
 
 
 class EventLog:
-    """Writes events with fields. structlog is loaded with the first event.
+    """Writes events with fields.
 
     Args:
         sink: receives the finished lines.
@@ -149,7 +148,6 @@ class EventLog:
         self._clock = clock
         self._level = level
         self._fields = fields
-        self._bound: FilteringBoundLogger | None = None
 
     def debug(self, event: str, **fields: Any) -> None:
         self._write("debug", event, fields)
@@ -176,9 +174,9 @@ class EventLog:
     def _write(self, level: Level, event: str, fields: dict[str, Any]) -> None:
         if _LEVELS.index(level) < _LEVELS.index(self._level):
             return
-        if self._bound is None:
-            self._bound = _bound_logger(self.sink, self._clock, self._fields)
-        getattr(self._bound, level)(event, **fields)
+        values = {**self._fields, **fields, "event": event, "level": level}
+        line = {str(key): _clip(value, _MAX_DEPTH) for key, value in values.items()}
+        self.sink.write(_json({**line, "time": iso(self._clock.now_ms())}))
 
 
 def open_log(
@@ -210,39 +208,6 @@ def bug_fields(error: BaseException) -> dict[str, Any]:
         **error_fields(error),
         "at": [f"{Path(frame.filename).name}:{frame.lineno}" for frame in places],
     }
-
-
-class _Lines:
-    """The logger that structlog wraps: each level is a method that takes the finished line."""
-
-    def __init__(self, sink: LineSink) -> None:
-        self.debug = self.info = self.warning = self.error = sink.write
-
-
-def _bound_logger(sink: LineSink, clock: Clock, fields: dict[str, Any]) -> FilteringBoundLogger:
-    import structlog  # imported here because it takes 0.2 s
-
-    def stamped(
-        _logger: Any, _level: str, line: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
-        return {**line, "time": iso(clock.now_ms())}
-
-    logger: FilteringBoundLogger = structlog.wrap_logger(
-        _Lines(sink),
-        processors=[
-            structlog.processors.add_log_level,
-            _clipped,
-            stamped,
-            structlog.processors.JSONRenderer(ensure_ascii=True, allow_nan=False),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(0),
-        context_class=dict,
-    )
-    return logger.bind(**fields)
-
-
-def _clipped(_logger: Any, _level: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    return {str(key): _clip(value, _MAX_DEPTH) for key, value in line.items()}
 
 
 def _clip(value: Any, depth: int) -> Any:

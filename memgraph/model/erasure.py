@@ -181,7 +181,7 @@ class ErasureReport(Value):
     files_refused: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     server: ServerTraces | None = None
-    searched: Searched = Searched()
+    searched: Searched = Field(default_factory=lambda: Searched())
     remains: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
     preview: ErasurePreview | None = None

@@ -6,9 +6,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
-from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
@@ -21,7 +18,6 @@ from memgraph.operations.threads import THREADS, ThreadPoolCaller, awaited
 from memgraph.service.turns.base import PATIENCE_S, HookHost
 from memgraph.service.turns.capture import TurnIds, TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosis import DiagnosisHooks
-from memgraph.service.turns.lanes import LaneError
 from memgraph.service.turns.prompts import PendingPrompt, PromptRequest
 from memgraph.service.turns.write_back import WriteBackHooks
 
@@ -76,9 +72,6 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         until = self._until(deadline_ms)
         request = ContextRequest(query="ready", budget_tokens=0)
         pending = self._begin(TurnPlace(), request, "prepare")
-        # Otherwise the first warning would import it during a turn that is slow already.
-        with suppress(LaneError):
-            self._aside.submit(partial(import_module, "structlog")).result(until)
         return self._showing.finish(pending, until).warnings
 
     def on_message(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,20 +119,6 @@ def test_what_is_kept_is_embedded_at_once_when_the_model_is_at_hand(
                 ).fetchall()
     assert {each[0] for each in rows} == {turn.episode_id, *written.memory_ids}
     assert before.acknowledged
-
-
-def test_what_writes_the_log_is_loaded_before_the_first_turn(tmp_path: Path) -> None:
-    script = (
-        "import sys; from memgraph import MemoryHooks, MemoryService\n"
-        "with MemoryService(sys.argv[1], environ={}) as service:\n"
-        "    service.orchestrator('a', create=True)\n"
-        "    with MemoryHooks(service, 'a') as hooks:\n"
-        "        before = 'structlog' in sys.modules\n"
-        "        print(hooks.prepare(), before, 'structlog' in sys.modules)\n"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert told.stdout == "() False True\n"
 
 
 def test_what_is_shown_is_in_receipts(tmp_path: Path) -> None:
