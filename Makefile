@@ -107,6 +107,8 @@ typescript-types: $(STAMP) typescript
 
 # The docs are checked by tests: snippets run, references are compared with the code.
 unit: $(STAMP) browser typescript
+	@# Hundreds of processes are started: they read bytecode, even where they may not write any.
+	@$(BIN)/python -m compileall -q memgraph ingest benchmarks
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # What these tests need is there, or they fail; elsewhere they are skipped.
