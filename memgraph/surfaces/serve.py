@@ -109,8 +109,13 @@ def serve(
                     log.warning("keys", nobody=serving.nobody)
                 # The objects that exist now are permanent; exclude them from garbage collection.
                 gc.freeze()
-                threading.Thread(target=app.state.known.read, daemon=True).start()
                 ready(serving)
+                # What no request waits for.
+                threading.Thread(target=remaining_start, daemon=True).start()
+
+            def remaining_start() -> None:
+                service.intake.wake_waiting()
+                app.state.known.read()
 
             def draining() -> None:
                 log.info("draining", drain_s=settings.server.drain_s)
@@ -232,7 +237,6 @@ def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     pages = console_pages(gate, lengthy.one) if chosen.console.enabled else None
     app = create_app(gate, pages=pages, lengthy=lengthy)
     mcp = _Mcp(gate, chosen)
-    gate.service.intake.wake_waiting()
     own_lifespan = app.router.lifespan_context
 
     @asynccontextmanager
