@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from memgraph.consolidation.comparison import NewStatement, find_candidates
 from memgraph.consolidation.drafts import FactDraft
 from memgraph.model.enums import MemoryKind
-from memgraph.rules.similarity import Similarity, compare, content_hash
+from memgraph.rules.similarity import Similarity, compare, content_hash, same_order
 from memgraph.store import memories
 from memgraph.store import sessions as queries
 from memgraph.store.snapshot import Snapshot
@@ -85,9 +85,9 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
 def repeats(stored: str, new: str) -> bool:
     """Return True if a fact that an extractor drew from turns repeats another.
 
-    They share three quarters of their words, and all names, numbers and negations.
+    They share three quarters of their words, in one order, and all names, numbers and negations.
     """
-    return compare(stored, new) is not Similarity.DIFFERENT
+    return compare(stored, new) is not Similarity.DIFFERENT and same_order(stored, new)
 
 
 def _with_all_evidence(

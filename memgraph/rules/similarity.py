@@ -47,8 +47,12 @@ def word_set(text: str) -> frozenset[str]:
     In a script without spaces a whole run is one word: such texts are compared by
     ``content_hash`` alone.
     """
+    return frozenset(_word_list(text))
+
+
+def _word_list(text: str) -> list[str]:
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    return frozenset(CONTRACTIONS.findall(folded))
+    return CONTRACTIONS.findall(folded)
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
@@ -66,7 +70,7 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Simi
 
     NEAR requires a word overlap of at least ``threshold``, and the same names, numbers and
     negations: "the limit is 10" and "the limit is not 20" overlap, but say different things. The
-    order of words is ignored.
+    order of words is ignored; see ``same_order``.
     """
     if _identity(left) == _identity(right):
         return Similarity.EXACT
@@ -74,6 +78,19 @@ def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Simi
     if jaccard(words_left, words_right) < threshold:
         return Similarity.DIFFERENT
     return Similarity.NEAR if same_weights(left, right) else Similarity.DIFFERENT
+
+
+def same_order(left: str, right: str) -> bool:
+    """Return True if the words that two texts share stand in one order, by their first places.
+
+    "Ann lent Ben 50" and "Ben lent Ann 50" differ in nothing else.
+    """
+    shared = word_set(left) & word_set(right)
+    first, second = (
+        [word for word in dict.fromkeys(_word_list(text)) if word in shared]
+        for text in (left, right)
+    )
+    return first == second
 
 
 def same_weights(left: str, right: str) -> bool:

@@ -388,3 +388,12 @@ def test_a_date_is_shown_as_exactly_as_it_was_said(
     say(orc, "second", ("user", "Hamburg is lovely."))
     read(orc, "second")
     assert f"k1 {HAMBURG} (about {happened})" in model.pages[-1]
+
+
+def test_the_order_of_words_keeps_two_facts_apart(orc: Orchestrator, model: PageModel) -> None:
+    lent, borrowed = "Nora lent Ida 50 euros.", "Ida lent Nora 50 euros."
+    learned(orc, model, lent)
+    say(orc, "second", ("user", borrowed))
+    model.then({"add": [add(borrowed, [1], borrowed)]})
+    read(orc, "second")
+    assert set(facts(orc)) == {lent, borrowed}
