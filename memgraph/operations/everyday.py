@@ -471,7 +471,7 @@ class Everyday(WritingHandle[F]):
             include_insight=include_insight,
         )
 
-    @operation(Permission.READ, "POST", "/ask", tag="recall", body="Question")
+    @operation(Permission.READ, "POST", "/ask", tag="recall", body="Question", slow=True)
     def ask(
         self,
         question: Annotated[Query, Field(min_length=1)],
@@ -481,6 +481,7 @@ class Everyday(WritingHandle[F]):
         include_insight: bool = True,
         kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (),
         agent_id: Name | None = None,
+        as_of: AsOf = None,
     ) -> Answer:
         """Answer a question from memory, with one call of the model of ``memory.llm``.
 
@@ -492,6 +493,8 @@ class Everyday(WritingHandle[F]):
         Args:
             question: a question in any language, which is that of the answer.
             budget_tokens, exclude_session_id, include_insight, kinds, agent_id: as in ``context``.
+            as_of: answer from what was known at this time, as if it were now; without a profile
+                and a reflection.
 
         Raises:
             InvalidInput: an argument is out of range.
@@ -509,6 +512,7 @@ class Everyday(WritingHandle[F]):
                 "kinds": tuple(kinds),
                 "exclude_session_id": exclude_session_id,
                 "agent_id": agent_id,
+                "as_of": as_of,
             },
         )
         with self._service.opened(self.name) as opened:
@@ -517,14 +521,14 @@ class Everyday(WritingHandle[F]):
                 request,
                 format=BlockFormat.FENCED,
                 budget_tokens=budget_tokens,
-                include_insight=include_insight,
+                include_insight=include_insight and as_of is None,
                 clearance=min(
                     self.viewer.clearance, model.max_sensitivity, key=lambda one: one.level
                 ),
             )
             receipt = read.receipt
             try:
-                answer, receipt = answered_by(opened, model, self.viewer, read)
+                answer, receipt = answered_by(opened, model, self.viewer, read, as_of=request.as_of)
             finally:
                 self._keep_receipt(opened, receipt, read.receipt_context, viewer=read.viewer)
             return answer

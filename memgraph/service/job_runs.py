@@ -226,7 +226,11 @@ def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: S
 def _with_summaries(
     opened: OpenOrchestrator, report: JobReport, now_ms: int, progress: Told, stop: Stop
 ) -> JobReport:
-    """Write the summaries of entities after a consolidation, and return the report of both."""
+    """Write the summaries of entities after a consolidation, and return the report of both.
+
+    If the model fails at them, the consolidation is done: the report has the error as its reason,
+    and the next run writes what is missing.
+    """
     from memgraph.operations.life.summaries import write_summaries
 
     if report.state is not JobState.DONE or report.reason is not None:
@@ -234,9 +238,11 @@ def _with_summaries(
     after = write_summaries(opened, now_ms=now_ms, progress=progress, stop=stop)
     if after is None:
         return report
-    return after.model_copy(
-        update={"counts": {**after.counts, **report.counts}, "rejected": report.rejected}
-    )
+    counts = {**after.counts, **report.counts}
+    if after.error_code is not None:
+        opened.log.warning("profiles.unwritten", code=after.error_code)
+        return report.model_copy(update={"counts": counts, "reason": after.error_code})
+    return report.model_copy(update={"counts": counts})
 
 
 def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:

@@ -244,3 +244,21 @@ def test_who_may_not_see_a_cited_memory_has_no_receipt_of_the_answer(
     other = service.orchestrator("ana", viewer=Viewer(Sensitivity.PUBLIC))
     with pytest.raises(NotFound):
         other.receipts.get(answer.receipt_id)
+
+
+def test_a_question_about_an_earlier_state_is_answered_from_it(
+    orc: Orchestrator, server: ModelServer
+) -> None:
+    clock = orc._service.clock
+    assert isinstance(clock, FixedClock)
+    old = orc.remember(OLD)
+    then = clock.now_ms()
+    clock.advance(days=30)
+    orc.correct(old, NEW, reason="moved")
+    says(server, ("Ana lives in Berlin.", [1]))
+    answer = orc.ask(ASKED, as_of=then)
+    assert answer.text == "Ana lives in Berlin. [1]"
+    assert [each.memory_id for each in answer.citations] == [old]
+    assert OLD in sent(server)
+    assert NEW not in sent(server)
+    assert "Today is Thu 2026-01-01." in sent(server)

@@ -24,7 +24,7 @@ export interface Options {
   url: string;
   /** The secret of a key, as `memgraph key create` prints it. */
   key?: string;
-  /** Milliseconds that an answer may take; 30,000 unless given. */
+  /** Milliseconds that an answer may take; 120,000 unless given, as a model may take a minute. */
   timeout?: number;
   fetch?: typeof globalThis.fetch;
 }
@@ -49,7 +49,7 @@ export class Memgraph {
   /** Every operation by its address, typed; its `data` is there, since errors are raised. */
   readonly http: Client<paths>;
 
-  constructor({ url, key, timeout = 30_000, fetch = globalThis.fetch }: Options) {
+  constructor({ url, key, timeout = 120_000, fetch = globalThis.fetch }: Options) {
     this.http = createClient<paths>({
       baseUrl: url.replace(/\/+$/, ""),
       headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },

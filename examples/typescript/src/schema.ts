@@ -2556,15 +2556,6 @@ export interface components {
             rows?: {
                 [key: string]: number;
             };
-            /**
-             * @default {
-             *       "files": 0,
-             *       "shared": 0,
-             *       "strings": 0,
-             *       "tables": 0,
-             *       "too_short": 0
-             *     }
-             */
             searched?: components["schemas"]["Searched"];
             server?: components["schemas"]["ServerTraces"] | null;
             /** Format: date-time */
@@ -3581,6 +3572,8 @@ export interface components {
         };
         Question: {
             agent_id?: string | null;
+            /** @description Read the state as of this time. */
+            as_of?: string | number | null;
             budget_tokens?: number | null;
             exclude_session_id?: string | null;
             /** @default true */

@@ -62,13 +62,19 @@ def required_model(opened: OpenOrchestrator) -> LanguageModel:
 
 
 def answered_by(
-    opened: OpenOrchestrator, model: LanguageModel, reader: Viewer, built: BuiltBlock
+    opened: OpenOrchestrator,
+    model: LanguageModel,
+    reader: Viewer,
+    built: BuiltBlock,
+    *,
+    as_of: int | None = None,
 ) -> tuple[Answer, Receipt]:
     """Ask a model the question of a block, and return its checked answer and the receipt.
 
     Args:
         reader: the caller, who may see memories that were kept from the model.
         built: a fenced block with what the model may read.
+        as_of: the time of the block and of "today", in milliseconds; None: now.
 
     Raises:
         ProviderUnavailable, ProviderRejected, ProviderAnswerInvalid: the call failed.
@@ -76,12 +82,12 @@ def answered_by(
     block = built.block
     lines = dict(_lines(block))
     sentences: list[CitedSentence] = []
-    notes = list(_withheld(opened, reader, built))
+    notes = list(_withheld(opened, reader, built, as_of))
     if lines:
         sentences, uncited = ask_json(
             model.completion_for(ModelUse.ASK),
             SYSTEM,
-            _prompt(opened, built),
+            _prompt(opened, built, opened.clock.now_ms() if as_of is None else as_of),
             SCHEMA,
             lambda reply: _sentences(reply, lines),
         )
@@ -120,9 +126,9 @@ def _memory_ids(block: ContextBlock, number: int) -> tuple[str, ...]:
     return (block.memories[number].memory_id,)
 
 
-def _prompt(opened: OpenOrchestrator, built: BuiltBlock) -> str:
+def _prompt(opened: OpenOrchestrator, built: BuiltBlock, now_ms: int) -> str:
     zone = ZoneInfo(opened.settings.memory.schedule.timezone)
-    today = date_of(opened.clock.now_ms(), zone)
+    today = date_of(now_ms, zone)
     return f"{built.block.text}\nToday is {today}.\nQuestion: {cleaned(built.receipt.query)}"
 
 
@@ -135,7 +141,9 @@ def _sentences(reply: Any, lines: dict[int, str]) -> tuple[list[CitedSentence], 
     return cited_sentences(reply.get("sentences") or [], lines)
 
 
-def _withheld(opened: OpenOrchestrator, reader: Viewer, built: BuiltBlock) -> Iterator[Degraded]:
+def _withheld(
+    opened: OpenOrchestrator, reader: Viewer, built: BuiltBlock, as_of: int | None
+) -> Iterator[Degraded]:
     """Yield a note if matches that the caller may see are too sensitive for the model."""
     match, narrowing = built.receipt_context.match, built.receipt_context.narrowing
     if not match or narrowing is None or built.viewer.clearance == reader.clearance:
@@ -143,7 +151,7 @@ def _withheld(opened: OpenOrchestrator, reader: Viewer, built: BuiltBlock) -> It
     own = narrow(reader, agent_id=built.viewer.agent_id)
     with opened.database.read() as snapshot:
         hidden = receipts.hidden_matches(snapshot, match, narrowing)["clearance"]
-        count = len(memories.existing_ids(snapshot, hidden, View(own)))
+        count = len(memories.existing_ids(snapshot, hidden, View(own, as_of)))
     if count:
         number = "1 match was" if count == 1 else f"{count} matches were"
         text = f"{number} not sent: more sensitive than memory.llm.max_sensitivity"

@@ -146,7 +146,10 @@ class SlowRequestLimit:
             ServerBusy: the limit is reached.
         """
         if not self._free.acquire(blocking=False):
-            raise ServerBusy("other jobs, audits or copies are running", retry_after_s=RETRY_S)
+            raise ServerBusy(
+                "other jobs, audits, copies or questions to a model are running",
+                retry_after_s=RETRY_S,
+            )
         try:
             yield
         finally:
