@@ -24,8 +24,6 @@ ROOT: Final = "store/"
 MAX_LABELS: Final = 60
 MAX_DEPTH: Final = 100
 """The maximum depth of nested objects and lists in a value."""
-DIFFERENT: Final = " ·"
-"""Appended to a text that would otherwise count as a duplicate of the one that it replaces."""
 
 _AFTER_ROOT = "store0"
 _PLAIN = (str, bool, int, type(None))
@@ -114,12 +112,13 @@ def value_text(value: Mapping[str, Any]) -> str:
     a search would not find it.
 
     Raises:
-        InvalidInput: it is not plain JSON, nested deeper than 100, or over 31,998 characters.
+        InvalidInput: it is not plain JSON, nested deeper than 100, or over 32,000 characters.
     """
     plain = _ESCAPE.sub(lambda match: _SPACES.get(match[0], match[0]), plain_text(value))
-    max_chars = MAX_CONTENT_CHARS - len(DIFFERENT)
-    if len(plain) > max_chars:
-        raise InvalidInput(f"a value is at most {max_chars:,} characters as JSON", field="value")
+    if len(plain) > MAX_CONTENT_CHARS:
+        raise InvalidInput(
+            f"a value is at most {MAX_CONTENT_CHARS:,} characters as JSON", field="value"
+        )
     return plain
 
 
@@ -140,13 +139,8 @@ def plain_text(value: Mapping[str, Any]) -> str:
 
 
 def value_of(text: str) -> dict[str, Any]:
-    """Return the value that ``value_text`` or ``plain_text`` wrote, ignoring any text after it.
-
-    Raises:
-        ValueError: the text does not begin with a value.
-    """
-    value, _ = _DECODER.raw_decode(text)
-    return dict(value)
+    """Return the value that ``value_text`` or ``plain_text`` wrote. Raises ValueError."""
+    return dict(_DECODER.decode(text))
 
 
 def _check(value: Any, depth: int) -> None:

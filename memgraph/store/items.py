@@ -189,41 +189,112 @@ def _binds(operand: Any) -> bool:
     return operand is None or (isinstance(operand, int | float) and abs(operand) <= _MAX_EXACT)
 
 
-# Items in namespaces, by ranges of the index on ``item_id``.
+ROWS_AT_A_TIME = 200
+
+
+class NamedItem(NamedTuple):
+    """The item id that the owner uses, and the id of the memory."""
+
+    item_id: str
+    memory_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class NamespacePlace:
-    """The items of one scope and one agent (or no agent) that a reader may see.
+class ItemPlace:
+    """The items of one scope that a reader may see at a time.
 
     Attributes:
         view: the reader's view of active memories.
+        at: the time in milliseconds; memories that have expired by then are left out. 0: none are.
+        source: the ``source`` of items that do not state one.
+        namespaced: the items of a program's key-value store, of one agent or of none. Otherwise the
+            items of a tier: all other memories except turns.
+        agent_id: of namespaced items.
     """
 
     view: View
-    scope: str
+    scope: Scope
     scope_id: str | None
-    agent_id: str | None
+    at: int = 0
+    source: str = ""
+    namespaced: bool = False
+    agent_id: str | None = None
+
+    @property
+    def shape(self) -> PlaceShape:
+        """Return the part of the place on which the text of a statement depends."""
+        return PlaceShape(self.view.shape, self.scope, self.namespaced)
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return the parameters of ``_in_namespace``."""
+        """Return the parameters of ``PlaceShape.where`` and ``_FIELDS``."""
         return self.view.params | {
-            "item_scope": self.scope,
-            "item_scope_id": self.scope_id,
-            "item_agent_id": self.agent_id,
+            "place_scope_id": self.scope_id,
+            "place_agent_id": self.agent_id,
+            "place_source": self.source,
+            "place_at": self.at,
         }
 
 
-def _in_namespace(view: View, m: sa.FromClause) -> Column:
-    """Return the condition on items, with ``NamespacePlace.params`` as its parameters."""
-    return sa.and_(
-        m.c.scope == value("item_scope"),
-        m.c.scope_id.is_not_distinct_from(value("item_scope_id")),
-        m.c.agent_id.is_not_distinct_from(value("item_agent_id")),
-        ~is_no_item(m),
-        view.where(m),
-    )
+class PlaceShape(NamedTuple):
+    """The shape of an ``ItemPlace``."""
+
+    view: View
+    scope: Scope
+    namespaced: bool
+
+    def where(self, m: sa.FromClause) -> Column:
+        """Return the condition on items, with ``ItemPlace.params`` as its parameters."""
+        common = (
+            m.c.status == MemoryStatus.ACTIVE,
+            is_unexpired(m, "place_at"),
+            self.view.where(m),
+        )
+        if self.namespaced:
+            return sa.and_(
+                m.c.scope == self.scope,
+                m.c.scope_id.is_not_distinct_from(value("place_scope_id")),
+                m.c.agent_id.is_not_distinct_from(value("place_agent_id")),
+                *common,
+                ~is_no_item(m),
+            )
+        if self.scope is Scope.GLOBAL:
+            # Avoid the index on content hashes: reading it completely, with a lookup for each row,
+            # takes four times as long as a table scan.
+            scope_conditions = [
+                m.c.scope == Scope.GLOBAL,
+                unindexed(m.c.kind) != MemoryKind.EPISODE.value,
+            ]
+        else:
+            # The second and the last condition must repeat those of ix_memories_scope exactly.
+            scope_conditions = [
+                m.c.scope == self.scope,
+                m.c.scope != Scope.GLOBAL,
+                m.c.scope_id == value("place_scope_id"),
+                m.c.kind != MemoryKind.EPISODE,
+            ]
+        # Namespaced items do not belong to a tier, and do not count towards its size.
+        return sa.and_(*scope_conditions, *common, is_no_item(m))
+
+
+@prepared
+def _find(place: PlaceShape) -> sa.Select[Any]:
+    of, m = tables.memories, tables.memories.alias("m")
+    # Two index lookups; with an OR, SQLite would read the whole scope.
+    f = sa.union_all(
+        sa.select(of.c.pk).where(among(of.c.item_id, "ids")),
+        sa.select(of.c.pk).where(among(of.c.memory_id, "ids"), of.c.item_id.is_(None)),
+    ).subquery("f")
+    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    return query.where(place.where(m)).order_by(m.c.pk.desc())
+
+
+def find(snapshot: Snapshot, place: ItemPlace, item_ids: Sequence[str]) -> list[Memory]:
+    """Return the memories with these item ids, newest first.
+
+    There is at most one for each, unless two were stored with the same id.
+    """
+    return _find(place.shape).mapped(memory_from_row, snapshot, place.params, ids=item_ids)
 
 
 def _is_in_range(m: sa.FromClause) -> Column:
@@ -231,67 +302,26 @@ def _is_in_range(m: sa.FromClause) -> Column:
 
 
 @prepared
-def _active_in_namespace(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    query = memory_fields(m).where(among(m.c.item_id, "ids"), _in_namespace(view, m))
-    return query.order_by(m.c.pk)
-
-
-def active_in_namespace(
-    snapshot: Snapshot, place: NamespacePlace, item_ids: Sequence[str]
-) -> list[Memory]:
-    """Return the active items with these ids, including expired ones, oldest first."""
-    return _active_in_namespace(place.view.shape).mapped(
-        memory_from_row, snapshot, place.params, ids=item_ids
-    )
-
-
-@prepared
-def _newest(view: View) -> sa.Select[Any]:
+def _newest(place: PlaceShape) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     # Two items share a name if one was restored: the later one counts.
-    later = sa.exists().where(
-        n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, _in_namespace(view, n), is_unexpired(n)
-    )
+    later = sa.exists().where(n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, place.where(n))
     return (
         sa.select(m.c.pk)
-        .where(_is_in_range(m), _in_namespace(view, m), is_unexpired(m), ~later.correlate(m))
+        .where(_is_in_range(m), place.where(m), ~later.correlate(m))
         .order_by(m.c.updated_at.desc(), m.c.pk.desc())
         .limit(value("limit"))
-        .offset(value("offset"))
     )
 
 
 def newest(
-    snapshot: Snapshot,
-    place: NamespacePlace,
-    prefix: Namespace,
-    *,
-    at: int,
-    limit: int | None = None,
-    offset: int = 0,
-) -> list[int]:
-    """Return the keys of the items in and below a namespace, last written first.
-
-    Args:
-        at: the time in milliseconds; items that have expired by then are left out.
-        limit: the maximum number of keys; None: all.
-    """
+    snapshot: Snapshot, place: ItemPlace, prefix: Namespace, *, limit: int | None = None
+) -> Iterator[Memory]:
+    """Return the items in and below a namespace, last written first, read on demand."""
     first, last = within(prefix)
-    return _newest(place.view.shape).column(
-        snapshot,
-        place.params,
-        first=first,
-        last=last,
-        at=at,
-        limit=-1 if limit is None else limit,
-        offset=offset,
-    )
-
-
-def by_key(snapshot: Snapshot, keys: Sequence[int]) -> list[Memory]:
-    """Return the memories with these keys, in the order of ``keys``."""
-    return _of_keys().mapped(memory_from_row, snapshot, keys=keys)
+    values = {"first": first, "last": last, "limit": -1 if limit is None else limit}
+    keys = _newest(place.shape).column(snapshot, place.params | values)
+    return _in_order(snapshot, keys)
 
 
 @prepared
@@ -313,131 +343,45 @@ def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> 
 
 
 @prepared
-def _first_in_range(view: View) -> sa.Select[Any]:
+def _first_in_range(place: PlaceShape) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(m.c.item_id).where(_is_in_range(m), _in_namespace(view, m), is_unexpired(m))
+    query = sa.select(m.c.item_id).where(_is_in_range(m), place.where(m))
     return query.order_by(m.c.item_id).limit(1)
 
 
-def namespaces(
-    snapshot: Snapshot, place: NamespacePlace, prefix: Namespace, *, at: int
-) -> list[Namespace]:
+def namespaces(snapshot: Snapshot, place: ItemPlace, prefix: Namespace) -> list[Namespace]:
     """Return every namespace at or below a prefix that contains an item.
 
     This takes one index lookup per namespace.
     """
     first, last = within(prefix)
-    statement = _first_in_range(place.view.shape)
-    values = place.params | {"last": last, "at": at}
+    statement = _first_in_range(place.shape)
     result: list[Namespace] = []
-    while item_id := statement.scalar(snapshot, values, first=first):
+    while item_id := statement.scalar(snapshot, place.params, first=first, last=last):
         namespace, _ = parse_item_id(item_id)
         result.append(namespace)
         first = after(namespace)
     return result
 
 
-ROWS_AT_A_TIME = 200
-
-
-class NamedItem(NamedTuple):
-    """The item id that the owner uses, and the id of the memory."""
-
-    item_id: str
-    memory_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class ItemPlace:
-    """The items of one scope that a reader may see at a time.
-
-    Attributes:
-        source: the ``source`` of items that do not state one.
-        at: the time in milliseconds; memories that have expired by then are left out.
-    """
-
-    scope: Scope
-    scope_id: str | None
-    source: str
-    view: View
-    at: int
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Return the parameters of ``_in_place`` and ``_FIELDS``."""
-        return self.view.params | {
-            "place_scope_id": self.scope_id,
-            "place_source": self.source,
-            "place_at": self.at,
-        }
-
-
-def _in_place(view: View, scope: Scope, m: sa.FromClause) -> Column:
-    """Return the condition on items, with ``ItemPlace.params`` as its parameters."""
-    if scope is Scope.GLOBAL:
-        # Avoid the index on content hashes: reading it completely, with a lookup for each row,
-        # takes four times as long as a table scan.
-        scope_conditions = [
-            m.c.scope == Scope.GLOBAL,
-            unindexed(m.c.kind) != MemoryKind.EPISODE.value,
-        ]
-    else:
-        # The second and the last condition must repeat those of ix_memories_scope exactly.
-        scope_conditions = [
-            m.c.scope == scope,
-            m.c.scope != Scope.GLOBAL,
-            m.c.scope_id == value("place_scope_id"),
-            m.c.kind != MemoryKind.EPISODE,
-        ]
-    return sa.and_(
-        *scope_conditions,
-        m.c.status == MemoryStatus.ACTIVE,
-        is_unexpired(m, "place_at"),
-        view.where(m),
-        # Namespaced items of programs do not belong to a tier, and do not count towards its size.
-        is_no_item(m),
-    )
-
-
 @prepared
-def _find(view: View, scope: Scope) -> sa.Select[Any]:
-    of, m, item_id = tables.memories, tables.memories.alias("m"), value("item_id")
-    # Two index lookups; with an OR, SQLite would read the whole scope.
-    f = sa.union_all(
-        sa.select(of.c.pk).where(of.c.item_id == item_id),
-        sa.select(of.c.pk).where(of.c.memory_id == item_id, of.c.item_id.is_(None)),
-    ).subquery("f")
-    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-    return query.where(_in_place(view, scope, m)).order_by(m.c.pk.desc())
-
-
-def find(snapshot: Snapshot, place: ItemPlace, item_id: str) -> list[Memory]:
-    """Return the memories with an item id, newest first.
-
-    There is at most one, unless two were stored with the same id.
-    """
-    statement = _find(place.view.shape, place.scope)
-    return statement.mapped(memory_from_row, snapshot, place.params, item_id=item_id)
-
-
-@prepared
-def _count(view: View, scope: Scope) -> sa.Select[Any]:
+def _count(place: PlaceShape) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    return sa.select(sa.func.count()).select_from(m).where(_in_place(view, scope, m))
+    return sa.select(sa.func.count()).select_from(m).where(place.where(m))
 
 
 def count(snapshot: Snapshot, place: ItemPlace) -> int:
     """Return the number of items in a place."""
-    return int(_count(place.view.shape, place.scope).scalar(snapshot, place.params))
+    return int(_count(place.shape).scalar(snapshot, place.params))
 
 
 @prepared
 def _select(
-    view: View, scope: Scope, terms: tuple[_BoundTerm, ...], order: SortOrder, limit: int | None
+    place: PlaceShape, terms: tuple[_BoundTerm, ...], order: SortOrder, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
-    query = sa.select(m.c.pk).where(_in_place(view, scope, m))
+    query = sa.select(m.c.pk).where(place.where(m))
     query = query.where(*(condition for term in terms for condition in term.conditions(m)))
     query = query.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
     return query.limit(limit)
@@ -458,21 +402,21 @@ def select(
     """
     condition = ItemFilter(terms)
     bound = None if condition.rest else limit
-    statement = _select(place.view.shape, place.scope, condition.asked, order, bound)
+    statement = _select(place.shape, condition.asked, order, bound)
     # Select only keys; the rows are read during iteration.
     keys = statement.column(snapshot, place.params | condition.params)
     return _in_order(snapshot, keys), condition.rest
 
 
 @prepared
-def _next_to_evict(view: View, scope: Scope) -> sa.Select[Any]:
+def _next_to_evict(place: PlaceShape) -> sa.Select[Any]:
     m, log = tables.memories.alias("m"), tables.audit_log.alias("a")
     # The same order as in ``rules.lifecycle``.
     confirmed = sa.exists().where(log.c.subject == m.c.memory_id, log.c.action == "confirm")
     importance = sa.func.coalesce(_FIELDS["importance"](m), 0)
     return (
         sa.select(_id(m), m.c.memory_id)
-        .where(_in_place(view, scope, m), _id(m).is_distinct_from(value("but")))
+        .where(place.where(m), _id(m).is_distinct_from(value("but")))
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
             importance,
@@ -488,16 +432,16 @@ def next_to_evict(
     snapshot: Snapshot, place: ItemPlace, number: int, *, but: str | None = None
 ) -> list[NamedItem]:
     """Return the next ``number`` items to evict, except ``but``; see ``rules.lifecycle``."""
-    statement = _next_to_evict(place.view.shape, place.scope)
+    statement = _next_to_evict(place.shape)
     return [
         NamedItem(*row) for row in statement.rows(snapshot, place.params, number=number, but=but)
     ]
 
 
 @prepared
-def _next_items(view: View, scope: Scope, number: int) -> sa.Select[Any]:
+def _next_items(place: PlaceShape, number: int) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(m.c.pk, m.c.memory_id).where(_in_place(view, scope, m))
+    query = sa.select(m.c.pk, m.c.memory_id).where(place.where(m))
     query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
     return query.order_by(m.c.pk).limit(number)
 
@@ -506,7 +450,7 @@ def next_items(
     snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
     """Return the next ``number`` items with keys in (``after``, ``through``], as (key, id)."""
-    statement = _next_items(place.view.shape, place.scope, number)
+    statement = _next_items(place.shape, number)
     return statement.rows(snapshot, place.params, after=after, through=through)
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from memgraph.context.items import checked, equal, item_of, memory_input_of, source_of
+from memgraph.context.items import checked, equal, item_of, memory_input_of
 from memgraph.context.stores import OLDEST_FIRST
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
-from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
-from memgraph.model.values import ActorReason, EdgeInput, Memory, validated
-from memgraph.operations.context.promotion import evict, retract_all
+from memgraph.model.enums import Scope, Sensitivity
+from memgraph.model.values import ActorReason, validated
+from memgraph.operations.context.promotion import evict, retract_all, store_versions, tier_place
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
@@ -21,18 +21,16 @@ from memgraph.rules.scope import ScopeFacts
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items, memories
 from memgraph.store.items import ItemPlace
-from memgraph.store.snapshot import JournalledTransaction, NewEntry
-from memgraph.store.visibility import View
 
 if TYPE_CHECKING:
-    from memgraph.operations.write.writer import PreparedMemory
+    pass
 
 DELETED: Final = "deleted"
 REPLACED: Final = "replaced by a newer item of its id"
 CLEARED_AT_A_TIME: Final = 200
 """The number of memories that ``clear`` retracts per transaction, so that others can write."""
 
-_ACTIVE = frozenset({MemoryStatus.ACTIVE})
+_INHERITED = ("kind", "sensitivity", "agent_id")
 
 
 class BackendItem(NamedTuple):
@@ -108,7 +106,7 @@ class DatabaseBackend(Handle):
         if not items.is_id(item_id):
             return None
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            memories = items.find(snapshot, self._place(opened), item_id)
+            memories = items.find(snapshot, self._place(opened), [item_id])
         return item_of(memories[0]) if memories else None
 
     def delete(self, item_id: str) -> bool:
@@ -116,7 +114,7 @@ class DatabaseBackend(Handle):
         if not items.is_id(item_id):
             return False
         with self._write() as (opened, transaction):
-            memories = items.find(transaction, self._place(opened), item_id)
+            memories = items.find(transaction, self._place(opened), [item_id])
             retract_all(transaction, [memory.memory_id for memory in memories], DELETED)
         return bool(memories)
 
@@ -162,16 +160,11 @@ class DatabaseBackend(Handle):
             return items.count(snapshot, self._place(opened))
 
     def _place(self, opened: OpenOrchestrator) -> ItemPlace:
-        return ItemPlace(
-            scope=self.tier,
-            scope_id=self.scope_id,
-            source=source_of(self.tier, self.scope_id),
-            view=View(self.viewer, statuses=_ACTIVE),
-            at=opened.clock.now_ms(),
-        )
+        return tier_place(self.viewer, self.tier, self.scope_id, at=opened.clock.now_ms())
 
     def _add(self, item: ContextItem, max_items: int | None) -> Sequence[str]:
         checked_item = checked(item)
+        item_id = checked_item.context_item_id
         memory = memory_input_of(
             checked_item,
             self.tier,
@@ -179,50 +172,20 @@ class DatabaseBackend(Handle):
             sensitivity=self._sensitivity,
             agent_id=self._agent_id,
         )
+        evicted: Sequence[str] = ()
         with self._service.opened(self.name) as opened:
             prepared = opened.writer.prepare(memory)
             with opened.transaction(self.actor) as transaction:
-                existing = items.find(
-                    transaction, self._place(opened), checked_item.context_item_id
-                )
+                existing = items.find(transaction, self._place(opened), [item_id])
                 if len(existing) != 1 or not equal(item_of(existing[0]), checked_item):
-                    self._store(opened, transaction, prepared, existing)
-                evicted: Sequence[str] = ()
+                    if existing:
+                        # It stays visible to the same readers.
+                        inherited = {name: getattr(existing[0], name) for name in _INHERITED}
+                        given = prepared.given.model_copy(update=inherited)
+                        prepared = replace(prepared, given=given)
+                    versions = [(prepared, existing)]
+                    store_versions(opened, transaction, versions, self._view, REPLACED)
                 if max_items is not None:
-                    evicted = evict(
-                        transaction,
-                        self._place(opened),
-                        max_items,
-                        new=checked_item.context_item_id,
-                    )
+                    evicted = evict(transaction, self._place(opened), max_items, new=item_id)
             self._embed_soon(opened)
         return evicted
-
-    def _store(
-        self,
-        opened: OpenOrchestrator,
-        transaction: JournalledTransaction,
-        prepared: PreparedMemory,
-        existing: Sequence[Memory],
-    ) -> None:
-        """Store an item that replaces those with its id; it stays visible to the same readers."""
-        if existing:
-            same = ("kind", "sensitivity", "agent_id")
-            inherited = {name: getattr(existing[0], name) for name in same}
-            prepared = replace(prepared, given=prepared.given.model_copy(update=inherited))
-        links = [
-            EdgeInput(from_id="#new", to_id=memory.memory_id, edge_type=EdgeType.UPDATES)
-            for memory in existing
-        ]
-        prepared = replace(prepared, given=prepared.given.model_copy(update={"key": "new"}))
-        # Superseded first: otherwise a new item with the same text would count as a repetition.
-        for memory in existing:
-            memories.set_status(
-                transaction, memory.memory_id, MemoryStatus.SUPERSEDED, reason=REPLACED
-            )
-        written = opened.writer.store(transaction, [prepared], links, view=self._view)
-        if written.errors:
-            raise written.errors[0]
-        transaction.record(written.entries)
-        by = {"by": written.ids_by_key["new"]}
-        transaction.record([NewEntry("supersede", memory.memory_id, by) for memory in existing])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, Final
 
 from memgraph.errors import Conflict, DatabaseCorrupt, InvalidInput
 from memgraph.model.enums import (
     CapturedBy,
-    EdgeType,
     MemoryKind,
     MemoryStatus,
     Scope,
@@ -18,21 +18,20 @@ from memgraph.model.enums import (
 )
 from memgraph.model.recall import MAX_TOP_N, Bundle, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
-from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source, validated
+from memgraph.model.values import Memory, MemoryInput, Source, validated
+from memgraph.operations.context.promotion import retract_all, store_versions
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.recall import answer
-from memgraph.operations.write import changes
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.retrieval.recall import RECEIPT_PREFIX
 from memgraph.rules import namespaces as rules
 from memgraph.rules import value_filters
 from memgraph.rules.namespaces import Namespace
 from memgraph.rules.scope import ScopeFacts
-from memgraph.rules.similarity import normalise_content
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import journal, memories
-from memgraph.store.items import NamespacePlace
+from memgraph.store.items import ItemPlace
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
@@ -41,7 +40,6 @@ IMPORTANCE: Final = 20
 """Below the importance of other memories (50), so that items do not displace people's statements.
 """
 _SOURCE = Source(source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM)
-_AT_A_TIME = 256
 
 
 class NamespaceHandle(Handle):
@@ -81,8 +79,13 @@ class NamespaceHandle(Handle):
         facts = ScopeFacts(checked.scope, checked.scope_id, checked.sensitivity, checked.agent_id)
         self._require_visible(facts, "the handle could not see the items that it stores")
         self._scope, self._scope_id = checked.scope, checked.scope_id
-        view = View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
-        self._place = NamespacePlace(view, checked.scope.value, checked.scope_id, checked.agent_id)
+        self._place = ItemPlace(
+            View(self.viewer, statuses=frozenset({MemoryStatus.ACTIVE})),
+            checked.scope,
+            checked.scope_id,
+            namespaced=True,
+            agent_id=checked.agent_id,
+        )
 
     def items(
         self, names: Sequence[tuple[Namespace, str]], *, refresh: bool = True
@@ -97,9 +100,8 @@ class NamespaceHandle(Handle):
         """
         ids = [rules.item_id(namespace, key) for namespace, key in names]
         with self._service.opened(self.name) as opened:
-            now = opened.clock.now_ms()
             with opened.database.read() as snapshot:
-                rows = self._standing(snapshot, ids, now)
+                rows = self._current(snapshot, ids, opened.clock.now_ms())
             by_id = {item_id: item_of(row) for item_id, row in rows.items()}
             if refresh:
                 self._refresh(opened, list(by_id.values()))
@@ -140,9 +142,17 @@ class NamespaceHandle(Handle):
             with opened.database.read() as snapshot:
                 now = opened.clock.now_ms()
                 seq, _ = journal.head(snapshot)
-                ranked = self._ranked(snapshot, recalled, filters or {}, at=now)
-                rest = self._newest(snapshot, prefix, filters or {}, ranked, at=now, maximum=end)
-            page = [*ranked, *rest][offset:end]
+                ids = [item.memory.item_id for item in recalled.values() if item.memory.item_id]
+                current = {row.memory_id for row in self._current(snapshot, ids, now).values()}
+                ranked = [
+                    item_of(item.memory, item.score)
+                    for memory_id, item in recalled.items()
+                    if memory_id in current
+                ]
+                place, most = replace(self._place, at=now), None if filters else end
+                newest = items_rows.newest(snapshot, place, prefix, limit=most)
+                candidates = chain(ranked, map(item_of, newest))
+                page = list(islice(_matching(candidates, filters or {}), offset, end))
             items = [
                 ReceiptItem(item.memory_id, item.score or 0.0, *_reasons(recalled, item))
                 for item in page
@@ -163,8 +173,8 @@ class NamespaceHandle(Handle):
     def namespaces(self, prefix: Namespace = ()) -> list[Namespace]:
         """Return the namespaces at or below a prefix that have items, sorted, without values."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            now = opened.clock.now_ms()
-            return sorted(items_rows.namespaces(snapshot, self._place, prefix, at=now))
+            place = replace(self._place, at=opened.clock.now_ms())
+            return sorted(items_rows.namespaces(snapshot, place, prefix))
 
     def put_all(self, puts: Sequence[ItemPut]) -> None:
         """Store and delete items in one transaction; the last put of a key wins.
@@ -186,7 +196,7 @@ class NamespaceHandle(Handle):
                 for item_id, memory in inputs.items()
             }
             with opened.transaction(self.actor) as transaction:
-                write_all(opened, transaction, self._place, drafts)
+                self._write_all(opened, transaction, drafts)
             self._embed_soon(opened)
 
     def _answers(
@@ -207,59 +217,40 @@ class NamespaceHandle(Handle):
         }
         return answer(opened, self.viewer, validated(RecallRequest, fields))
 
-    def _standing(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
+    def _current(self, snapshot: Snapshot, item_ids: Sequence[str], at: int) -> dict[str, Memory]:
         """Return the valid memories by their item ids; if two have the same id, the later one."""
-        rows = items_rows.active_in_namespace(snapshot, self._place, item_ids)
-        return {row.item_id or "": row for row in rows if holds(row, at)}
+        rows = items_rows.find(snapshot, replace(self._place, at=at), item_ids)
+        return {row.item_id or "": row for row in reversed(rows)}
 
-    def _ranked(
+    def _write_all(
         self,
-        snapshot: Snapshot,
-        recalled: Mapping[str, RecallItem],
-        filters: Mapping[str, Any],
-        *,
-        at: int,
-    ) -> list[StoredItem]:
-        """Return the recalled items that are still current in this scope and pass the filter."""
-        ids = [item.memory.item_id for item in recalled.values() if item.memory.item_id]
-        rows = self._standing(snapshot, ids, at).values()
-        current_ids = {row.memory_id for row in rows}
-        items = [
-            item_of(item.memory, item.score)
-            for memory_id, item in recalled.items()
-            if memory_id in current_ids
-        ]
-        return [item for item in items if value_filters.matches(item.value, filters)]
+        opened: OpenOrchestrator,
+        transaction: JournalledTransaction,
+        drafts: Mapping[str, PreparedMemory | None],
+    ) -> None:
+        """Store the drafts by ``item_id``, and delete the items whose draft is None.
 
-    def _newest(
-        self,
-        snapshot: Snapshot,
-        prefix: Namespace,
-        filters: Mapping[str, Any],
-        ranked: Sequence[StoredItem],
-        *,
-        at: int,
-        maximum: int,
-    ) -> list[StoredItem]:
-        """Return further items to fill a result up to ``maximum``, last put first."""
-        missing = max(maximum - len(ranked), 0)
-        if not missing:
-            return []
-        ranked_names = {item.name for item in ranked}
-        limit = None if filters else maximum
-        keys = items_rows.newest(snapshot, self._place, prefix, at=at, limit=limit)
-        items: list[StoredItem] = []
-        for start in range(0, len(keys), _AT_A_TIME):
-            for row in items_rows.by_key(snapshot, keys[start : start + _AT_A_TIME]):
-                candidate = item_of(row)
-                if candidate.name not in ranked_names and value_filters.matches(
-                    candidate.value, filters
-                ):
-                    ranked_names.add(candidate.name)
-                    items.append(candidate)
-                    if len(items) == missing:
-                        return items
-        return items
+        Raises:
+            Conflict: a memory that is not an item has the same id and text as one.
+        """
+        at = transaction.at
+        # Expired items as well, until the nightly job retracts them.
+        existing: dict[str, list[Memory]] = {item_id: [] for item_id in drafts}
+        for row in items_rows.find(transaction, self._place, list(drafts)):
+            existing[row.item_id or ""].append(row)
+        versions: list[tuple[PreparedMemory, Sequence[Memory]]] = []
+        for item_id, draft in drafts.items():
+            before = existing[item_id]
+            valid = before[0] if before and holds(before[0], at) else None
+            if draft is None:
+                retract_all(transaction, [row.memory_id for row in before], DELETED)
+            elif valid is not None and _same(valid, draft.given):
+                _put_again(transaction, valid, draft.given)
+            else:
+                versions.append((_next_version(draft, valid, at), before))
+        written = store_versions(opened, transaction, versions, self._view, REPLACED)
+        if any(memory.outcome != "stored" for memory in written.memories):
+            raise Conflict("another memory has the same text and the item's id")
 
     def _refresh(self, opened: OpenOrchestrator, items: Sequence[StoredItem]) -> None:
         expiring = [item.memory_id for item in items if item.ttl is not None]
@@ -267,6 +258,16 @@ class NamespaceHandle(Handle):
             return
         with opened.database.write() as transaction:
             items_rows.prolong(transaction, expiring, at=opened.clock.now_ms())
+
+
+def _matching(items: Iterable[StoredItem], filters: Mapping[str, Any]) -> Iterator[StoredItem]:
+    """Yield the items that pass the filters, the first of each name."""
+    names: set[tuple[Namespace, str]] = set()
+    for item in items:
+        name = item.namespace, item.key
+        if name not in names and value_filters.matches(item.value, filters):
+            names.add(name)
+            yield item
 
 
 def _reasons(
@@ -300,10 +301,6 @@ class StoredItem:
     memory_id: str
     ttl: int | None = None
     score: float | None = None
-
-    @property
-    def name(self) -> tuple[Namespace, str]:
-        return self.namespace, self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,54 +382,10 @@ DELETED: Final = "deleted"
 REPLACED: Final = "put again"
 
 
-def write_all(
-    opened: OpenOrchestrator,
-    transaction: JournalledTransaction,
-    place: NamespacePlace,
-    drafts: Mapping[str, PreparedMemory | None],
-) -> None:
-    """Store the drafts by ``item_id``, and delete the items whose draft is None.
-
-    Raises:
-        Conflict: a memory that is not an item has the same id and text as one.
-    """
-    at = transaction.at
-    current: dict[str, list[Memory]] = {item_id: [] for item_id in drafts}
-    for row in items_rows.active_in_namespace(transaction, place, list(drafts)):
-        current[row.item_id or ""].append(row)
-    items: list[PreparedMemory] = []
-    links: list[EdgeInput] = []
-    for item_id, draft in drafts.items():
-        before = current[item_id]
-        if draft is None:
-            _delete(transaction, place, before)
-        elif before and holds(before[-1], at) and _same(before[-1], draft.given):
-            _put_again(transaction, before[-1], draft.given)
-        else:
-            key = str(len(items))
-            items.append(_next_version(opened, draft, key, before, at))
-            links += [_updates_edge(key, memory) for memory in before]
-    store = opened.writer.store
-    written = store(transaction, items, links, view=place.view)
-    if written.errors:
-        raise written.errors[0]
-    if any(memory.outcome != "stored" for memory in written.memories):
-        raise Conflict("another memory has the same text and the item's id")
-    transaction.record(written.entries)
-
-
-def _delete(
-    transaction: JournalledTransaction, place: NamespacePlace, rows: Sequence[Memory]
-) -> None:
-    for row in rows:
-        entries = changes.retract(transaction, row.memory_id, reason=DELETED, view=place.view)
-        transaction.record(entries)
-
-
 def _same(row: Memory, memory: MemoryInput) -> bool:
     """Return True if a put changes only times."""
     return (
-        row.content.removesuffix(rules.DIFFERENT) == memory.content
+        row.content == memory.content
         and row.attributes.get("value") == memory.attributes.get("value")
         and (row.tags, row.sensitivity, row.importance)
         == (memory.tags, memory.sensitivity, memory.importance)
@@ -452,23 +405,11 @@ def _put_again(transaction: JournalledTransaction, row: Memory, memory: MemoryIn
     transaction.record([NewEntry("put_again", row.memory_id, {"valid_until": until})])
 
 
-def _next_version(
-    opened: OpenOrchestrator, draft: PreparedMemory, key: str, before: Sequence[Memory], at: int
-) -> PreparedMemory:
-    """Return the draft as the next version of the given memories."""
+def _next_version(draft: PreparedMemory, valid: Memory | None, at: int) -> PreparedMemory:
+    """Return the draft as the next version of an item, or as the first if none is valid."""
     memory = draft.given
     ttl = memory.attributes.get("ttl")
-    update: dict[str, Any] = {"key": key, "valid_until": None if ttl is None else at + ttl}
-    if before and holds(before[-1], at):
-        update["attributes"] = memory.attributes | {"first_put_at": first_put(before[-1])}
-    content = normalise_content(memory.content)
-    if any(normalise_content(row.content) == content for row in before):
-        update["content"] = memory.content + rules.DIFFERENT
-        return opened.writer.prepare(memory.model_copy(update=update))
+    update: dict[str, Any] = {"valid_until": None if ttl is None else at + ttl}
+    if valid is not None:
+        update["attributes"] = memory.attributes | {"first_put_at": first_put(valid)}
     return replace(draft, given=memory.model_copy(update=update))
-
-
-def _updates_edge(key: str, row: Memory) -> EdgeInput:
-    return EdgeInput(
-        from_id=f"#{key}", to_id=row.memory_id, edge_type=EdgeType.UPDATES, reason=REPLACED
-    )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.context.items import RECORD, RESERVED, source_of
 from memgraph.errors import Conflict, InvalidInput
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
-from memgraph.model.values import Memory, MemoryInput, Source
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
+from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.operations.write import changes
+from memgraph.operations.write.edges import StoredBatch
+from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.namespaces import is_item
+from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay, graph, items, memories
 from memgraph.store.items import ItemPlace
@@ -117,13 +121,7 @@ def _record_promotion(
     details = {"from": memory.memory_id, "to": target.scope.tier, "scope_id": target.scope_id}
     transaction.record([NewEntry("promote", new_id, details | {"reason": reason})])
     if target.scope is Scope.PROJECT:
-        place = ItemPlace(
-            scope=Scope.PROJECT,
-            scope_id=target.scope_id,
-            source=source_of(Scope.PROJECT, target.scope_id),
-            view=View(view.viewer, statuses=frozenset({MemoryStatus.ACTIVE})),
-            at=transaction.at,
-        )
+        place = tier_place(view.viewer, Scope.PROJECT, target.scope_id, at=transaction.at)
         evict(transaction, place, MAX_PROJECT_ITEMS, new=items.item_id_of(memory.memory_id))
     return new_id
 
@@ -202,6 +200,51 @@ def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> Memor
         source=source,
         derived_from=(memory.memory_id,),
     )
+
+
+def tier_place(viewer: Viewer, scope: Scope, scope_id: str | None, *, at: int) -> ItemPlace:
+    """Return the place of the items of a task, of a project or of the global tier."""
+    view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+    return ItemPlace(view, scope, scope_id, at, source=source_of(scope, scope_id))
+
+
+def store_versions(
+    opened: OpenOrchestrator,
+    transaction: JournalledTransaction,
+    versions: Sequence[tuple[PreparedMemory, Sequence[Memory]]],
+    view: View,
+    reason: str,
+) -> StoredBatch:
+    """Store items, each of which supersedes the memories with it.
+
+    Raises:
+        MemgraphError: one cannot be stored.
+    """
+    new: list[PreparedMemory] = []
+    links: list[EdgeInput] = []
+    for number, (prepared, replaced) in enumerate(versions):
+        key = str(number)
+        given = prepared.given.model_copy(update={"key": key})
+        new.append(dataclasses.replace(prepared, given=given))
+        for memory in replaced:
+            # Before the new one: with the same text that would count as a repetition.
+            memories.set_status(
+                transaction, memory.memory_id, MemoryStatus.SUPERSEDED, reason=reason
+            )
+            links.append(
+                EdgeInput(from_id=f"#{key}", to_id=memory.memory_id, edge_type=EdgeType.UPDATES)
+            )
+    written = opened.writer.store(transaction, new, links, view=view)
+    if written.errors:
+        raise written.errors[0]
+    transaction.record(written.entries)
+    transaction.record(
+        [
+            NewEntry("supersede", link.to_id, {"by": written.ids_by_key[link.from_id[1:]]})
+            for link in links
+        ]
+    )
+    return written
 
 
 def evict(

@@ -91,7 +91,7 @@ class MemgraphStore(BaseStore):
 
         Raises:
             InvalidNamespaceError: a label of a namespace is empty, not a string, or contains a dot.
-            InvalidInput: a value is not plain JSON or has more than 31,998 characters, a namespace
+            InvalidInput: a value is not plain JSON or has more than 32,000 characters, a namespace
                 and a key together have more than 504, or a filter or number is invalid; nothing
                 was written.
             StorageError: the database failed.

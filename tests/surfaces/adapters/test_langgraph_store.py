@@ -414,14 +414,14 @@ def test_items_are_memories_and_no_statements(orc: Orchestrator, store: Memgraph
 def test_the_event_loop_goes_on(store: MemgraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     gone_on = threading.Event()
-    read = items_rows.active_in_namespace
+    read = items_rows.find
 
     def slow(*given: Any) -> Any:
         seen.append(threading.current_thread())
         assert gone_on.wait(60)
         return read(*given)
 
-    monkeypatch.setattr(items_rows, "active_in_namespace", slow)
+    monkeypatch.setattr(items_rows, "find", slow)
 
     async def both() -> None:
         asked = asyncio.ensure_future(store.aget(USER, "k"))
@@ -461,9 +461,9 @@ def test_an_item_is_one_look_at_the_index(orc: Orchestrator, service: MemoryServ
         assert raw is not None
         raw.set_trace_callback(statements.append)
         place = handle._place
-        items_rows.active_in_namespace(connection, place, ["store/n1..1"])
-        items_rows.newest(connection, place, ("n1",), at=0)
-        found = items_rows.namespaces(connection, place, (), at=0)
+        items_rows.find(connection, place, ["store/n1..1"])
+        items_rows.newest(connection, place, ("n1",))
+        found = items_rows.namespaces(connection, place, ())
         raw.set_trace_callback(None)
         asked = [each for each in statements if "FROM memories" in each]
         plans = [
@@ -484,9 +484,9 @@ def test_many_items_that_say_the_same_are_not_read_for_one_more(
     asked: list[Sequence[str]] = []
     existing = memories.existing_ids
 
-    def counted(connection: Any, ids: Sequence[str], *rest: Any) -> set[str]:
+    def counted(connection: Any, ids: Sequence[str], *rest: Any, **named: Any) -> set[str]:
         asked.append(ids)
-        return existing(connection, ids, *rest)
+        return existing(connection, ids, *rest, **named)
 
     monkeypatch.setattr(memories, "existing_ids", counted)
     store.put(USER, "one more", {"done": False})
