@@ -117,7 +117,7 @@ class Writer:
     @property
     def environ(self) -> dict[str, str]:
         """The settings, as variables of the environment."""
-        given = {"PROVIDER": self.model, "TIMEOUT_S": str(self.timeout_s), "RETRIES": "0"}
+        given = {"PROVIDER": self.model, "TIMEOUT_S": str(self.timeout_s)}
         if self.api_base is not None:
             given["API_BASE"] = self.api_base
         return {f"MEMGRAPH_MEMORY__LLM__{name}": value for name, value in given.items()}
