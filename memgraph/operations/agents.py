@@ -255,25 +255,33 @@ class Agents(WritingHandle[F], group="agents"):
         return written.edges[0]
 
     @local
-    def forget(self, memory_id: str, *, reason: str) -> list[str]:
+    def forget(self, memory_id: str, *, reason: str, session_id: str | None = None) -> list[str]:
         """Retract a memory because a model reports that it is to be forgotten; return the ids.
 
         A turn is retracted with the facts that were derived from it, a fact with the turns that say
         nothing else. A person can restore them.
 
+        Args:
+            session_id: the conversation at hand; if its last turn is a person's, the journal names
+                it.
+
         Raises:
             NotFound: the memory does not exist.
             InvalidInput: it is a reflection, or the reason is invalid.
-            AccessDenied: a person confirmed one of the facts, or it is an Identity.
+            AccessDenied: a person confirmed one of the facts, or it is an Identity, and the turn at
+                hand is not of the person who said it.
         """
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
         with self._write() as (_, transaction):
-            ids = forgettable(transaction, memory_id, self._view)
+            turn = persons_turn(transaction, session_id, self._view)
+            ids = forgettable(transaction, memory_id, self._view, turn)
             for one in ids:
-                transaction.record(
-                    changes.retract(transaction, one, reason=because, view=self._view)
-                )
+                entries = changes.retract(transaction, one, reason=because, view=self._view)
+                if turn is not None:
+                    for entry in entries:
+                        entry.details["on_the_word_of"] = turn.memory_id
+                transaction.record(entries)
         return ids
 
     @local

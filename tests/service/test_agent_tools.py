@@ -470,6 +470,24 @@ def test_what_a_person_confirmed_no_model_forgets(agent: Orchestrator) -> None:
         assert agent.get(one).status == "active"
 
 
+def test_on_a_persons_word_a_model_forgets_what_that_person_confirmed(
+    agent: Orchestrator,
+) -> None:
+    said = agent.save_episode("The rent is 900.", session_id="s-1", source_role="user")
+    source = {"source_type": "channel_transcript", "captured_by": "system"}
+    fact = put(agent, "The rent is 900.", derived_from=[said], source=source, confidence=0.8)
+    agent.confirm(fact)
+    asked = {"memory_id": fact, "reason": "asked"}
+    for role, allowed in (("assistant", False), ("user", True)):
+        turn = agent.save_episode("Forget my rent.", session_id=role, source_role=role)
+        told = call_tool(agent, "forget", asked, session_id=role)
+        assert ("error" not in told) is allowed, told
+    assert {*told["retracted"]} == {said, fact}
+    last = agent.trace(fact).journal[-1]
+    assert (last.action, last.details["on_the_word_of"]) == ("retract", turn)
+    assert agent.get(turn).status == "active"
+
+
 @pytest.mark.parametrize("odd", [None, "search_memory", {}, {"id": "c-1"}, {"function": {}}])
 def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator, odd: Any) -> None:
     first = _call("remember_fact", {"content": "The tea is in the jar."})

@@ -115,8 +115,15 @@ def get_entity_info(
     return handle.agents.entity_block(name)
 
 
-def forget(handle: Orchestrator, memory_id: LineId, reason: Reason | None = None) -> dict[str, Any]:
-    return {"retracted": handle.agents.forget(memory_id, reason=reason or FORGOTTEN)}
+def forget(
+    handle: Orchestrator,
+    memory_id: LineId,
+    reason: Reason | None = None,
+    *,
+    session_id: str | None = None,
+) -> dict[str, Any]:
+    because = reason or FORGOTTEN
+    return {"retracted": handle.agents.forget(memory_id, reason=because, session_id=session_id)}
 
 
 def memory_stats(handle: Orchestrator) -> dict[str, Any]:

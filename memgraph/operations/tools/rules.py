@@ -154,10 +154,15 @@ def fact_meant(snapshot: Snapshot, memory_id: str, view: View) -> str:
     return facts[0].memory_id
 
 
-def forgettable(snapshot: Snapshot, memory_id: str, view: View) -> list[str]:
+def forgettable(
+    snapshot: Snapshot, memory_id: str, view: View, turn: Memory | None = None
+) -> list[str]:
     """Return what a model may retract for a memory: a turn and its facts, or a fact and its turns.
 
     A turn of several sentences, or with other facts, outlives the fact.
+
+    Args:
+        turn: the turn at hand, if it is a person's, see ``persons_turn``.
 
     Raises:
         NotFound: the memory does not exist.
@@ -168,9 +173,9 @@ def forgettable(snapshot: Snapshot, memory_id: str, view: View) -> list[str]:
     if memory.kind is MemoryKind.EPISODE:
         facts = _linked(snapshot, memory_id, view, Direction.IN, MemoryKind.FACT)
         for fact in facts:
-            require_correctable(snapshot, fact.memory_id, view)
+            require_correctable(snapshot, fact.memory_id, view, turn)
         return [memory_id, *(fact.memory_id for fact in facts)]
-    require_correctable(snapshot, memory_id, view)
+    require_correctable(snapshot, memory_id, view, turn)
     turns = _linked(snapshot, memory_id, view, Direction.OUT, MemoryKind.EPISODE)
     alone = [
         turn.memory_id
