@@ -17,7 +17,8 @@ from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
 from memgraph.operations.write.comparisons import ComparisonRun
 from memgraph.providers import completion
-from tests.pair_readers import CHANGES, ScriptedReader
+from memgraph.providers.pair_reader import PairVerdict
+from tests.pair_readers import CHANGES, NONE, ScriptedReader
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -67,9 +68,9 @@ def judged(tmp_path: Path, clock: FixedClock, model: PageModel) -> Iterator[Orch
         yield service.orchestrator("ann", create=True)
 
 
-def quotes(orc: Orchestrator, *said: str) -> list[str]:
+def quotes(orc: Orchestrator, *said: str, **fields: Any) -> list[str]:
     """Store sentences of Ann's as facts taken from a conversation."""
-    outcomes = [orc.memories.store(each, source=ANN, source_role="Ann") for each in said]
+    outcomes = [orc.memories.store(each, source=ANN, source_role="Ann", **fields) for each in said]
     return [str(each.memory_id) for each in outcomes]
 
 
@@ -345,3 +346,28 @@ def test_candidates_are_found_by_their_vectors_too(
         ann.remember("Steak is what they were at for it.")
         compared(ann)
     assert "It was not the one" in sent(model)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says", "checks", "weight"),
+    [(NONE, "yes", 0, None), (CHANGES, "yes", 1, 1.0), (CHANGES, "no", 1, 0.92)],
+)
+def test_of_a_fact_that_a_model_found_in_a_page_it_is_asked_only_what_is_marked(
+    tmp_path: Path,
+    clock: FixedClock,
+    model: PageModel,
+    verdict: PairVerdict,
+    says: str,
+    checks: int,
+    weight: float | None,
+) -> None:
+    model.says = lambda _statement: says
+    reader = ScriptedReader({(VEGAN, STEAK): verdict})
+    with start(tmp_path / "root", config(model), clock, reader) as service:
+        ann = service.orchestrator("ann", create=True)
+        old, _ = quotes(ann, VEGAN, STEAK, attributes={"model": NAME})
+        quotes(ann, "I like vegan cheese.", attributes={"model": NAME})
+        compared(ann)
+        assert (model.others, len(model.checks)) == ([], checks)
+        assert [each.weight for each in edges(ann, old)] == ([] if weight is None else [weight])
+        assert ann.maintenance.pending_comparisons() == 0
