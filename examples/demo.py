@@ -33,7 +33,7 @@ def demo() -> int:
     run("say", NAME, "--file", str(TALKS))
     settle()
     say("What an agent reads before a message: both turns, with what one does to the other.")
-    run("context", NAME, "Who has the spare key of the depot?", "--budget", "150")
+    run("context", NAME, "Who has the spare key of the depot?", "--budget-tokens", "150")
     say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
     run("contradictions", NAME, "--text", "workshop closes")
     say(

@@ -37,7 +37,6 @@
     ├── ImportRejected               import.rejected
     ├── JournalBroken                journal.broken
     ├── JobFailed                    job.failed
-    ├── ToolRefused                  tool.refused
     ├── Unauthenticated              access.unauthenticated
     ├── RequestRefused               request.refused
     │   ├── RequestTooLarge          request.too_large
@@ -280,12 +279,6 @@ class JobFailed(MemgraphError):
     """A run did not finish; ``details["cause"]`` is the code of the reason."""
 
     code = "job.failed"
-
-
-class ToolRefused(MemgraphError):
-    """A tool of a language model answered with an error; ``details["cause"]`` is its code."""
-
-    code = "tool.refused"
 
 
 class Unauthenticated(MemgraphError):

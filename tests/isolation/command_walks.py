@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import product
 
@@ -107,9 +106,7 @@ def _recall(view: View) -> Iterator[Line]:
 
 
 def _context(view: View) -> Iterator[Line]:
-    yield ["context", ONE, QUERY, "--explain", "--budget", "20000"]
-    for task in sorted(view.viewer.session_ids):
-        yield ["context", ONE, QUERY, "--task", task, "--budget", "20000"]
+    yield ["context", ONE, QUERY, "--explain", "--budget-tokens", "20000"]
 
 
 def _ask(view: View) -> Iterator[Line]:
@@ -193,16 +190,6 @@ def _entity(view: View) -> Iterator[Line]:
     yield from _each("entity", *hidden, *view.words[:3], *TASKS, *PROJECTS)
 
 
-def _call(view: View) -> Iterator[Line]:
-    for tool, given in (
-        ("search_memory", {"query": QUERY}),
-        ("memory_stats", {}),
-        ("trace", {"memory_id": view.hidden[0]}),
-        ("get_entity_info", {"name": view.words[0]}),
-    ):
-        yield ["call", ONE, tool, json.dumps(given), "--all"]
-
-
 def _run(view: View) -> Iterator[Line]:
     yield ["run", "decay", ONE]
     yield ["run", "consolidation", ONE, "--dry-run"]
@@ -266,8 +253,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,
-    "tools": lambda view: iter([["tools", ONE]]),
-    "call": _call,
     "erase": lambda view: iter([["erase", ONE, "--memory-id", view.hidden[0], "--reason", "x"]]),
     "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
     "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
@@ -283,7 +268,6 @@ COMMAND_WALKS: dict[str, Lines] = {
 def elsewhere(view: View) -> Iterator[Line]:
     """On a root these name what is theirs to see; a key sees what it was granted."""
     for task in TASKS:
-        yield ["context", ONE, QUERY, "--task", task, "--budget", "20000"]
         yield ["tier", ONE, "task", task]
         yield ["receipts", ONE, "--task-id", task]
         for one, project in product(_promoted(view), PROJECTS):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def sessions(cli: CommandLine, *options: str) -> dict[str, tuple[int, bool]]:
     """Turns of each session, and whether it is open."""
-    found = cli.json("sessions", "orc-1", *options)["sessions"]
+    found = cli.json("sessions", "orc-1", *options)["items"]
     return {each["session_id"]: (each["turns"], each["completed_at"] is None) for each in found}
 
 

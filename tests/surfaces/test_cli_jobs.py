@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from working import lines_in
 
 from memgraph.errors import ProviderUnavailable
 
@@ -134,22 +133,6 @@ def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPa
     [run] = told["details"]["runs"]
     assert (run["state"], run["error_code"]) == ("failed", "provider.unavailable")
     assert cli.json("health", "orc-1")["orchestrators"][0]["degraded"] == ["jobs.failing"]
-
-
-def test_tools_are_printed_and_called(cli: CommandLine) -> None:
-    names = [each["function"]["name"] for each in cli.json("tools", "orc-1")["tools"]]
-    assert len(names) == 6
-    assert "memory_stats" in cli("tools", "orc-1", "--all").out
-    assert "memory_consolidate" in cli("tools", "orc-1", "--maintenance").out
-    assert "confirm" not in cli("tools", "orc-1", "--read-only").out
-    told = cli.json("call", "orc-1", "remember_fact", '{"content": "Ada likes tea."}')
-    assert told["answer"]["outcome"] == "stored"
-    found = cli("call", "orc-1", "search_memory", '{"query": "tea"}').out
-    assert [*lines_in(found).values()] == ["Ada likes tea."]
-    counts = cli.json("call", "orc-1", "memory_stats", "--all")["answer"]["memories"]
-    assert counts["kind"] == {"fact": 1}
-    wrong = cli("call", "orc-1", "search_memory", "{}", "--json").error
-    assert wrong["details"]["answer"]["error"]["code"] == "input.invalid"
 
 
 def test_what_a_run_that_is_done_was_about_is_under_no_error(cli: CommandLine) -> None:

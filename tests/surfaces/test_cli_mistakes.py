@@ -55,7 +55,6 @@ MISTAKES = [
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
     (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),
     (["--server", "http://127.0.0.1:9", "list", "orc-1"], 1, "is the server running?"),
-    (["call", "orc-1", "no_tool"], 1, "memgraph tools lists the tools"),
 ]
 
 

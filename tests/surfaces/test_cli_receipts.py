@@ -15,7 +15,6 @@ REACH = (
     "Anything that clearance Internal may not see is left out;"
     " to see more: --clearance, --project, --session"
 )
-TASK = ("--scope", "session", "--scope-id", "t1")
 
 
 def keep(cli: CommandLine, receipt_id: str, asked: dict[str, Any]) -> None:
@@ -27,17 +26,17 @@ def keep(cli: CommandLine, receipt_id: str, asked: dict[str, Any]) -> None:
 
 
 def test_a_receipt_tells_when_for_whom_what_and_why(cli: CommandLine) -> None:
-    told = cli.remember("The oven is slow.", *TASK)
-    asked = ("context", "orc-1", "which oven?", "--task", "t1", "--budget", "300")
+    told = cli.remember("The oven is slow.")
+    asked = ("context", "orc-1", "which oven?", "--agent-id", "baker", "--budget-tokens", "300")
     receipt_id = cli.json(*asked)["receipt_id"]
-    data = cli.json("receipt", "orc-1", receipt_id, "--session", "t1")
+    data = cli.json("receipt", "orc-1", receipt_id)
     assert (data["receipt_id"], data["query"]) == (receipt_id, "")
     assert data["query_sha256"] == sha256(b"which oven?").hexdigest()
-    assert (data["asked"]["task_id"], data["asked"]["budget_tokens"]) == ("t1", 300)
+    assert (data["asked"]["agent_id"], data["asked"]["budget_tokens"]) == ("baker", 300)
     assert [each["memory_id"] for each in data["items"]] == [told]
     assert data["items"][0]["legs"]
-    shown = cli("receipt", "orc-1", receipt_id, "--session", "t1").out
-    for each in (receipt_id, data["at"][:10], data["query_sha256"], "t1", "300", told):
+    shown = cli("receipt", "orc-1", receipt_id).out
+    for each in (receipt_id, data["at"][:10], data["query_sha256"], "baker", "300", told):
         assert each in shown
     for leg, rank in data["items"][0]["legs"].items():
         assert f"{leg} {rank}" in shown

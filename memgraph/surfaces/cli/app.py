@@ -223,7 +223,7 @@ def load_command(name: str) -> Command:
     plugin = _plugin(name) if listed is None or listed.module is PLUGIN else None
     if plugin is None:
         declared = operations().get(name)
-        if declared is not None:
+        if declared is not None or listed is not None:
             return _derived(declared, name)
         raise CommandMissing(f"the command {name!r} cannot be loaded: reinstall memgraph")
     target = plugin.load()
@@ -251,11 +251,14 @@ def operations() -> dict[str, Operation]:
     return {item.command_name: item for item in declared if item.command_name}
 
 
-def _derived(declared: Operation, name: str) -> Command:
+def _derived(declared: Operation | None, name: str) -> Command:
+    """Return the command of an operation, or of the method that ``CUSTOM`` names."""
     from memgraph.surfaces.cli.commands.derived import CUSTOM
     from memgraph.surfaces.cli.operations import command_of
 
-    custom = {"method": declared.function, **CUSTOM.get(name, {})}
+    custom = dict(CUSTOM.get(name, {}))
+    if declared is not None:
+        custom.setdefault("method", declared.function)
     return make_command(command_of(**custom), name)
 
 

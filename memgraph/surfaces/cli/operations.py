@@ -76,26 +76,24 @@ def command_of(
     method: Callable[..., Any],
     show: Show | None = None,
     *,
-    group: str | None = None,
     options: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
     flags: Mapping[str, str] | None = None,
     prepare: Callable[[Invocation, dict[str, Any]], None] | None = None,
     extra: Extra | None = None,
     read: Extra | None = None,
-    failure: Callable[[Any], MemgraphError | None] | None = None,
+    failure: Callable[[Any, Mapping[str, Any]], MemgraphError | None] | None = None,
     hint: Callable[[Any, Mapping[str, Any]], Sequence[str]] | None = None,
     done: str = "",
     reach: bool = False,
 ) -> Function:
-    """Return the command for an operation.
+    """Return the command for an operation, or for a function whose first argument is a handle.
 
     Positional parameters become arguments, the others options; the fields of a body, too. The JSON
     is the answer that the HTTP API sends.
 
     Args:
         show: prints the result; by default ``show_result``.
-        group: the attribute of the orchestrator, for a method that is not an operation.
         options: typer arguments and options that replace the derived ones, by parameter; annotated
             types also replace their types.
         defaults: default values that replace those of the library, by parameter.
@@ -108,7 +106,7 @@ def command_of(
         done: prints a line instead of the result: a format string of the result and the arguments.
         reach: print that what the reader may not see is left out.
     """
-    declared = _declared(method, group)
+    declared = _declared(method)
     chosen = dict(options or {})
     parameters = [
         _command_parameter(item, declared, chosen.get(name), (defaults or {}).get(name))
@@ -124,7 +122,10 @@ def command_of(
             prepare(call, values)
         shown = {name: values.pop(name) for name in flags or ()}
         with call.orchestrator(orchestrator) as handle, _progress(declared) as more:
-            result = declared.method_of(handle)(**values, **more)
+            if is_operation(method):
+                result = declared.method_of(handle)(**values, **more)
+            else:
+                result = method(handle, **values, **more)
             arguments = {"orchestrator": orchestrator, **values, **shown}
             added = dict(extra(call, handle, result, arguments)) if extra else {}
             arguments |= added
@@ -147,7 +148,7 @@ def command_of(
             if reach:
                 screen.line(call.reach, style="dim")
 
-        return CommandResult(data, print_result, failure(result) if failure else None)
+        return CommandResult(data, print_result, failure(result, arguments) if failure else None)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     leading = [
@@ -177,10 +178,11 @@ def _flag(name: str, text: str) -> inspect.Parameter:
     )
 
 
-def _declared(method: Callable[..., Any], group: str | None) -> Operation:
+def _declared(method: Callable[..., Any]) -> Operation:
+    """Return what an operation declares, or what the signature of a function of a handle does."""
     if is_operation(method):
         return operation_of(method)
-    return Operation(method, Permission.ADMIN, "GET", "", "", method.__name__, group=group)
+    return Operation(method, Permission.ADMIN, "GET", "", "", method.__name__)
 
 
 @contextmanager
@@ -201,8 +203,11 @@ def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict
         result = declared.answer.of(result, limit=values.get("limit"))
     if isinstance(result, Value):
         return as_json(result)
-    plain = TypeAdapter(declared.sent).dump_python(result, mode="json")
-    return plain if isinstance(plain, dict) else {"items": plain}
+    if hasattr(result, "as_dict"):
+        plain: dict[str, Any] = result.as_dict()
+        return plain
+    sent = TypeAdapter(declared.sent).dump_python(result, mode="json")
+    return sent if isinstance(sent, dict) else {"items": sent}
 
 
 class _Body:

@@ -31,12 +31,11 @@ REMOTE: Final = frozenset(
         "init",
         "say",
         "sessions",
-        "context",
+        "stats",
+        "verify",
         "subgraph",
         "export-case",
         "promote",
-        "stats",
-        "verify",
         "jobs",
         "run",
         "export",
@@ -45,7 +44,7 @@ REMOTE: Final = frozenset(
         "health",
     }
 )
-"""The hand-written commands that work on a server; the others need a root on this machine.
+"""The commands without an operation that work on a server; others need a root on this machine.
 
 Commands derived from operations always work on a server.
 """

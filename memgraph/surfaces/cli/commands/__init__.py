@@ -27,13 +27,13 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "remember": (OPERATION, "Store one memory."),
         "say": ("conversations", "Store turns of a conversation."),
         "recall": (OPERATION, "Recall memories that match a question, with their sources."),
-        "context": ("conversations", "Print the context of a task, for a prompt."),
+        "context": (OPERATION, "Print the memories to put before a message."),
         "ask": (OPERATION, "Answer a question from memory, with the cited lines."),
         "bulletin": (OPERATION, "Print what to know before the next message."),
         "list": (OPERATION, "List memories, newest first."),
         "get": (OPERATION, "Show a memory with all its fields."),
         "retract": (OPERATION, "Retract a memory; it stays in the history."),
-        "contradictions": (OPERATION, "List contradictions with both sides."),
+        "contradictions": (OPERATION, "List contradictions and probable changes, with both sides."),
     },
     "Changes": {
         "correct": (OPERATION, "Replace a memory's text by a new memory."),
@@ -51,7 +51,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "erase": (OPERATION, "Erase texts permanently, with a report."),
     },
     "Conversations, entities and tiers": {
-        "sessions": ("conversations", "List conversations and their unprocessed turns."),
+        "sessions": (OPERATION, "List conversations and their unprocessed turns."),
         "end-session": (OPERATION, "End a conversation."),
         "entities": (OPERATION, "List entities, most mentioned first."),
         "entity": (OPERATION, "Show an entity: its names, memories and neighbours."),
@@ -77,14 +77,14 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "files": (OPERATION, "List ingested files."),
     },
     "Audit and jobs": {
-        "verify": ("maintenance", "Audit a database and its journal."),
+        "verify": (OPERATION, "Audit a database and its journal."),
         "repair": (
             "maintenance",
             "Show the head of a journal; accept a broken one.",
         ),
         "audit": (OPERATION, "Measure duplicates, contradictions and stale memories."),
         "erasures": (OPERATION, "List the reports of erasures."),
-        "stats": ("maintenance", "Count what is stored."),
+        "stats": (OPERATION, "Count what is stored."),
         "jobs": ("jobs", "Show due times and past runs of jobs."),
         "run": ("jobs", "Run a job now."),
         "worker": ("jobs", "Run every job when it is due, until stopped."),
@@ -93,8 +93,6 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "serve": ("service", "Serve programs and agents over HTTP."),
         "mcp": ("service", "Serve an agent over standard input and output."),
         "key": ("keys", "Create, list, revoke, rotate and forget the keys of a server."),
-        "tools": ("service", "Print the tools for a language model."),
-        "call": ("service", "Run one tool call as a language model would."),
     },
     "Maintenance": {
         "orchestrators": ("setup", "List orchestrators and where they are stored."),
@@ -107,7 +105,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "export": ("exchange", "Export all data as JSON Lines."),
         "import": ("exchange", "Import an export."),
         "embed": ("maintenance", "Embed pending memories, or all again."),
-        "rebuild": ("maintenance", "Rebuild indexes."),
+        "rebuild": (OPERATION, "Rebuild indexes."),
     },
 }
 GROUPS: Final = {

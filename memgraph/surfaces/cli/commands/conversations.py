@@ -1,4 +1,4 @@
-"""Commands for conversations and prompts: say, sessions, context, promote."""
+"""Commands for conversations and tiers: say, promote."""
 
 from __future__ import annotations
 
@@ -16,20 +16,10 @@ from memgraph.errors import ConfirmationMissing, InvalidInput, NotFound
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.formats import NO_AGENT, as_json
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
-from memgraph.surfaces.cli.operations import read_stdin
-from memgraph.surfaces.cli.render import show_table
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.model.context import (
-        ContextBlock,
-        ContextPackage,
-        ContextRequest,
-        OmittedMemory,
-        Task,
-    )
     from memgraph.operations.orchestrator import Orchestrator
 
 # A memory with all its fields is never longer.
@@ -73,35 +63,6 @@ def say(
     if text is not None:
         return _store_turn(call, orchestrator, {**common, "content": text})
     return _store_turns(call, orchestrator, str(file), common)
-
-
-def sessions(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    pending: Annotated[
-        bool, typer.Option("--pending", help="Only sessions that wait for consolidation.")
-    ] = False,
-    before: Annotated[
-        str | None, value("ID", "Continue after the last id of the previous page.")
-    ] = None,
-    limit: Annotated[int, typer.Option(help="1 to 1000.")] = 50,
-) -> CommandResult:
-    """List conversations, latest activity first, with their number of unconsolidated turns."""
-    with invocation(context).orchestrator(orchestrator) as handle:
-        results = handle.sessions.list(pending=pending or None, before=before, limit=limit)
-    following = results[-1].session_id if len(results) == limit else None
-
-    def show(screen: Screen) -> None:
-        if results:
-            show_table(screen, results)
-        else:
-            screen.line("no conversations")
-        if following is not None:
-            screen.line(f"more: --before {following}")
-
-    return CommandResult(
-        {"sessions": [as_json(item) for item in results], "next_before": following}, show
-    )
 
 
 def _store_turn(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> CommandResult:
@@ -181,208 +142,6 @@ def _only_session(call: Invocation) -> str | None:
     return call.session[0] if len(call.session) == 1 else None
 
 
-class BlockFormatOption(StrEnum):
-    """The values of ``BlockFormat``, which is not imported just for a help text."""
-
-    FENCED = "fenced"
-    LIST = "list"
-    SECTIONS = "sections"
-
-
-class EmptyReason(StrEnum):
-    """The reasons why a context is empty."""
-
-    NOTHING_KNOWN = "nothing_known"
-    BUDGET = "budget_too_small"
-
-
-def context(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    message: Annotated[
-        str,
-        typer.Argument(
-            metavar="MESSAGE",
-            help="The message; - reads standard input. [the most important memories]",
-            show_default=False,
-        ),
-    ] = "",
-    task_id: Annotated[str | None, value("ID", "The current task.", "--task")] = None,
-    agent_id: Annotated[
-        str | None, value("ID", "The prompt's agent; other agents' own memories stay out.")
-    ] = None,
-    budget: Annotated[
-        int | None,
-        typer.Option(help="Maximum tokens. [memory.context.block_tokens or budget_tokens]"),
-    ] = None,
-    model: Annotated[
-        str | None, value("NAME", "The model whose tokenizer counts, litellm's name. [estimate]")
-    ] = None,
-    format_: Annotated[
-        BlockFormatOption | None, choice(BlockFormatOption, "--format", text="The output format.")
-    ] = None,
-    max_items: Annotated[int, typer.Option(help="With --task: maximum memories, 1 to 1000.")] = 100,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show which memories these are, and why.")
-    ] = False,
-) -> CommandResult:
-    """Print the block of memories to put before a message, within a token budget.
-
-    --task ID adds the items of a task, and --project ID those of its project.
-    """
-    from memgraph.model.context import AgentProfile, ContextRequest
-    from memgraph.model.values import validated
-    from memgraph.operations.context.assembler import ContextAssembler
-
-    text = read_stdin() if message == "-" else message
-    request = validated(
-        ContextRequest,
-        {
-            "query": text,
-            "budget_tokens": budget,
-            "model": model,
-            "format": format_,
-            "max_items": max_items,
-        },
-    )
-    call = invocation(context)
-    task = _task(call, task_id)
-    if task is None:
-        reader = agent_id or call.actor or NO_AGENT
-        with call.orchestrator(orchestrator) as handle:
-            block = handle.context(
-                text, budget_tokens=budget, format=format_, agent_id=reader, model=model
-            )
-        return _block_result(block, explain)
-    if call.server_url is not None:
-        return _package_result(
-            _build_remotely(call, orchestrator, task, request, agent_id), explain
-        )
-    actor = call.actor or "orchestrator"
-    profile = validated(AgentProfile, {"name": actor, "agent_id": agent_id})
-    with call.service() as service:
-        assembler = ContextAssembler(
-            service,
-            orchestrator,
-            clearance=call.viewer.clearance,
-            profile=profile,
-            actor=actor,
-        )
-        # A person can wait for the tokenizer to load; an agent's turn would not.
-        assembler.load_tokenizer(model)
-        package = assembler.build_context(task, request)
-    return _package_result(package, explain)
-
-
-def _block_result(block: ContextBlock, explain: bool) -> CommandResult:
-    empty = None
-    if not block.memories:
-        empty = EmptyReason.BUDGET if block.left_out else EmptyReason.NOTHING_KNOWN
-
-    def show(screen: Screen) -> None:
-        screen.raw_lines(block.text)
-        if explain:
-            if block.memories:
-                show_table(screen, list(block.memories.values()))
-            screen.line(
-                f"receipt {block.receipt_id}, {block.token_cost} tokens by {block.counter},"
-                f" {block.left_out} left out"
-            )
-        if empty is EmptyReason.BUDGET:
-            note(f"empty[{empty.value}]: the budget is too small for any of {block.left_out}")
-        elif empty is not None:
-            note(f"empty[{empty.value}]: no visible memory relates to this")
-        for degradation in block.degraded:
-            note(f"degraded[{degradation.code}]: {degradation.text}")
-
-    return CommandResult({**as_json(block), "empty": empty}, show)
-
-
-def _build_remotely(
-    call: Invocation,
-    orchestrator: str,
-    task: Task,
-    request: ContextRequest,
-    agent_id: str | None,
-) -> ContextPackage:
-    call.agent = agent_id
-    call.session.append(task.task_id)
-    with call.orchestrator(orchestrator) as handle:
-        return handle.contexts.build(task, request)
-
-
-def _package_result(package: ContextPackage, explain: bool) -> CommandResult:
-    empty = _why_empty(package)
-
-    def show(screen: Screen) -> None:
-        screen.raw_lines(package.text)
-        if explain:
-            _explain(screen, package)
-        if empty is not None:
-            note(f"empty[{empty.value}]: {_empty_message(empty, package)}")
-        for degradation in package.degraded:
-            note(f"degraded[{degradation.code}]: {degradation.text}")
-
-    return CommandResult({**as_json(package), "empty": empty}, show)
-
-
-def _task(call: Invocation, task_id: str | None) -> Task | None:
-    """Return the task with its project. Raise BadParameter if several projects are named, or one
-    without a task.
-    """
-    from memgraph.model.context import Task
-    from memgraph.model.values import validated
-
-    if len(call.project) > (task_id is not None):
-        raise typer.BadParameter("name one --project at most, and only with --task")
-    if task_id is None:
-        return None
-    project_id = call.project[0] if call.project else None
-    return validated(Task, {"task_id": task_id, "project_id": project_id})
-
-
-def _why_empty(package: ContextPackage) -> EmptyReason | None:
-    if package.items:
-        return None
-    return EmptyReason.BUDGET if _lacking_room(package) else EmptyReason.NOTHING_KNOWN
-
-
-def _lacking_room(package: ContextPackage) -> list[OmittedMemory]:
-    """Return the memories omitted for lack of room, without those that repeat the message."""
-    return [item for item in package.left_out if item.reason != "query"]
-
-
-def _empty_message(empty: EmptyReason, package: ContextPackage) -> str:
-    if empty is EmptyReason.NOTHING_KNOWN:
-        return "no visible memory relates to this"
-    minimum = min(item.token_cost for item in _lacking_room(package))
-    return (
-        f"a budget of {package.budget_tokens} tokens is too small for any memory: the smallest of"
-        f" {package.left_out_count} candidates takes {minimum}, in addition to the markup of the"
-        " block"
-    )
-
-
-def _explain(screen: Screen, package: ContextPackage) -> None:
-    screen.heading("tiers")
-    screen.table(
-        ("tier", "share", "spent", "offered", "chosen"),
-        [
-            (tier.tier, *map(str, (use.share_tokens, use.spent, use.offered, use.chosen)))
-            for tier, use in package.tiers.items()
-        ],
-    )
-    for title, rows in (("items", package.items), ("left out", package.left_out)):
-        if rows:
-            screen.line()
-            screen.heading(title)
-            show_table(screen, rows)
-    screen.line(
-        f"receipt {package.receipt_id}, {package.token_cost} of {package.budget_tokens} tokens"
-        f" by {package.counter}, {package.left_out_count} left out"
-    )
-
-
 class PromotionTier(StrEnum):
     """The targets of a promotion."""
 
@@ -457,7 +216,5 @@ def _promote(
 
 COMMANDS: dict[str, Any] = {
     "say": make_command(say, "say"),
-    "sessions": make_command(sessions, "sessions"),
-    "context": make_command(context, "context"),
     "promote": make_command(promote, "promote"),
 }

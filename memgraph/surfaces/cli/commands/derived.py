@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from pydantic import Field
 
-from memgraph.errors import AccessDenied, AuditFailed, ErasureUnproven, MemgraphError
+from memgraph.errors import (
+    AccessDenied,
+    AuditFailed,
+    DatabaseCorrupt,
+    ErasureUnproven,
+    JournalBroken,
+    MemgraphError,
+)
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType, MarkKind
 from memgraph.operations.erasure.operations import Erasure
-from memgraph.surfaces.cli.files import counted
+from memgraph.surfaces.cli.files import counted, counted_as
 from memgraph.surfaces.cli.formats import (
+    NO_AGENT,
     SHORT_IDS,
     below_drop_zone,
     day,
@@ -29,8 +40,10 @@ from memgraph.surfaces.cli.render import COLUMNS, show_table, tree_of
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
+    from memgraph.audit.findings import VerifyReport
     from memgraph.model.access import StoreHealth
-    from memgraph.model.context import Answer, BuiltBulletin
+    from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
+    from memgraph.model.conversation import SessionInfo
     from memgraph.model.erasure import ErasureReport
     from memgraph.model.graph import Case, ContradictionPage, Trace
     from memgraph.model.jobs import ExpiringMemory, ExpiringReport
@@ -39,6 +52,7 @@ if TYPE_CHECKING:
     from memgraph.model.sources import SourceRetraction
     from memgraph.model.values import Memory, Outcome
 
+Progress = Callable[[str, int, int], None]
 Call = Mapping[str, Any]
 """The arguments of a command by name, with ``orchestrator`` and what was added to its data."""
 TEXT_CHARS: Final = 400
@@ -55,11 +69,78 @@ _DRY_RUN = typer.Option("--dry-run/--yes", help="Only report what would happen, 
 _CONTENT = typer.Argument(
     metavar="CONTENT", help="The text; - reads it from standard input.", show_default=False
 )
+_MESSAGE = typer.Argument(
+    metavar="MESSAGE",
+    help="The message; - reads standard input. [the most important memories]",
+    show_default=False,
+)
 _QUERY = typer.Argument(
     metavar="QUERY",
     help="A question or words; - reads standard input. Optional if there are filters.",
     show_default=False,
 )
+
+
+class IndexPart(StrEnum):
+    """The parts that can be rebuilt."""
+
+    INDEXES = "indexes"
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
+
+# Commands for methods that are no operations, because no server or not every server offers them.
+
+
+def sessions(
+    handle: Any,
+    *,
+    pending: bool | None = None,
+    before: str | None = None,
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50,
+) -> Any:
+    """List conversations, latest activity first, with their number of unconsolidated turns.
+
+    Args:
+        pending: only those that wait for consolidation, or only the others.
+        before: continue after the last id of the previous page.
+    """
+    return handle.sessions.list(pending=pending, before=before, limit=limit)
+
+
+def stats(handle: Any) -> Any:
+    """Count everything stored, hidden memories too, with the sizes on disk.
+
+    On a server this requires the permission admin.
+    """
+    return handle.maintenance.stats()
+
+
+def verify(handle: Any, progress: Progress) -> Any:
+    """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
+
+    All data that is journalled or can be recomputed is compared; the guide "Audit" lists the
+    exceptions and the reasons. The last line is the result.
+
+    Exits with 1 if there are findings. `memgraph rebuild` repairs indexes.
+    """
+    return handle.verify(progress)
+
+
+def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress) -> Any:
+    """Rebuild indexes: of tables, full text, vectors, entity links. No memory is changed.
+
+    Args:
+        parts: only this; repeatable.
+    """
+    chosen = [part.value for part in parts or IndexPart]
+    return handle.maintenance.rebuild(chosen, progress=progress)
+
+
+@wraps(Erasure.erase)
+def erase(handle: Any, **values: Any) -> Any:
+    return handle.erasure.erase(**values)
 
 
 def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]:
@@ -211,7 +292,7 @@ def _left_on_a_server(report: ErasureReport, call: Call) -> Sequence[str]:
     )
 
 
-def _unproven(report: ErasureReport) -> MemgraphError | None:
+def _unproven(report: ErasureReport, _: Call) -> MemgraphError | None:
     if report.dry_run or report.complete:
         return None
     where = f" in {', '.join(report.remains)}" if report.remains else ""
@@ -229,7 +310,7 @@ def _show_health(screen: Screen, health: StoreHealth, _: Call) -> None:
             show_table(screen, measure.examples)
 
 
-def _above_limits(health: StoreHealth) -> AuditFailed | None:
+def _above_limits(health: StoreHealth, _: Call) -> AuditFailed | None:
     failed = [f"{item.measure.value} {item.rate:.2%}" for item in health.measures if item.failed]
     return AuditFailed(f"above their limits: {', '.join(failed)}") if failed else None
 
@@ -402,6 +483,60 @@ def _show_explanation(screen: Screen, bundle: Bundle) -> None:
     screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
 
 
+def _reading_agent(call: Invocation, values: dict[str, Any]) -> None:
+    """Leave out private memories of other agents, also where no agent is named."""
+    values["agent_id"] = values["agent_id"] or call.actor or NO_AGENT
+
+
+def _emptiness(_: Invocation, __: Any, block: ContextBlock, ___: Call) -> dict[str, Any]:
+    """Return why a block is empty, or None."""
+    reason = "budget_too_small" if block.left_out else "nothing_known"
+    return {"empty": None if block.memories else reason}
+
+
+def _show_block(screen: Screen, block: ContextBlock, call: Call) -> None:
+    screen.raw_lines(block.text)
+    if call["explain"]:
+        if block.memories:
+            show_table(screen, list(block.memories.values()))
+        screen.line(
+            f"receipt {block.receipt_id}, {block.token_cost} tokens by {block.counter},"
+            f" {block.left_out} left out"
+        )
+    if call["empty"] == "budget_too_small":
+        note(f"empty[{call['empty']}]: the budget is too small for any of {block.left_out}")
+    elif call["empty"] is not None:
+        note(f"empty[{call['empty']}]: no visible memory relates to this")
+    for degradation in block.degraded:
+        note(f"degraded[{degradation.code}]: {degradation.text}")
+
+
+def _more_sessions(sessions: Sequence[SessionInfo], call: Call) -> Sequence[str]:
+    if len(sessions) < call["limit"]:
+        return ()
+    return (f"more: --before {sessions[-1].session_id}",)
+
+
+def _show_audit(screen: Screen, report: VerifyReport, _: Call) -> None:
+    checked = ", ".join(counted_as(name, count) for name, count in report.checked.items())
+    screen.block(f"checked {checked}")
+    rows = [(item.code.value, item.subject or "", item.message) for item in report.findings]
+    if rows:
+        screen.table(("finding", "subject", "what"), rows)
+    screen.line(report.summary)
+
+
+def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
+    if report.ok:
+        return None
+    message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
+    if report.rebuildable:
+        return DatabaseCorrupt(f"{message}; run: memgraph rebuild {call['orchestrator']}")
+    if all(code.startswith("journal.") for code in report.totals):
+        return JournalBroken(message)
+    return DatabaseCorrupt(f"{message}; restore a backup, or find out who changed it")
+
+
 CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "accept": {"done": "accepted {edge_id}"},
     "ask": {"show": _show_answer},
@@ -409,6 +544,14 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "bulletin": {"show": _show_bulletin},
     "bulletins": {"reach": True},
     "case": {"hint": _after_case},
+    "context": {
+        "options": {"prompt": _MESSAGE},
+        "defaults": {"prompt": ""},
+        "flags": {"explain": "Show which memories these are, and why."},
+        "prepare": _reading_agent,
+        "extra": _emptiness,
+        "show": _show_block,
+    },
     "confirm": {"done": "confirmed {memory_id}"},
     "contradictions": {"show": _show_contradictions, "hint": _decidable},
     "correct": {
@@ -435,6 +578,13 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "flags": {"explain": "Show the rank in each leg and every modifier."},
         "show": _show_bundle,
     },
+    "rebuild": {
+        "method": rebuild,
+        "extra": _embedded,
+        "show": lambda screen, rows, _: screen.line(
+            f"rebuilt: {', '.join(f'{name} {count}' for name, count in rows.items())}"
+        ),
+    },
     "receipt": {"read": _texts, "show": _show_receipt},
     "receipts": {"reach": True},
     "reflection": {"show": _show_reflection},
@@ -455,13 +605,18 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "retract-source": {"options": {"dry_run": _DRY_RUN}, "hint": _unchanged},
     "erase": {
-        "method": Erasure.erase,
-        "group": "erasure",
+        "method": erase,
         "options": {"dry_run": _DRY_RUN},
         "hint": _left_on_a_server,
         "failure": _unproven,
     },
     "trace": {"hint": _trace_decisions},
+    "sessions": {
+        "method": sessions,
+        "hint": _more_sessions,
+    },
+    "stats": {"method": stats},
+    "verify": {"method": verify, "show": _show_audit, "failure": _unsound},
     "tier": {
         "options": {
             "tier": Annotated[str, typer.Argument(metavar="TIER", help="task, project or global.")]

@@ -27,7 +27,6 @@ from memgraph.surfaces.cli.screen import Screen, note, stages
 
 if TYPE_CHECKING:
     from memgraph.model.jobs import JobRun, SessionReport
-    from memgraph.service.memory_service import MemoryService
     from memgraph.service.worker import Worker
 
 
@@ -119,37 +118,20 @@ def run(
     session_id = _session(call, job)
     if dry_run and job is not JobName.CONSOLIDATION:
         raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
-    if call.server_url is not None:
-        return _run_remotely(call, job, orchestrator, session_id, now, dry_run=dry_run)
-    with _term_is_interrupt(), _service(call, now) as service:
-        handle = call.handle(service, orchestrator)
-        with stages(job.value) as advance:
-            if dry_run:
-                return _dry_run_result(
-                    handle.jobs.consolidate(session_id, dry_run=True, progress=advance)
-                )
-            ran = handle.jobs.run(job, session_id=session_id, progress=advance)
+    if dry_run and now is not None:
+        raise InvalidInput("a dry run does not support --now", field="now")
+    with (
+        _term_is_interrupt(),
+        call.orchestrator(orchestrator) as handle,
+        stages(job.value) as advance,
+    ):
+        if dry_run:
+            return _dry_run_result(
+                handle.jobs.consolidate(session_id, dry_run=True, progress=advance)
+            )
+        ran = handle.jobs.run(job, session_id=session_id, now=now, progress=advance)
         embedding = call.after_writing(handle)
     return _run_result(ran, embedding)
-
-
-def _run_remotely(
-    call: Invocation,
-    job: JobName,
-    orchestrator: str,
-    session_id: str | None,
-    now: str | None,
-    *,
-    dry_run: bool,
-) -> CommandResult:
-    """Run a job on a server, where it continues if this command is interrupted."""
-    with call.orchestrator(orchestrator) as handle:
-        if dry_run:
-            if now is not None:
-                raise InvalidInput("a dry run on a server does not support --now", field="now")
-            return _dry_run_result(handle.jobs.consolidate(session_id, dry_run=True))
-        ran = handle.jobs.run(job, session_id=session_id, now=now)
-        return _run_result(ran, call.after_writing(handle))
 
 
 @contextmanager
@@ -178,19 +160,6 @@ def _term_is_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _service(call: Invocation, now: str | None) -> Iterator[MemoryService]:
-    """Yield the service, with its clock set to ``now`` unless that is None."""
-    from memgraph.clock import parse_time
-
-    with call.service() as service:
-        if now is None:
-            yield service
-            return
-        with service.at(parse_time(now)) as then:
-            yield then
 
 
 def _session(call: Invocation, job: JobName) -> str | None:

@@ -1,8 +1,7 @@
-"""Commands for maintenance: verify, repair, stats, upgrade, embed, rebuild."""
+"""Commands for maintenance: repair, upgrade, embed."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,61 +9,18 @@ import typer
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.journal import read_key
 from memgraph.errors import (
-    AccessDenied,
-    DatabaseCorrupt,
     ExtraMissing,
     JournalBroken,
     MemgraphError,
     ProviderError,
 )
-from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command
-from memgraph.surfaces.cli.files import counted, counted_as
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, invocation
-from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen, progress, stages
 
 if TYPE_CHECKING:
-    from memgraph.audit.findings import VerifyReport
     from memgraph.operations.maintenance.maintenance import JournalState
-
-
-class IndexPart(StrEnum):
-    """The parts that can be rebuilt."""
-
-    INDEXES = "indexes"
-    FTS = "fts"
-    VECTORS = "vectors"
-    ENTITIES = "entities"
-
-
-def verify(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-) -> CommandResult:
-    """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
-
-    All data that is journalled or can be recomputed is compared; the guide "Contradictions and
-    audit" lists the exceptions and the reasons. The last line is the result.
-
-    Exits with 1 if there are findings. `memgraph rebuild` repairs indexes.
-    """
-    with invocation(context).orchestrator(orchestrator) as handle, stages("verifying") as advance:
-        report = handle.verify(advance)
-
-    def show(screen: Screen) -> None:
-        checked = ", ".join(counted_as(name, count) for name, count in report.checked.items())
-        screen.block(f"checked {checked}")
-        rows = [
-            (finding.code.value, finding.subject or "", finding.message)
-            for finding in report.findings
-        ]
-        if rows:
-            screen.table(("finding", "subject", "what"), rows)
-        screen.line(report.summary)
-
-    return CommandResult(
-        report.as_dict(), show, None if report.ok else _findings_error(report, orchestrator)
-    )
 
 
 def repair(
@@ -176,27 +132,6 @@ def upgrade(
     return CommandResult({"upgraded": done}, show, refusal)
 
 
-def rebuild(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    parts: Annotated[
-        list[IndexPart] | None,
-        choice(IndexPart, "--part", text="Only this; repeatable. [all of them]"),
-    ] = None,
-) -> CommandResult:
-    """Rebuild indexes: of tables, full text, vectors, entity links. No memory is changed."""
-    call = invocation(context)
-    with call.orchestrator(orchestrator) as handle:
-        with stages("rebuilding") as advance:
-            chosen = [part.value for part in parts or IndexPart]
-            rows = handle.maintenance.rebuild(chosen, progress=advance)
-        embedding = call.after_writing(handle)
-    line = ", ".join(f"{name} {count}" for name, count in rows.items())
-    return CommandResult(
-        {"rows": rows, "embedding": embedding}, lambda screen: screen.line(f"rebuilt: {line}")
-    )
-
-
 def embed(
     context: typer.Context,
     orchestrator: OrchestratorName,
@@ -258,51 +193,13 @@ def _provider_error(code: str | None) -> MemgraphError | None:
     return kind(f"the provider failed ({code}); the other memories stay pending")
 
 
-def _findings_error(report: VerifyReport, orchestrator: str) -> MemgraphError:
-    message = ", ".join(f"{count} x {code}" for code, count in sorted(report.totals.items()))
-    if report.rebuildable:
-        return DatabaseCorrupt(f"{message}; run: memgraph rebuild {orchestrator}")
-    if all(code.startswith("journal.") for code in report.totals):
-        return JournalBroken(message)
-    return DatabaseCorrupt(f"{message}; restore a backup, or find out who changed it")
-
-
 def _error(details: dict[str, Any]) -> str:
     error = details.get("error")
     return "" if error is None else f"{error['code']}: {error['message']}"
 
 
-def stats(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    visible: Annotated[
-        bool,
-        typer.Option("--visible", help="Count visible memories only: by kind, type and status."),
-    ] = False,
-) -> CommandResult:
-    """Count the stored data by type, status, edge and embedding, with the sizes on disk.
-
-    This includes hidden memories, so on a server it requires the permission admin; with --visible
-    it requires read.
-    """
-    call = invocation(context)
-    with call.orchestrator(orchestrator) as handle:
-        result: dict[str, Any]
-        try:
-            result = handle.memories.counts() if visible else handle.maintenance.stats()
-        except AccessDenied as error:
-            if call.server_url is None or visible:
-                raise
-            hint = f"{error.message}; use --visible to count only what the key may see"
-            raise AccessDenied(hint, **error.details) from None
-    return CommandResult(result, lambda screen: show_result(screen, result))
-
-
 COMMANDS: dict[str, Any] = {
-    "verify": make_command(verify, "verify"),
     "repair": make_command(repair, "repair"),
-    "stats": make_command(stats, "stats"),
-    "rebuild": make_command(rebuild, "rebuild"),
     "upgrade": make_command(upgrade, "upgrade"),
     "embed": make_command(embed, "embed"),
 }

@@ -1,9 +1,8 @@
-"""Commands for the service and agents: serve, mcp, tools, call."""
+"""Commands for the service and agents: serve, mcp."""
 
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import ToolRefused
 from memgraph.model.enums import Scope, ToolChoice
-from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
+from memgraph.surfaces.cli.builder import choice, make_command, value
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.mcp_clients import (
     ConfigChange,
@@ -195,79 +193,7 @@ def _install(
     return CommandResult(data, show)
 
 
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="Only tools that change nothing.")]
-AllTools = Annotated[bool, typer.Option("--all", help="All tools, not only the default ones.")]
-Maintenance = Annotated[
-    bool,
-    typer.Option("--maintenance", help="Include memory_consolidate, which works on all memories."),
-]
-
-
-def tools(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    read_only: ReadOnly = False,
-    all_tools: AllTools = False,
-    maintenance: Maintenance = False,
-) -> CommandResult:
-    """Print the tools for a language model.
-
-    With --json also their schemas, in OpenAI's format for the `tools` of a request.
-    """
-    from memgraph.operations.tools.tools import tools_for
-
-    with invocation(context).orchestrator(orchestrator) as handle:
-        results = tools_for(handle, read_only=read_only, all=all_tools, maintenance=maintenance)
-    rows = [(item["function"]["name"], item["function"]["description"]) for item in results]
-    return CommandResult({"tools": results}, lambda screen: screen.fields(rows))
-
-
-def call(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name.")],
-    arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="The tool's arguments, a JSON object.")
-    ] = "{}",
-    read_only: ReadOnly = False,
-    all_tools: AllTools = False,
-    maintenance: Maintenance = False,
-) -> CommandResult:
-    """Run one tool call as a language model would, and print the model's answer.
-
-    Exits with 1 if the answer is an error. --actor is the actor of changes in the journal.
-    """
-    from memgraph.operations.tools.tools import call_tool
-
-    with invocation(context).orchestrator(orchestrator) as handle:
-        answer = call_tool(
-            handle,
-            tool,
-            arguments,
-            read_only=read_only,
-            all=all_tools,
-            maintenance=maintenance,
-        )
-    if isinstance(answer, str):
-        text, refused = answer.rstrip("\n"), None
-    else:
-        text, refused = json.dumps(answer, ensure_ascii=False, indent=2), answer.get("error")
-
-    def show(screen: Screen) -> None:
-        screen.raw_lines(text + "\n")
-
-    return CommandResult({"answer": answer}, show, None if refused is None else _refusal(refused))
-
-
-def _refusal(details: dict[str, str]) -> ToolRefused:
-    return ToolRefused(
-        f"{details['message']}; memgraph tools lists the tools", cause=details["code"]
-    )
-
-
 COMMANDS: dict[str, Any] = {
     "serve": make_command(serve, "serve"),
     "mcp": make_command(mcp, "mcp"),
-    "tools": make_command(tools, "tools"),
-    "call": make_command(call, "call"),
 }
