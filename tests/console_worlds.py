@@ -43,7 +43,8 @@ class World:
 
 def shop(root: Path, name: str = NAME) -> World:
     """Two files that contradict each other, what stands on one of them, and some work."""
-    with MemoryService(root, environ={}, background=False) as service:
+    environ = {"MEMGRAPH_MEMORY__RECEIPTS__QUERY_TEXT": "true"}
+    with MemoryService(root, environ=environ, background=False) as service:
         orc = service.orchestrator(name, create=True, actor="anna")
         for file, text in FILES.items():
             _drop(orc, file, text)
@@ -64,7 +65,7 @@ def _drop(orc: Orchestrator, name: str, text: str) -> None:
 
 
 def _work(orc: Orchestrator) -> None:
-    """A decision that stands on a plan, which was replaced, and a goal."""
+    """A decision that stands on a plan, which was replaced, a goal, and a probable change."""
     plan = orc.remember("The festival wants 400 posters on recycled paper.", type="Goal")
     decision = orc.remember(
         "We order four reams of recycled paper.", type="Decision", derived_from=(plan,)
@@ -73,6 +74,11 @@ def _work(orc: Orchestrator) -> None:
     later = orc.remember("The festival wants 600 posters on coated paper.", type="Goal")
     orc.relate(later, EdgeType.UPDATES, plan, reason="a later mail")
     orc.remember("Damp paper jams in the risograph.", type="Observation")
+    orc.remember("Mira Lindholm paints the signs for the festival.", type="Decision")
+    staffed = next(each for each in orc.memories.list() if "9:00" in each.content)
+    earlier = orc.remember("The counter is staffed from 8:30.")
+    why = "the same counter, another time"
+    orc.relate(earlier, EdgeType.UPDATES, staffed.memory_id, weight=0.87, reason=why)
     orc.recall("When does the shop close?")
     orc.bulletin()
 
@@ -90,7 +96,7 @@ def hostile(root: Path, name: str = NAME) -> World:
         )
         ids = [
             orc.remember(
-                f"{each}: {HOSTILE}",
+                f"{each}: Ada Lovelace {HOSTILE}",
                 type=MemoryType.FACT,
                 summary=f"{each} {HOSTILE}",
                 tags=(HOSTILE,),
@@ -102,6 +108,7 @@ def hostile(root: Path, name: str = NAME) -> World:
         ]
         case = orc.relate(ids[1], EdgeType.CONTRADICTS, ids[0], reason=HOSTILE)
         orc.relate(ids[2], EdgeType.UPDATES, ids[3], reason=HOSTILE)
+        orc.relate(ids[2], EdgeType.UPDATES, ids[1], reason=HOSTILE, weight=0.8)
         orc.remember(f"on it: {HOSTILE}", derived_from=(ids[3],))
         _drop(
             orc, f"{HOSTILE.replace('/', '-')[:150]}.md", f"# {HOSTILE}\n\n{HOSTILE} is closed.\n"

@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,19 +39,16 @@ if TYPE_CHECKING:
 SERVE = "import sys; from memgraph.surfaces.cli import main; sys.exit(main())"
 MENU = (
     "",
-    "contradictions",
     "memories",
     "memories?status=any",
+    "contradictions",
+    "contradictions?state=changes",
+    "contradictions?state=stale",
     "graph",
     "graph/data",
-    "recall",
-    "bulletin",
-    "diff",
-    "stale",
-    "receipts",
-    "health",
-    "ingest",
-    "jobs",
+    "entities",
+    "answers",
+    "activity",
     "seal",
 )
 PATIENCE_S = 120.0
@@ -100,7 +97,7 @@ def served(store: Store) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What a browser asks for: a page, or with ``form`` the answer to a form.
+    """What a browser asks for.
 
     Attributes:
         label: in the table.
@@ -108,7 +105,6 @@ class PageRequest:
 
     label: str
     path: str
-    form: Mapping[str, str] | None = None
 
 
 def first_bytes(
@@ -119,8 +115,7 @@ def first_bytes(
     for number in range(rounds + 1):
         for page in pages:
             began = time.perf_counter()
-            method = "GET" if page.form is None else "POST"
-            with client.stream(method, f"{home}/{page.path}", data=page.form) as answer:
+            with client.stream("GET", f"{home}/{page.path}") as answer:
                 took = (time.perf_counter() - began) * 1_000
                 answer.raise_for_status()
                 answer.read()
@@ -205,35 +200,21 @@ def requests_of(home: str, client: httpx.Client, store: Store) -> list[PageReque
         return match[1]
 
     dispute = store.disputes[-1]
-    bulletin = first(r"/(bulletins/bul_\w+)", "bulletin")
-    receipt = first(r"/(receipts/rcl_\w+)", "receipts")
-    token = first(r'name="csrf_token" value="(\w+)"', "recall")
-    sides = re.findall(r"/memories/(fact_\w{26})", page(f"contradictions/{dispute}"))
-    rows = json.loads(page("memories?format=json"))["rows"]
-    quoted = [rows[place]["content"] for place in (0, 9, 99)]
-    question = " ".join(quoted[0].split()[:6])
-    # A rare word, a question, and a part of a path.
-    searched = (max(quoted[0].split(), key=len), question, "notes-17.md")
+    receipt = first(r"/(answers/rcl_\w+)", "answers")
+    entity = first(r"/(entities/ent_\w+)", "entities")
+    quoted = first(r'/memories/fact_\w+"><bdi>([^<]+)', "memories")
+    searched = {"a rare word": max(quoted.split(), key=len), "a question": quoted[:60]}
     return [
         *(PageRequest(path, path) for path in MENU),
         *(
-            PageRequest(path, path)
-            for text in searched
-            for path in (f"search?q={quote_plus(text)}",)
+            PageRequest(f"memories?q=…, {name}", f"memories?q={quote_plus(text)}")
+            for name, text in searched.items()
         ),
-        PageRequest("memories?q=…", f"memories?q={quote_plus(question)}"),
-        PageRequest("memories?format=csv", "memories?format=csv"),
         PageRequest("memories/ID, most edges", f"memories/{store.hub}"),
         PageRequest("contradictions/ID", f"contradictions/{dispute}"),
         PageRequest("contradictions/ID/export", f"contradictions/{dispute}/export"),
-        PageRequest("compare", f"compare?chosen={sides[0]}&chosen={store.hub}"),
-        PageRequest("bulletins/ID", bulletin),
-        PageRequest("receipts/ID", receipt),
-        PageRequest(
-            "recall, a question",
-            "recall",
-            {"csrf_token": token, "query": question, "top_n": "10"},
-        ),
+        PageRequest("entities/ID", entity),
+        PageRequest("answers/ID", receipt),
     ]
 
 
@@ -246,7 +227,7 @@ def main() -> None:
     asked.add_argument("--pages-only", action="store_true", help="no browser")
     chosen = asked.parse_args()
     store = kept(chosen.folder, chosen.size, lambda *_told: None)
-    # A page of the bulletin leaves a receipt: the store is kept for others as it is.
+    # A search leaves a receipt: the store is kept for others as it is.
     with (
         TemporaryDirectory(dir=chosen.folder) as folder,
         served(copied(store, Path(folder) / "store")) as home,

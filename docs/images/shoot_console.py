@@ -37,16 +37,15 @@ def main() -> None:
 
 
 def shoot(browser: Browser, home: str, world: World) -> None:
-    """One picture each of a case, the graph, a recall, and the graph as a phone shows it."""
+    """Make one picture each of a case, the graph, an answer, and the graph on a phone."""
     page = opened(browser, WIDE, "light")
     page.goto(f"{home}/contradictions/{world.case}")
     page.screenshot(path=FOLDER / "console-case.png")
     draw(page, home, "console-graph.png")
-    page.goto(f"{home}/recall")
-    page.get_by_label("Question").fill("When does the shop close?")
-    page.get_by_role("button", name="Recall").click()
-    page.wait_for_selector(".scored")
-    page.screenshot(path=FOLDER / "console-recall.png")
+    page.goto(f"{home}/answers?purpose=recall")
+    page.locator("article a").first.click()
+    page.wait_for_selector(".ranked")
+    page.screenshot(path=FOLDER / "console-answer.png")
     draw(opened(browser, NARROW, "dark"), home, "console-graph-narrow.png")
 
 

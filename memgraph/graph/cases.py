@@ -170,7 +170,7 @@ def describe(
     edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
     """Combine a contradiction or a mark, and its two memories, into one value."""
-    first, second = sorted((left, right), key=lambda memory: (memory.created_at, memory.memory_id))
+    first, second = _in_order(edge, (left, right))
     ended = now_ms if edge.resolved_at is None else edge.resolved_at
     statuses = {first.status, second.status}
     return Contradiction(
@@ -185,6 +185,13 @@ def describe(
         dismissed=is_dismissed(edge.resolution),
         moot=edge.resolved_at is None and statuses != {MemoryStatus.ACTIVE},
     )
+
+
+def _in_order(edge: Edge, ends: Iterable[Memory]) -> list[Memory]:
+    """Return the older memory and the newer one; of a change, the changed one and its successor."""
+    if is_change_mark(edge):
+        return sorted(ends, key=lambda memory: memory.memory_id == edge.from_id)
+    return sorted(ends, key=lambda memory: (memory.created_at, memory.memory_id))
 
 
 def _days(ms: int) -> float:
@@ -251,9 +258,7 @@ class _Reading:
         by_id = {source.source_id: source for source in sources}
         paths = evidence.broken_evidence(snapshot, ids, view)
         premises = described(snapshot, paths, view)
-        in_order = sorted(
-            memories.values(), key=lambda memory: (memory.created_at, memory.memory_id)
-        )
+        in_order = _in_order(edge, memories.values())
         first, second = (
             self._side(
                 memory,

@@ -73,7 +73,8 @@ class Contradiction(Value):
     Updates edge, which leads from the later statement to the one that it probably changes.
 
     Attributes:
-        first, second: the older memory and the newer one.
+        first, second: the older memory and the newer one; of a mark, the one that was probably
+            changed and the one that changes it.
         sources: the sources of the two memories, in that order.
         open_days: days since it was found, or from then until it was resolved.
         ages_days: the ages of the two memories in days.

@@ -12,7 +12,7 @@ from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
-from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, local, operation
+from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, operation
 from memgraph.model.remote import (
     MAX_BATCH,
     ForgetOutcome,
@@ -242,19 +242,3 @@ class Memories(WritingHandle[F], group="memories"):
         """
         with self._service.opened(self.name) as opened:
             return opened.reflections.latest(self.viewer)
-
-
-class LocalMemories(Memories[F]):
-    """Memories with the search for source paths that the console uses."""
-
-    @local
-    def paths(self, text: str, *, limit: int = 10) -> Sequence[tuple[str, int]]:
-        """Return the source paths that contain ``text``, with their number of memories.
-
-        Paths with the most memories come first.
-        """
-        from memgraph.store import memories
-        from memgraph.store.visibility import View
-
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return memories.paths(snapshot, View(self.viewer), text, limit=limit)

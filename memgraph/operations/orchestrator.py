@@ -14,7 +14,7 @@ from memgraph.operations.groups import Operations
 from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
 from memgraph.operations.maintenance.operations import Maintenance
-from memgraph.operations.memories import LocalMemories
+from memgraph.operations.memories import Memories
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class LocalOperations(Operations[F]):
     """The operations of an orchestrator on this machine."""
 
-    memories: LocalMemories[F]
+    memories: Memories[F]
     graph: LocalGraph[F]
     ingestion: LocalIngestion[F]
     jobs: LocalJobs[F]

@@ -450,26 +450,6 @@ def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) 
 
 
 @prepared
-def _paths(view: View) -> sa.Select[Any]:
-    m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    name, counter = s.c.source_path, sa.func.count()
-    fits = sa.func.lower(name).like(value("pattern"), escape="\\")
-    joined = ordered(s, (m, m.c.source_id == s.c.source_id))
-    rows = sa.select(name, counter).select_from(joined).where(fits, view.where(m))
-    return rows.group_by(name).order_by(counter.desc(), name).limit(value("limit"))
-
-
-def paths(snapshot: Snapshot, view: View, text: str, *, limit: int) -> list[tuple[str, int]]:
-    """Return the source paths that contain a text, ignoring case, with their number of memories.
-
-    Paths with the most memories come first.
-    """
-    escaped = re.sub(r"([\\%_])", r"\\\1", text.lower())
-    rows = _paths(view.shape).rows(snapshot, view.params, pattern=f"%{escaped}%", limit=limit)
-    return [(str(name), int(count)) for name, count in rows]
-
-
-@prepared
 def _counts(view: View | None, *names: str) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     columns = [m.c[name] for name in names]

@@ -17,25 +17,23 @@ AXE = Path(__file__).parent / "vendor" / "axe-core-4.14.1.min.js"
 SERIOUS = frozenset({"serious", "critical"})
 LISTS = (
     "",
-    "contradictions",
-    "contradictions?state=decided",
+    "?since=last+year",
     "memories",
     "memories?status=any",
+    "memories?q=shop",
+    "contradictions",
+    "contradictions?state=changes",
+    "contradictions?state=decided",
+    "contradictions?state=stale",
     "graph",
-    "recall",
-    "bulletin",
-    "diff",
-    "diff?since=last+week",
-    "search?q=press",
-    "search?q=shop",
-    "compare",
-    "stale",
-    "receipts",
-    "health",
-    "ingest",
-    "jobs",
+    "entities",
+    "answers",
+    "activity",
 )
-DETAILS = ("contradictions", "memories", "receipts", "ingest", "bulletin")
+DETAILS = (
+    *("contradictions", "contradictions?state=changes", "memories"),
+    *("entities", "answers", "activity"),
+)
 """Pages whose first link into their own kind is looked at, too."""
 SIZES = (WIDE, NARROW)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -62,12 +60,7 @@ def test_every_page_of_one_thing_is_readable_and_fits(look: Opening, served: Ser
         for path in _details(tab):
             tab.open(path)
             found[path] = _faults(tab, _plain(path))
-        for path in _comparisons(tab):
-            tab.open(path)
-            found[path] = _faults(tab, _plain(path))
-        _recall(tab)
-        found["recalled"] = _faults(tab, "recalled")
-        tab.open("health")
+        tab.open("activity")
         tab.page.get_by_role("button", name="Measure").click()
         tab.page.wait_for_selector("#measures")
         found["measured"] = _faults(tab, "measured")
@@ -99,7 +92,8 @@ def test_pages_are_used_by_keyboard_alone(look: Opening, served: Served) -> None
                 "[document.querySelector('main').contains(document.activeElement),"
                 " getComputedStyle(document.activeElement).outlineStyle]"
             )
-            assert outline != "none" if there else path == "jobs", path
+            assert there, path
+            assert outline != "none", path
 
 
 def test_a_search_is_used_by_keyboard_alone(look: Opening, served: Served) -> None:
@@ -108,20 +102,11 @@ def test_a_search_is_used_by_keyboard_alone(look: Opening, served: Served) -> No
         tab.page.keyboard.press("Control+k")
         tab.page.keyboard.type("festival")
         tab.page.keyboard.press("Enter")
-        tab.page.wait_for_url("**/search?q=festival")
+        tab.page.wait_for_url("**/memories?q=festival")
         link = tab.page.locator("main article a").first.get_attribute("href")
         _tab_to(tab, f'main a[href="{link}"]')
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_url(f"**{link}")
-        # From there to the comparison with another memory.
-        tab.open("memories")
-        other = tab.page.locator("article input[name=chosen]").nth(1).get_attribute("value")
-        tab.page.goto(f"{tab.url}/memories/{str(link).rpartition('/')[2]}")
-        _tab_to(tab, "#other")
-        tab.page.keyboard.type(str(other))
-        tab.page.keyboard.press("Enter")
-        tab.page.wait_for_url("**/compare?*")
-        assert tab.page.locator(".side").count() == 2
 
 
 def test_many_are_decided_by_keyboard_alone(look: Opening, served: Served) -> None:
@@ -167,16 +152,13 @@ def test_memory_content_is_text_on_every_page(look: Opening, served_hostile: Ser
     with look(served_hostile) as tab:
         tab.open()
         paths = [*LISTS, *_details(tab), f"contradictions/{tab.world.case}"]
-        paths += [*_comparisons(tab), "search?q=onerror"]
+        paths += ["memories?q=onerror"]
         for path in paths:
             tab.open(path)
             if path == "graph":
                 tab.drawn()
                 _choose_each(tab)
             _nothing_ran(tab)
-        _recall(tab)
-        tab.keep("recalled-hostile")
-        _nothing_ran(tab)
         assert "onerror" in tab.page.locator("main").inner_text()
 
 
@@ -197,31 +179,13 @@ def _details(tab: Tab) -> list[str]:
     found = []
     for name in DETAILS:
         tab.open(name)
-        own = "bulletins" if name == "bulletin" else name
+        own = name.partition("?")[0]
         links = tab.page.locator(f'main a[href*="/{own}/"]')
         assert links.count() > 0, name
         address = links.first.get_attribute("href")
         assert address is not None
         found.append(f"{own}/{address.rpartition(f'/{own}/')[2]}")
     return found
-
-
-def _comparisons(tab: Tab) -> list[str]:
-    """Two memories, and two bulletins where there are two, side by side."""
-    tab.open("memories?status=any")
-    boxes = tab.page.locator("article input[name=chosen]").all()
-    one, other = (box.get_attribute("value") for box in boxes[:2])
-    tab.open("bulletin")
-    links = tab.page.locator('main a[href*="against="]').all()
-    two = [str(link.get_attribute("href")).partition(f"/{tab.world.name}/")[2] for link in links]
-    return [f"compare?chosen={one}&chosen={other}", *two[:1]]
-
-
-def _recall(tab: Tab) -> None:
-    tab.open("recall")
-    tab.page.get_by_label("Question").fill("When does the shop close?")
-    tab.page.get_by_role("button", name="Recall").click()
-    tab.page.wait_for_selector(".scored")
 
 
 def _faults(tab: Tab, name: str) -> list[str]:

@@ -476,7 +476,6 @@ ELSEWHERE = {
     "ingestion.reject": PIPELINE,
     "ingestion.under_way": PIPELINE,
     "memories.forget": "one outcome each: see test_nothing_hidden_is_forgotten",
-    "memories.paths": "canaries have no path: tests/surfaces/web/test_console_auditing.py",
     "ingestion.get": "asked for by hash: see tests/isolation/sent_files.py",
     "ingestion.list": "by who sent them: see tests/isolation/sent_files.py",
     "ingestion.known": PIPELINE,

@@ -38,7 +38,10 @@ def test_every_visible_pair_is_on_exactly_one_page(
         expected = {
             edge["edge_id"]
             for edge in world.edges
-            if edge["type"] == "Contradicts"
+            if (
+                edge["type"] == "Contradicts"
+                or (edge["type"] == "Updates" and edge["weight"] < 1.0)
+            )
             and (edge["resolved_at"] is not None) == (state == "resolved")
             and {edge["from"], edge["to"]} <= seen
         }

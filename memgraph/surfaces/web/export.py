@@ -5,9 +5,11 @@ The HTML file needs no server and has no scripts, so that it can be archived, ma
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -44,12 +46,46 @@ def case_document(
     # Inlined, since the file must be self-contained.
     style = Markup((FOLDER / "static" / "console.css").read_text(encoding="utf-8"))  # our own file
     template = _environment(root).get_template("case_document.html")
-    return template.render(case=case, orchestrator=orchestrator, lines=lines, style=style)
+    return template.render(
+        case=case, orchestrator=orchestrator, lines=lines, texts=texts_of(case), style=style
+    )
 
 
 @cache
 def _environment(root: Path | None) -> jinja2.Environment:
     return environment({"version": __version__, "place": "", "csrf_field": ""}, root)
+
+
+# What differs between the texts of the two sides.
+
+MOST_WORDS: Final = 1_000
+"""The number of words in which differences are looked for."""
+Runs = list[tuple[bool, str]]
+"""A text in runs of words, each with True where the other text differs."""
+
+
+def texts_of(case: Case) -> tuple[Runs, Runs]:
+    """Return the texts of the two sides, with what differs."""
+    first, second = (side.memory.content for side in case.sides)
+    return differing(first, second)
+
+
+def differing(first: str, second: str) -> tuple[Runs, Runs]:
+    """Return two texts as runs; in texts without a common word nothing is marked. Pure."""
+    tokens = [re.findall(r"\s*\S+|\s+$", text) for text in (first, second)]
+    old, new = ([token.strip() for token in each[:MOST_WORDS]] for each in tokens)
+    sides: tuple[Runs, Runs] = ([], [])
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    if not any(tag == "equal" for tag, *_ in codes):
+        return [(False, first)], [(False, second)]
+    for tag, i, j, m, n in codes:
+        for side, run in zip(sides, (tokens[0][i:j], tokens[1][m:n]), strict=True):
+            text = "".join(run)
+            start = len(text) - len(text.lstrip())
+            side += [(False, text[:start]), (tag != "equal", text[start:])] if text else []
+    for side, rest in zip(sides, tokens, strict=True):
+        side.append((False, "".join(rest[MOST_WORDS:])))
+    return sides
 
 
 # Checking the chain of the journal.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from io import StringIO
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
@@ -19,9 +16,7 @@ from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.asgi import ENTERED
-from memgraph.surfaces.web.render import plain_json
 from memgraph.surfaces.web.sessions import PLACE, Session
 from memgraph.text.dates import periods
 
@@ -51,17 +46,12 @@ class MenuEntry:
 
 SECTIONS: Final = (
     MenuEntry("", "Overview"),
-    MenuEntry("contradictions", "Contradictions"),
     MenuEntry("memories", "Memories"),
+    MenuEntry("contradictions", "Contradictions"),
     MenuEntry("graph", "Graph"),
-    MenuEntry("recall", "Recall"),
-    MenuEntry("bulletin", "Bulletin"),
-    MenuEntry("diff", "Changes"),
-    MenuEntry("stale", "Stale", Permission.AUDIT),
-    MenuEntry("receipts", "Receipts", Permission.AUDIT),
-    MenuEntry("health", "Health", Permission.AUDIT),
-    MenuEntry("ingest", "Files"),
-    MenuEntry("jobs", "Jobs"),
+    MenuEntry("entities", "Entities"),
+    MenuEntry("answers", "Answers", Permission.AUDIT),
+    MenuEntry("activity", "Activity"),
 )
 
 
@@ -70,10 +60,6 @@ VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
 MAX_QUERY_CHARS: Final = 1_000
-FORMATS: Final = ("csv", "json")
-MOST_ROWS: Final = 500
-"""The maximum number of rows in a downloaded list; the next page is a separate download."""
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
@@ -103,23 +89,6 @@ def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
 
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _DAY_CHARS: Final = len("2026-01-01")
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; a ``'`` precedes cells that a spreadsheet would take for formulas."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    out = StringIO()
-    writer = csv.writer(out)
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in names])
-    return out.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict | list | tuple):
-        value = json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 @dataclass
@@ -255,6 +224,10 @@ class Visit:
         parameters = [(name, value) for name, value in target if value not in (None, "")]
         return self.request.url.path + (f"?{urlencode(parameters)}" if parameters else "")
 
+    def following(self, **query: str | None) -> str | None:
+        """Return the URL of the next page of a list; None if a parameter is None."""
+        return None if None in query.values() else self.here(**query)
+
     @property
     def data_address(self) -> str:
         """The URL of the data that this page's script requests first."""
@@ -268,44 +241,6 @@ class Visit:
             values: the variables of the template; a missing one is an error.
         """
         return self.console.show(template, self, status=status, **values)
-
-    @property
-    def format(self) -> str:
-        """The format for downloading a list; empty to show it as a page."""
-        name = self.query("format")
-        return name if name in FORMATS else ""
-
-    def size(self, usual: int) -> int:
-        """Return the maximum number of rows of a list: ``usual`` on a page, more in a download."""
-        return MOST_ROWS if self.format else usual
-
-    def listing(
-        self,
-        template: str,
-        rows: Callable[[], Sequence[Mapping[str, Any]]],
-        *,
-        following: Mapping[str, str | None] | None = None,
-        **values: Any,
-    ) -> Response:
-        """Return a list as a page, or as a file if the URL has a ``format``.
-
-        Args:
-            rows: returns the rows of the file.
-            following: the query parameters of the next page, which a file links to in its ``Link``
-                header; None, or a parameter that is None, on the last page.
-        """
-        more = following is not None and None not in following.values()
-        next_page = self.here(**following) if following and more else None
-        if not self.format:
-            return self.show(template, following=next_page, **values)
-        shown = without_root(list(rows()), self.gate.service.root)
-        body: str = as_csv(shown) if self.format == "csv" else plain_json({"rows": shown})
-        name = f"{self.request.url.path.rpartition('/')[2]}.{self.format}"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        if next_page:
-            headers["Link"] = f'<{next_page}>; rel="next"'
-        kind = "text/csv" if self.format == "csv" else "application/json"
-        return Response(body, media_type=kind, headers=headers)
 
     def go(self, address: str, notice: str = "") -> Response:
         """Redirect the browser after a form was processed; the next page shows ``notice``."""

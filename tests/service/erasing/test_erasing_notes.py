@@ -107,7 +107,6 @@ OTHER = {
     "erasure.erase": "reason text",  # refused where it repeats what is erased
     "erasure.erase_target": "reason",
     "contradictions.list": "text",  # read alone
-    "memories.paths": "text",
     "ingestion.propose": "text",
 }
 

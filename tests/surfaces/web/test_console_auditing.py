@@ -1,21 +1,22 @@
-"""What an auditor does in the console: search, compare, decide many, and carry away."""
+"""What an auditor does in the console: search, compare, decide many."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from urllib.parse import urlencode
 
 import pytest
 from console_browsing import HOME, Browser, harmless, token_of
+from hypothesis import given
+from hypothesis import strategies as st
 from serving_worlds import Served
 
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.surfaces.web.requests import as_csv, moment_of
+from memgraph.surfaces.web.export import differing
+from memgraph.surfaces.web.requests import moment_of
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
 READING = frozenset({Permission.READ})
@@ -48,52 +49,6 @@ def test_words_that_name_no_time_are_refused() -> None:
         moment_of("soon", NOW)
 
 
-def test_a_cell_is_no_formula() -> None:
-    rows = list(csv.reader(io.StringIO(as_csv([{"a": "=1+1", "b": [1]}, {"a": 2}]))))
-    assert rows == [["a", "b"], ["'=1+1", "[1]"], ["2", ""]]
-
-
-def test_one_search_finds_in_every_part_and_an_id_leads_to_its_page(
-    browser: Browser, orc: Orchestrator
-) -> None:
-    one = orc.remember("The ferry sails at noon.", session_id="ferry-talk", kind="fact")
-    other = orc.remember("The ferry sails at nine.")
-    edge = orc.relate(other, "Contradicts", one)
-    orc.recall("When does the ferry sail?")
-    orc.save_episode("The ferry is late.", session_id="ferry-talk", source_role="user")
-    page = harmless(browser.page(f"{HOME}search?q=ferry"))
-    links = " ".join(page.values("href"))
-    for part in (
-        f"contradictions/{edge}",
-        f"memories/{one}",
-        "session=ferry-talk",
-        "receipts/rcl_",
-    ):
-        assert part in links
-    answer = browser.open(f"{HOME}search?q={edge}")
-    assert (answer.status_code, answer.headers["location"]) == (303, f"{HOME}contradictions/{edge}")
-
-
-def test_a_search_finds_paths_of_visible_memories_alone(
-    browser: Browser, orc: Orchestrator, served: Served
-) -> None:
-    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
-    for name, sensitivity in (("Ferry 100%.md", "Public"), ("ferry-secret.md", "Restricted")):
-        path = orc.paths.ingest / name
-        path.write_text("Notes")
-        source = {"source_path": str(path)}
-        for number in range(2):
-            orc.remember(f"{name} {number}.", sensitivity=sensitivity, source=source)
-    assert orc.memories.paths("fERRY") == [(str(orc.paths.ingest / "Ferry 100%.md"), 2)]
-    assert orc.memories.paths("100%.") != []
-    assert orc.memories.paths("1%0") == []
-    address = f"{HOME}memories?source=orc-1%2Fmemory%2Fingest%2FFerry+100%25.md&status=any"
-    public = harmless(browser.page(f"{HOME}search?q=ferry")).values("href")
-    assert address in public
-    with Browser(served, served.key(clearance="Public")) as reader:
-        assert "secret" not in reader.page(f"{HOME}search?q=ferry")
-
-
 def test_memories_are_listed_by_their_source(
     browser: Browser, orc: Orchestrator, served: Served
 ) -> None:
@@ -103,7 +58,8 @@ def test_memories_are_listed_by_their_source(
         path.write_text("Notes")
         orc.remember(f"Note {number}.", source={"source_path": str(path)})
     # An address says nothing of where the root lies, and works all the same.
-    page = harmless(browser.page(f"{HOME}search?q=b.md"))
+    [one] = [each.memory_id for each in orc.memories.list() if each.content == "Note 1."]
+    page = harmless(browser.page(f"{HOME}memories/{one}"))
     query = urlencode({"source": "orc-1/memory/ingest/b.md", "status": "any"})
     assert f"{HOME}memories?{query}" in page.values("href")
     assert str(served.service.root) not in " ".join(page.values("href"))
@@ -112,36 +68,97 @@ def test_memories_are_listed_by_their_source(
     assert "Note 0." not in listed
 
 
-def test_lists_are_downloaded_as_they_are_filtered(browser: Browser, orc: Orchestrator) -> None:
-    orc.remember("We print on Mondays.", type="Decision")
-    orc.remember("Damp paper jams.", type="Observation")
-    answer = browser.open(f"{HOME}memories?type=Decision&format=csv")
-    assert answer.headers["content-disposition"] == 'attachment; filename="memories.csv"'
-    (row,) = csv.DictReader(io.StringIO(answer.text))
-    assert (row["content"], row["type"]) == ("We print on Mondays.", "Decision")
-    rows = json.loads(browser.page(f"{HOME}memories?format=json"))["rows"]
-    assert {each["content"] for each in rows} == {"We print on Mondays.", "Damp paper jams."}
-    for name in ("contradictions", "receipts", "stale", "diff"):
-        assert "rows" in json.loads(browser.page(f"{HOME}{name}?format=json"))
+def test_a_search_finds_memories_says_why_and_an_id_leads_to_its_page(
+    browser: Browser, orc: Orchestrator, served: Served
+) -> None:
+    one = orc.remember("The ferry sails at noon.", type="Decision", importance=90)
+    other = orc.remember("The ferry sails at nine.")
+    edge = orc.relate(other, "Contradicts", one)
+    page = harmless(browser.page(f"{HOME}memories?q=ferry"))
+    assert {f"{HOME}memories/{each}" for each in (one, other)} <= set(page.values("href"))
+    for text in ("ranks: ", "text 1", "importance ×", "score 0.", "contradicts"):
+        assert text in page.text
+    [receipt] = [each for each in page.values("href") if each.startswith(f"{HOME}answers/")]
+    assert '<bdi class="said">ferry</bdi>' in browser.page(receipt)
+    narrowed = browser.page(f"{HOME}memories?q=ferry&type=Decision")
+    assert one in narrowed
+    assert f"memories/{other}" not in narrowed
+    assert "No memories match." in browser.page(f"{HOME}memories?q=ferry&as_of=yesterday")
+    for record, place in ((edge, "contradictions"), (one, "memories")):
+        answer = browser.open(f"{HOME}memories?q={record}")
+        assert (answer.status_code, answer.headers["location"]) == (303, f"{HOME}{place}/{record}")
+    with Browser(served, served.key(permissions=READING)) as reader:
+        assert "answers/" not in reader.page(f"{HOME}memories?q=ferry")
 
 
-def test_a_recall_takes_a_time_in_words(browser: Browser, orc: Orchestrator) -> None:
-    orc.remember("The kiln is fired on Thursday evenings.")
-    page = f"{HOME}recall"
-    then = browser.send(page, page=page, query="When is the kiln fired?", as_of="yesterday").text
-    assert "No results." in then
-    now = browser.send(page, page=page, query="When is the kiln fired?", as_of="today").text
-    assert "The kiln is fired on Thursday evenings." in now
-    assert browser.send(page, page=page, query="kiln", as_of="soon").status_code == 422
+def test_what_differs_between_two_sides_is_marked(browser: Browser, orc: Orchestrator) -> None:
+    one = orc.remember("The shop closes at eight.\nOn Sundays, too.")
+    edge = orc.relate(orc.remember("The shop closes at ten."), "Contradicts", one)
+    for page in (f"{HOME}contradictions/{edge}", f"{HOME}contradictions/{edge}/export"):
+        text = browser.page(page)
+        assert "at <mark>eight.\nOn Sundays, too.</mark>" in text
+        assert "<mark>ten.</mark>" in text
+        assert "<mark>The" not in text
 
 
-def test_two_memories_are_compared_word_by_word(browser: Browser, orc: Orchestrator) -> None:
-    one = orc.remember("The shop closes at eight.")
-    other = orc.remember("The shop closes at ten.")
-    page = browser.page(f"{HOME}compare?chosen={one}&chosen={other}")
-    assert "<mark>eight.</mark>" in page
-    assert "<mark>ten.</mark>" in page
-    assert "<mark>The" not in page
+@given(st.text(), st.text())
+def test_no_letter_of_a_text_is_lost_where_differences_are_marked(one: str, other: str) -> None:
+    sides = differing(one, other)
+    assert ["".join(text for _, text in side) for side in sides] == [one, other]
+
+
+def test_an_entity_is_found_by_its_name_and_shows_what_names_it(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    memory = orc.remember("Vitaly Petrov repaired the press with Ada Lovelace.")
+    orc.settle()
+    page = harmless(browser.page(f"{HOME}entities?prefix=vital"))
+    [address] = [each for each in page.values("href") if each.startswith(f"{HOME}entities/")]
+    assert "Vitaly Petrov" in page.text
+    seen = harmless(browser.page(address))
+    assert f"{HOME}memories/{memory}" in seen.values("href")
+    assert "Ada Lovelace" in seen.text
+    assert "1 memory" in seen.text
+    assert "1 memories" not in seen.text
+    assert "No entities." in browser.page(f"{HOME}entities?prefix=nobody")
+    assert browser.open(f"{HOME}entities/ent_nowhere").status_code == 404
+
+
+def test_an_answer_shows_its_question_and_a_bulletin_its_text(
+    browser: Browser, orc: Orchestrator
+) -> None:
+    memory = orc.remember("Mend the trimmer.", type="Todo")
+    recalled = orc.recall("What is to be mended?")
+    orc.bulletin()
+    page = harmless(browser.page(f"{HOME}answers"))
+    assert "What is to be mended?" in page.text
+    shown = harmless(browser.page(f"{HOME}answers/{recalled.receipt_id}"))
+    assert "What is to be mended?" in shown.text
+    assert f"{HOME}memories/{memory}" in shown.values("href")
+    [receipt] = orc.receipts.list(purpose="bulletin").receipts
+    assert "Mend the trimmer." in browser.page(f"{HOME}answers/{receipt.receipt_id}")
+
+
+def test_many_changes_are_accepted_together(browser: Browser, orc: Orchestrator) -> None:
+    marks, olds = [], []
+    for door in range(2):
+        olds.append(orc.remember(f"Door {door} is blue."))
+        new = orc.remember(f"Door {door} is red.")
+        marks.append(orc.relate(new, "Updates", olds[-1], weight=0.8))
+    address = f"{HOME}contradictions?state=changes"
+    data = {
+        "csrf_token": token_of(browser.page(address)),
+        "state": "changes",
+        "reason": "repainted",
+        "decision": "accept",
+        "sure": "yes",
+        "chosen": marks,
+    }
+    headers = {"origin": browser.origin}
+    answer = browser.client.post(f"{HOME}contradictions", data=data, headers=headers)
+    assert answer.headers["location"] == address
+    assert "2 updated." in browser.page(address)
+    assert {orc.get(each).status.value for each in olds} == {"superseded"}
 
 
 def test_many_are_decided_for_one_reason_and_what_fails_is_told(
@@ -184,19 +201,3 @@ def test_the_seal_says_that_the_chain_was_checked(
     assert f"{orc.maintenance.journal_state().seq:,} entries" in later["text"]
     with Browser(served, served.key(permissions=READING)) as reader:
         assert reader.open(f"{HOME}seal").status_code == 403
-
-
-@pytest.mark.parametrize("kind", ["csv", "json"])
-def test_a_download_says_nothing_of_where_the_root_lies(
-    browser: Browser, orc: Orchestrator, served: Served, kind: str
-) -> None:
-    path = orc.paths.ingest / "hours.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("The shop closes at eight.")
-    source = {"source_path": str(path)}
-    one = orc.remember("The shop closes at eight.", source=source)
-    orc.relate(orc.remember("Customers are served until ten."), "Contradicts", one)
-    for name in ("memories", "contradictions"):
-        text = browser.page(f"{HOME}{name}?format={kind}")
-        assert "orc-1/memory/ingest/hours.md" in text
-        assert str(served.service.root) not in text

@@ -1,4 +1,4 @@
-"""The explorers' pages by request: the graph's data, recall, bulletins, files, jobs."""
+"""The explorer and uploads by request: the data of the graph, files, what was erased."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from memgraph import Orchestrator
 from memgraph.clock import FixedClock, iso
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
-from memgraph.rules.bulletin import BulletinSection
 from memgraph.surfaces.web.pages import graph as exploring
-from memgraph.surfaces.web.pages import handed_out
-from memgraph.surfaces.web.pages.handed_out import differing
 
 READING = frozenset({Permission.READ})
 
@@ -96,7 +93,8 @@ def test_addresses_that_a_script_goes_on_from_are_without_a_time(browser: Browse
     then = "as_of=2026-01-01T00:00:00Z"
     graph = Seen(browser.page(f"{HOME}graph?{then}"))
     assert graph.values("data-memories") == [f"{HOME}memories"]
-    assert Seen(browser.page(f"{HOME}ingest?{then}")).values("data-url") == [f"{HOME}ingest"]
+    files = Seen(browser.page(f"{HOME}activity?{then}"))
+    assert files.values("data-url") == [f"{HOME}activity"]
 
 
 @pytest.mark.parametrize(
@@ -112,120 +110,11 @@ def test_a_bound_out_of_range_is_told(browser: Browser, query: str) -> None:
     assert 'role="alert"' in answer.text
 
 
-def test_a_question_stands_in_no_address_and_its_answer_tells_every_factor(
-    browser: Browser, orc: Orchestrator
-) -> None:
-    memory = orc.remember("The shop closes at eight.", importance=90)
-    sent = browser.send(f"{HOME}recall", page=f"{HOME}recall", query="When does the shop close?")
-    assert sent.status_code == 200
-    page = harmless(sent.text)
-    assert f"{HOME}memories/{memory}" in page.values("href")
-    assert {"text", "importance", "place 1"} <= {each.strip() for each in page.text.split("\n")}
-    assert "rcl_" in page.text
-
-
-@pytest.mark.parametrize(
-    "fields", [{}, {"query": "x", "top_n": "0"}, {"query": "x", "top_n": "101"}, {"as_of": "then"}]
-)
-def test_a_wrong_question_is_told_on_its_own_page(browser: Browser, fields: dict[str, str]) -> None:
-    sent = browser.send(f"{HOME}recall", page=f"{HOME}recall", **fields)
-    assert sent.status_code == 422
-    assert "alert" in Seen(sent.text).values("role")
-
-
-def test_a_bulletin_lists_its_memories_and_those_before_it(
-    served: Served, orc: Orchestrator, clock: FixedClock
-) -> None:
-    todo = orc.remember("Mend the trimmer.", type="Todo")
-    before = iso(clock.now_ms())
-    orc.bulletin()
-    clock.advance(days=1)
-    orc.remember("Buy blue ink.", type="Todo")
-    with Browser(served, served.key()) as browser:
-        page = harmless(browser.page(f"{HOME}bulletin"))
-        assert f"{HOME}memories/{todo}" in page.values("href")
-        compared = next(each for each in page.values("href") if "against=" in each)
-        shown = harmless(browser.page(compared))
-        assert {"ins"} <= shown.tags
-        assert "Buy blue ink." in shown.text
-        assert "Buy blue ink." not in browser.page(f"{HOME}bulletin?as_of={before}")
-    with Browser(served, served.key(permissions=READING)) as reader:
-        assert "Handed out" not in reader.page(f"{HOME}bulletin")
-        assert reader.open(compared).status_code == 403
-
-
-def test_a_section_of_a_bulletin_that_is_full_does_not_say_that_there_is_nothing(
-    browser: Browser, orc: Orchestrator
-) -> None:
-    assert "No entries." in Seen(browser.page(f"{HOME}bulletin")).text
-    for number in range(20):
-        for kind in ("Goal", "Todo", "Decision", "Preference", "Fact"):
-            sure = 0.3 if kind == "Preference" else 1.0
-            text = f"{kind} {number}: {'mend the press ' * 12}"
-            orc.remember(text, type=kind, confidence=sure)
-    issued = orc.bulletin().bulletin
-    full = [each for each, count in issued.left_out.items() if count]
-    empty = [each for each in full if not issued.sections[each]]
-    assert empty
-    assert empty != full
-    page = browser.page(f"{HOME}bulletin")
-    for section, lines in issued.sections.items():
-        title, how_many = BulletinSection(section).heading, issued.left_out[section]
-        said = page.partition(f"<h2>{title}</h2>")[2].partition("<h2")[0]
-        assert (f"{how_many} left out for lack of space." in said) == (section in empty)
-        assert (f"{how_many} more not shown" in said) == (section in full and bool(lines))
-        assert ("No entries." in said) == (not lines and section not in full)
-
-
-@pytest.mark.parametrize("at_once", [1, 1_000])
-def test_as_of_a_time_no_later_bulletin_was_handed_out(
-    served: Served,
-    orc: Orchestrator,
-    clock: FixedClock,
-    monkeypatch: pytest.MonkeyPatch,
-    at_once: int,
-) -> None:
-    monkeypatch.setattr(handed_out, "AT_ONCE", at_once)
-    times = []
-    for number in range(4):
-        orc.remember(f"Mend press {number}.", type="Todo")
-        clock.advance(days=1)
-        orc.bulletin()
-        times.append(clock.now_ms())
-    newest_first = [each.bulletin_id for each in orc.receipts.bulletins().bulletins]
-    clock.advance(days=1)
-
-    def listed(as_of: int) -> list[str]:
-        page = Seen(browser.page(f"{HOME}bulletin?as_of={iso(as_of)}"))
-        addresses = [
-            each.partition("?")[0] for each in page.values("href") if "against=" not in each
-        ]
-        begin = f"{HOME}bulletins/"
-        return [each.removeprefix(begin) for each in addresses if each.startswith(begin)]
-
-    with Browser(served, served.key()) as browser:
-        assert listed(times[1]) == newest_first[2:]
-        assert listed(times[1] - 1) == newest_first[3:]
-        assert listed(times[0] - 1) == []
-        assert listed(times[3]) == newest_first
-
-
-def test_lines_of_two_texts_are_told_apart_in_order() -> None:
-    assert differing("a\nb\nc", "a\nx\nc\nd") == [
-        ("same", "a"),
-        ("removed", "b"),
-        ("added", "x"),
-        ("same", "c"),
-        ("added", "d"),
-    ]
-    assert differing("", "") == []
-
-
 def test_a_file_is_taken_with_a_token_and_by_who_may_write(
     browser: Browser, served: Served
 ) -> None:
-    address, text = f"{HOME}ingest/ink.md", b"# Ink\n\nBlue ink is out of stock.\n"
-    token = token_of(browser.page(f"{HOME}recall"))
+    address, text = f"{HOME}activity/ink.md", b"# Ink\n\nBlue ink is out of stock.\n"
+    token = token_of(browser.page(f"{HOME}"))
     assert browser.client.put(address, content=text).status_code == 403
     sent = browser.client.put(address, content=text, headers={"x-csrf-token": token})
     assert sent.status_code == 202
@@ -234,9 +123,9 @@ def test_a_file_is_taken_with_a_token_and_by_who_may_write(
     harmless(browser.page(told["page"]))
     assert json.loads(browser.page(told["state"]))["status"] in ("waiting", "processed")
     with Browser(served, served.key(permissions=READING)) as reader:
-        headers = {"x-csrf-token": token_of(reader.page(f"{HOME}recall"))}
+        headers = {"x-csrf-token": token_of(reader.page(f"{HOME}"))}
         assert reader.client.put(address, content=text, headers=headers).status_code == 403
-        assert 'id="drop"' not in reader.page(f"{HOME}ingest")
+        assert 'id="drop"' not in reader.page(f"{HOME}activity")
 
 
 def test_what_is_erased_has_one_name_on_every_page(browser: Browser, orc: Orchestrator) -> None:

@@ -36,7 +36,6 @@ class Walked:
     viewer: Viewer
     browser: Browser
     receipts: tuple[str, str]
-    bulletins: tuple[str, str]
 
     @property
     def own(self) -> list[str]:
@@ -54,6 +53,15 @@ class Walked:
             for edge, one, other in self.world.edges
             if ({one, other} <= own) is seen and edge in found
         ]
+
+    def entities(self) -> tuple[list[str], list[str]]:
+        """Entities that are seen, and those that are not."""
+        own, whole = (
+            self.served.service.orchestrator("orc-1", viewer=each).entities.list(limit=1_000)
+            for each in (self.viewer, EVERYTHING)
+        )
+        seen = [each.entity_id for each in own]
+        return seen, [each.entity_id for each in whole if each.entity_id not in set(seen)]
 
     def contradictions(self) -> set[str]:
         whole = self.served.service.orchestrator("orc-1", viewer=EVERYTHING)
@@ -75,12 +83,10 @@ def walked(
             session_ids=sorted(viewer.session_ids),
             agent_id=viewer.agent_id,
         )
-        receipts, bulletins = [], []
+        receipts = []
         for one in (viewer, EVERYTHING):
             orc = served.service.orchestrator("orc-1", viewer=one)
             receipts.append(orc.recall(QUERY, top_n=200).receipt_id)
-            orc.bulletin()
-            bulletins.append(orc.receipts.bulletins(limit=1).bulletins[0].bulletin_id)
         with Browser(served, secret) as browser:
             yield Walked(
                 served,
@@ -88,7 +94,6 @@ def walked(
                 viewer,
                 browser,
                 (receipts[0], receipts[1]),
-                (bulletins[0], bulletins[1]),
             )
 
 
@@ -108,15 +113,18 @@ def addresses(walked: Walked, path: str) -> tuple[list[str], list[tuple[str, str
             (f"contradictions/{each}{tail}", f"contradictions/edge_{ABSENT}{tail}")
             for each in walked.edges(seen=False)[:6]
         ]
-    if name == "receipts/{receipt_id}":
+    if name == "answers/{receipt_id}":
         one, other = walked.receipts
-        return [f"receipts/{one}"], [(f"receipts/{other}", f"receipts/rcl_{ABSENT}")]
-    if name == "bulletins/{bulletin_id}":
-        one, other = walked.bulletins
-        return [f"bulletins/{one}"], [(f"bulletins/{other}", f"bulletins/blt_{ABSENT}")]
+        return [f"answers/{one}"], [(f"answers/{other}", f"answers/rcl_{ABSENT}")]
+    if name == "entities/{entity_id}":
+        own_entities, hidden_entities = walked.entities()
+        return [f"entities/{each}" for each in own_entities[:4]], [
+            (f"entities/{each}", f"entities/ent_{ABSENT}") for each in hidden_entities[:4]
+        ]
     if "{" in name:
         return [], []
-    lists = [name, f"{name}?as_of={now}", f"{name}?state=decided&status=any"]
+    states = ("decided", "changes", "dismissed", "stale")
+    lists = [name, f"{name}?as_of={now}", *(f"{name}?state={each}&status=any" for each in states)]
     seeds = "&".join(f"seed={each}" for each in [*own[:5], *hidden[:20]])
     return [*lists, f"{name}?{seeds}&hops=2"], []
 
@@ -150,8 +158,7 @@ TELLING = {
     "/{orchestrator}/memories",
     "/{orchestrator}/memories/{memory_id}",
     "/{orchestrator}/contradictions/{edge_id}",
-    "/{orchestrator}/receipts/{receipt_id}",
-    "/{orchestrator}/bulletin",
+    "/{orchestrator}/answers/{receipt_id}",
     "/{orchestrator}/graph/data",
 }
 """Pages of which every reader here sees something."""
@@ -165,15 +172,13 @@ def _asked(address: str) -> set[str]:
 def test_a_search_finds_nothing_hidden(walked: Walked) -> None:
     texts = [
         walked.browser.page(f"{HERE}memories?{urlencode({'q': QUERY})}"),
-        walked.browser.page(f"{HERE}search?{urlencode({'q': QUERY})}"),
-        walked.browser.page(f"{HERE}memories?status=any&format=json"),
-        walked.browser.page(f"{HERE}receipts?format=csv"),
+        walked.browser.page(f"{HERE}memories?{urlencode({'q': QUERY, 'status': 'any'})}"),
     ]
     assert words_in(texts[:1])
     assert leaks(texts, walked.world.forbidden(walked.viewer)) == set()
     for canary in walked.world.hidden(walked.viewer)[:5]:
         # What was typed is shown again.
-        assert canary.memory_id not in walked.browser.page(f"{HERE}search?q={canary.word}")
+        assert canary.memory_id not in walked.browser.page(f"{HERE}memories?q={canary.word}")
 
 
 def test_counts_and_connections_hold_nothing_hidden(walked: Walked) -> None:

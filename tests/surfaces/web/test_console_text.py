@@ -145,9 +145,9 @@ def test_a_case_and_what_was_decided(browser: Browser, poisoned: Poisoned) -> No
         ("", ("content", "principal")),
         ("contradictions", ("content",)),
         ("memories", ("content",)),
-        ("receipts", ("query", "actor")),
-        ("stale", ("ground", "retracted", "actor")),
-        ("diff", ("summary", "ground", "retracted", "edge", "actor")),
+        ("answers", ("query", "actor")),
+        ("contradictions?state=stale", ("ground", "retracted", "actor")),
+        ("", ("summary", "ground", "retracted", "edge", "actor")),
     ],
 )
 def test_lists(browser: Browser, page: str, words: tuple[str, ...]) -> None:
@@ -155,7 +155,7 @@ def test_lists(browser: Browser, page: str, words: tuple[str, ...]) -> None:
 
 
 def test_a_receipt(browser: Browser, poisoned: Poisoned) -> None:
-    seen = harmless(browser.page(f"{HOME}receipts/{poisoned.receipt_id}"))
+    seen = harmless(browser.page(f"{HOME}answers/{poisoned.receipt_id}"))
     assert untold(seen, "query", "content", "actor") == []
 
 
@@ -174,19 +174,17 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         ("memories", "q"),
         ("memories", "source"),
         ("memories", "since"),
-        ("search", "q"),
-        ("compare", "chosen"),
+        ("entities", "prefix"),
         ("memories", "type"),
         ("memories", "tag"),
         ("memories", "session"),
         ("memories", "before"),
         ("contradictions", "after"),
         ("contradictions", "as_of"),
-        ("receipts", "purpose"),
-        ("receipts", "task_id"),
-        ("stale", "after"),
-        ("diff", "since"),
-        ("diff", "until"),
+        ("answers", "purpose"),
+        ("answers", "task_id"),
+        ("", "since"),
+        ("", "until"),
     ],
 )
 def test_what_an_address_holds(stranger: Browser, page: str, field: str, number: int) -> None:
@@ -208,7 +206,8 @@ def test_what_a_path_holds(stranger: Browser) -> None:
     for path in (
         "memories/%3Cxss%3E",
         "%3Cxss%3E",
-        "receipts/%22%3E%3Cxss%3E",
+        "answers/%22%3E%3Cxss%3E",
+        "entities/%3Cxss%3E",
         "contradictions/%00",
     ):
         answer = stranger.open(HOME + path)

@@ -1,21 +1,22 @@
-"""The pages of the console, one module for each topic."""
+"""The pages of the console, one module for each section."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from memgraph.surfaces.web.pages import (
+    activity,
+    answers,
     contradictions,
+    entities,
     graph,
-    handed_out,
-    ingestion,
     memories,
     overview,
 )
 
-_MODULES: Final = (overview, contradictions, memories, handed_out, graph, ingestion)
+_MODULES: Final = (overview, memories, contradictions, graph, entities, answers, activity)
 
 PAGES: Final = tuple(page for module in _MODULES for page in module.PAGES)
 """All pages that require a sign-in."""
-ARRIVALS: Final = (ingestion.ARRIVAL,)
+ARRIVALS: Final = (activity.ARRIVAL,)
 """The addresses to which scripts upload files."""

@@ -1,52 +1,92 @@
-"""Console pages for contradictions: the list, and a case with both sides and the decision."""
+"""Console pages for contradictions and probable changes: lists, cases, and decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
-from memgraph.model.graph import Case, Contradiction
-from memgraph.surfaces.web.export import case_document
+from memgraph.model.enums import EdgeType
+from memgraph.model.graph import Case
+from memgraph.surfaces.web.export import case_document, texts_of
 from memgraph.surfaces.web.pages.memories import bulk
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 PER_PAGE: Final = 25
-OPEN, OLDEST = "open", "oldest first"
-STATES: Final = (OPEN, "decided", "resolved", "dismissed")
-DISMISSED_OF: Final[Mapping[str, bool]] = {"resolved": False, "dismissed": True}
+
+
+class List(NamedTuple):
+    """A list of the section.
+
+    Attributes:
+        title: the text of its tab.
+        decisions: the decisions for selected rows, with the texts of their buttons.
+    """
+
+    title: str
+    changes: bool = False
+    resolved: bool = False
+    decisions: Mapping[str, str] = {}
+
+
+STALE: Final = "stale"
+LISTS: Final = {
+    "open": List(
+        "Open contradictions",
+        decisions={
+            "newer": "Keep the newer side",
+            "older": "Keep the older side",
+            "dismiss": "Dismiss (not a contradiction)",
+        },
+    ),
+    "changes": List(
+        "Probable changes",
+        changes=True,
+        decisions={
+            "accept": "Accept (the newer replaces the older)",
+            "dismiss": "Dismiss (both are correct)",
+        },
+    ),
+    "decided": List("Decided contradictions", resolved=True),
+    "dismissed": List("Dismissed changes", changes=True, resolved=True),
+}
+OLDEST: Final = "oldest first"
 ORDERS: Final = ("newest first", OLDEST)
 FILTERS: Final = ("text", "memory", "order")
 
 
 def listing(visit: Visit) -> Response:
-    """Show a page of contradictions, filtered by state, by the text of a side or by a memory."""
+    """Show contradictions or probable changes, by the text of a side or by a memory."""
     orc = visit.enter()
-    state = visit.one_of("state", STATES)
+    tabs = {name: each.title for name, each in LISTS.items()}
+    if visit.is_auditor:
+        tabs[STALE] = "Stale evidence"
+    state = visit.one_of("state", (*LISTS, STALE))
+    if state == STALE:
+        return _stale(visit, tabs)
     order = visit.one_of("order", ORDERS)
+    chosen = LISTS[state]
     page = orc.contradictions.list(
-        resolved=state != OPEN,
-        dismissed=DISMISSED_OF.get(state),
+        resolved=chosen.resolved,
+        changes=chosen.changes,
         text=visit.query("text") or None,
         memory_id=visit.query("memory") or None,
         oldest_first=order == OLDEST,
-        limit=visit.size(PER_PAGE),
+        limit=PER_PAGE,
         after=visit.query("after") or None,
         as_of=visit.as_of,
-        changes=False,
     )
-    return visit.listing(
+    return visit.show(
         "contradictions.html",
-        lambda: [_row(item) for item in page.items],
-        following={"after": page.next_after},
-        may_write=visit.may_decide and state == OPEN,
+        following=visit.following(after=page.next_after),
+        decisions=chosen.decisions if visit.may_decide else {},
         page=page,
-        states=STATES,
+        tabs=tabs,
         state=state,
         orders=ORDERS,
         order=order,
@@ -57,103 +97,89 @@ def listing(visit: Visit) -> Response:
     )
 
 
-def _row(item: Contradiction) -> dict[str, Any]:
-    return {
-        "edge_id": item.edge.edge_id,
-        "older": item.first.content,
-        "newer": item.second.content,
-        "older_id": item.first.memory_id,
-        "newer_id": item.second.memory_id,
-        "older_source": item.sources[0].source_path,
-        "newer_source": item.sources[1].source_path,
-        "raised_at": iso(item.since),
-        "resolved": item.resolved,
-        "dismissed": item.dismissed,
-        "moot": item.moot,
-    }
+def _stale(visit: Visit, tabs: Mapping[str, str]) -> Response:
+    """Show memories that depend on superseded or retracted evidence, and that evidence."""
+    orc = visit.enter(Permission.AUDIT)
+    after = visit.query("after") or None
+    page = orc.graph.stale(limit=PER_PAGE, after=after, as_of=visit.as_of)
+    following = visit.following(after=page.next_after)
+    return visit.show("stale.html", following=following, page=page, tabs=tabs, state=STALE)
 
 
 def decide_many(visit: Visit) -> Response:
-    """Apply one decision to all chosen contradictions, each in a separate change."""
+    """Apply one decision to all chosen rows, each in a separate change."""
     orc = visit.enter(Permission.WRITE)
     reason, decision = visit.required("reason"), visit.form.get("decision", "")
 
     def decide_one(edge_id: str) -> None:
         if decision == "dismiss":
             orc.contradictions.dismiss(edge_id, reason=reason)
+        elif decision == "accept":
+            orc.contradictions.accept(edge_id, reason=reason)
         else:
             side = orc.contradictions.get(edge_id, names=False).sides[decision == "newer"]
             orc.contradictions.resolve(edge_id, winner=side.memory.memory_id, reason=reason)
 
-    if decision not in ("newer", "older", "dismiss"):
-        raise InvalidInput("decision must be newer, older or dismiss", field="decision")
-    return bulk(visit, decide_one, visit.link("contradictions"))
-
-
-def _file_name_part(case: Case) -> str:
-    """Return the id of a case in a form that is safe in a file name."""
-    characters = (
-        item for item in case.edge.edge_id if item.isascii() and (item.isalnum() or item in "_-")
-    )
-    return "".join(characters)[:80]
+    if decision not in ("newer", "older", "accept", "dismiss"):
+        raise InvalidInput("decision must be newer, older, accept or dismiss", field="decision")
+    state = "changes" if visit.form.get("state") == "changes" else None
+    return bulk(visit, decide_one, visit.link("contradictions", state=state))
 
 
 def case(visit: Visit) -> Response:
-    """Show both sides of a contradiction with their source lines, and the possible decisions."""
-    orc = visit.enter()
-    result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
+    """Show both sides with their source lines and what differs, and the possible decisions."""
+    result, lines = _read(visit)
     return visit.show(
         "case.html",
         case=result,
-        lines=visit.lines(*(side.memory.memory_id for side in result.sides)),
+        is_change=result.edge.edge_type is EdgeType.UPDATES,
+        texts=texts_of(result),
+        lines=lines,
         may_write=visit.may_decide,
     )
 
 
+def _read(visit: Visit) -> tuple[Case, Mapping[str, Any]]:
+    result = visit.enter().contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
+    return result, visit.lines(*(side.memory.memory_id for side in result.sides))
+
+
 def export(visit: Visit) -> Response:
     """Return the case as a self-contained HTML file without scripts."""
-    orc = visit.enter()
-    result = orc.contradictions.get(visit.path("edge_id"), as_of=visit.as_of)
-    lines = visit.lines(*(side.memory.memory_id for side in result.sides))
+    result, lines = _read(visit)
+    name = re.sub(r"[^A-Za-z0-9_-]", "", result.edge.edge_id)[:80]
     root = visit.gate.service.root
-    text = case_document(result, orchestrator=orc.name, lines=lines, root=root)
-    headers = {"Content-Disposition": f'attachment; filename="case-{_file_name_part(result)}.html"'}
+    text = case_document(
+        result,
+        orchestrator=visit.orchestrator,
+        lines=lines,
+        root=root,
+    )
+    headers = {"Content-Disposition": f'attachment; filename="case-{name}.html"'}
     return Response(text, media_type="text/html", headers=headers)
 
 
-def resolve(visit: Visit) -> Response:
-    """Resolve the contradiction in favour of one side; the other is superseded."""
-    orc = visit.enter(Permission.WRITE)
-    edge_id = visit.path("edge_id")
-    orc.contradictions.resolve(
-        edge_id, winner=visit.required("winner"), reason=visit.required("reason")
-    )
-    return visit.go(visit.link("contradictions", edge_id), "The contradiction is resolved.")
-
-
-def dismiss(visit: Visit) -> Response:
-    """Dismiss the contradiction, so that it is not raised again."""
-    orc = visit.enter(Permission.WRITE)
-    edge_id = visit.path("edge_id")
-    orc.contradictions.dismiss(edge_id, reason=visit.required("reason"))
-    return visit.go(visit.link("contradictions", edge_id), "The contradiction is dismissed.")
-
-
-def reopen(visit: Visit) -> Response:
-    """Reopen the contradiction, which undoes the decision."""
-    orc = visit.enter(Permission.WRITE)
-    edge_id = visit.path("edge_id")
-    orc.contradictions.reopen(edge_id, reason=visit.required("reason"))
-    return visit.go(visit.link("contradictions", edge_id), "The contradiction is reopened.")
-
-
 def decide(visit: Visit) -> Response:
-    """Apply the decision of the pressed button: resolve, dismiss or reopen."""
-    handlers = {"resolve": resolve, "dismiss": dismiss, "reopen": reopen}
-    handler = handlers.get(visit.form.get("decision", ""))
-    if handler is None:
-        raise InvalidInput("decision must be resolve, dismiss or reopen", field="decision")
-    return handler(visit)
+    """Apply the decision of the pressed button.
+
+    An accepted change is in force, and no case any more: the list of changes is shown next.
+    """
+    orc = visit.enter(Permission.WRITE)
+    edge_id, decision = visit.path("edge_id"), visit.form.get("decision", "")
+    decisions: dict[str, Callable[..., None]] = {
+        "resolve": orc.contradictions.resolve,
+        "accept": orc.contradictions.accept,
+        "dismiss": orc.contradictions.dismiss,
+        "reopen": orc.contradictions.reopen,
+    }
+    if decision not in decisions:
+        raise InvalidInput(f"decision must be one of {', '.join(decisions)}", field="decision")
+    fields = {"winner": visit.required("winner")} if decision == "resolve" else {}
+    decisions[decision](edge_id, reason=visit.required("reason"), **fields)
+    if decision == "accept":
+        return visit.go(visit.link("contradictions", state="changes"), "The change is accepted.")
+    done = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}[decision]
+    return visit.go(visit.link("contradictions", edge_id), f"The case is {done}.")
 
 
 PAGES: Final = (

@@ -20,6 +20,7 @@ from memgraph.model.enums import EdgeType, MemoryKind
 from memgraph.model.graph import StaleMemory, Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.rules.lifecycle import is_change_mark
 from memgraph.surfaces.web.render import short
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
@@ -29,7 +30,7 @@ NODES: Final = 300
 MOST_NODES: Final = 2_000
 """The maximum number of nodes in a view; the graph functions refuse more."""
 DISPUTED: Final = 25
-"""The number of open contradictions in a view without given memories."""
+"""The number of open contradictions and marks in a view without given memories."""
 SCATTERED: Final = 100
 """Such a view is filled with the newest memories up to this number."""
 STALE: Final = 200
@@ -92,12 +93,13 @@ def _seeds(
 ) -> list[str]:
     """Return the memories of a view without given ones.
 
-    First come the sides of open contradictions, then the paths to retracted evidence, then the
+    First come the sides of open contradictions and probable changes, then the paths to retracted
+    evidence, then the
     memories with the most neighbours; if these are few, also the newest. Superseded and retracted
     memories are included. One more than ``limit`` is returned, so that the view is marked as cut.
     """
     wanted = min(limit, MOST_NODES) + 1
-    open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of, changes=False).items
+    open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
     sides = [
         memory.memory_id
         for contradiction in open_ones
@@ -260,13 +262,13 @@ def _node(memory: Memory, stale: bool) -> dict[str, Any]:
 
 
 def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
-    contradicts = edge.edge_type is EdgeType.CONTRADICTS
+    is_pair = edge.edge_type is EdgeType.CONTRADICTS or is_change_mark(edge)
     return {
         "id": edge.edge_id,
         "source": edge.from_id,
         "target": edge.to_id,
         "type": edge.edge_type.value,
-        "open": contradicts and edge.resolved_at is None,
+        "open": is_pair and edge.resolved_at is None,
         "stale": stale,
     }
 

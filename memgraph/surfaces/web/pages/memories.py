@@ -1,70 +1,89 @@
-"""The console's pages of memories: lists, the search, comparisons, and one memory."""
+"""Console pages for memories: the list, the search, and one memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
-from memgraph.clock import iso
 from memgraph.errors import AccessDenied, Conflict, InvalidInput, NotFound
-from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.recall import Bundle
 from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.web.charts import ribbon
 from memgraph.surfaces.web.render import words
 from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
-FOUND: Final = 50
 HAND_OUTS: Final = 50
 ANY: Final = "any"
 FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
+PREFIXES: Final = {
+    "fact_": "memories",
+    "ep_": "memories",
+    "ref_": "memories",
+    "edge_": "contradictions",
+    "rcl_": "answers",
+}
+"""The pages that show a record, by the beginning of its id."""
+ULID_CHARS: Final = 26
 
 
 def listing(visit: Visit) -> Response:
-    """Show one page of memories, newest first and filtered, or the results of a search."""
+    """Show one page of memories, newest first, or the results of a search, best first.
+
+    A search for an id leads to the page of its record.
+    """
     orc = visit.enter()
-    # Without a status, the page shows active memories.
-    status = visit.query("status", MemoryStatus.ACTIVE.value)
-    narrowing: dict[str, Any] = {
+    question = visit.query("q")[:MAX_QUERY_CHARS]
+    for prefix, place in PREFIXES.items():
+        if question.startswith(prefix) and len(question) == len(prefix) + ULID_CHARS:
+            return RedirectResponse(visit.link(place, question), 303)
+    # Without a status, a list shows active memories, and a search also superseded ones.
+    status = visit.query("status", ANY if question else MemoryStatus.ACTIVE.value)
+    statuses = _chosen(MemoryStatus, status)
+    filters: dict[str, Any] = {
         "types": _chosen(MemoryType, visit.query("type")),
         "kinds": _chosen(MemoryKind, visit.query("kind")),
-        "statuses": _chosen(MemoryStatus, status),
         "tags": (visit.query("tag"),) if visit.query("tag") else (),
-        "as_of": visit.as_of,
         "session_id": visit.query("session") or None,
-        "since": visit.moment("since"),
-        "until": visit.moment("until", ends=True),
         "source_path": _whole_path(visit, visit.query("source")),
     }
-    question = visit.query("q")
-    memories: Sequence[Memory]
-    following: dict[str, str | None] | None = None
-    size = visit.size(PER_PAGE)
+    since, until = visit.moment("since"), visit.moment("until", ends=True)
+    bundle, following = None, None
     if question:
-        memories = answers_to(visit, orc, question, min(size, FOUND))
+        times = {"event_after": since, "event_before": until}
+        bundle = _search(visit, orc, question, **filters, **times)
+        memories: Sequence[Memory] = [
+            item.memory
+            for item in bundle.items
+            if not statuses or item.memory.shown_status in statuses
+        ]
     else:
         memories = orc.memories.list(
-            before=visit.query("before") or None, limit=size + 1, **narrowing
+            before=visit.query("before") or None,
+            limit=PER_PAGE + 1,
+            statuses=statuses,
+            since=since,
+            until=until,
+            as_of=visit.as_of,
+            **filters,
         )
-        more = len(memories) > size
-        memories = memories[:size]
-        following = {"before": memories[-1].memory_id} if more else None
-    sources = sources_of(visit, orc, memories)
-    return visit.listing(
+        last = memories[PER_PAGE - 1].memory_id if len(memories) > PER_PAGE else None
+        following = visit.following(before=last)
+        memories = memories[:PER_PAGE]
+    return visit.show(
         "memories.html",
-        lambda: [_row(memory, sources) for memory in memories],
         following=following,
         memories=memories,
-        sources=sources,
+        bundle=bundle,
+        scored={} if bundle is None else {item.memory.memory_id: item for item in bundle.items},
+        sources=_sources_of(visit, orc, memories),
         question=question,
-        state=ANY if question else status,
+        state=status,
         filtered=any(visit.query(name) for name in FILTERS[1:]),
         filters=FILTERS,
         may_write=visit.may_decide,
@@ -77,19 +96,19 @@ def _whole_path(visit: Visit, name: str) -> str | None:
     return str(root / name) if name.startswith(f"{visit.orchestrator}/") else name or None
 
 
-def answers_to(visit: Visit, orc: Orchestrator, question: str, limit: int) -> list[Memory]:
-    """Return the memories that a recall finds; recalls of the console do not count as accesses."""
-    bundle = orc.recall(
-        question[:MAX_QUERY_CHARS],
-        top_n=limit,
+def _search(visit: Visit, orc: Orchestrator, question: str, **filters: Any) -> Bundle:
+    """Recall memories; recalls of the console do not count as accesses."""
+    return orc.recall(
+        question,
+        top_n=PER_PAGE,
         as_of=visit.console.now_ms() if visit.as_of is None else visit.as_of,
         include_superseded=True,
         for_step_id=CONSOLE,
+        **filters,
     )
-    return [item.memory for item in bundle.items]
 
 
-def sources_of(
+def _sources_of(
     visit: Visit, orc: Orchestrator, memories: Sequence[Memory]
 ) -> dict[str, StoredSource]:
     """Return the sources of some memories, by source id."""
@@ -102,23 +121,12 @@ def sources_of(
     return {source.source_id: source for source in around.sources}
 
 
-def _row(memory: Memory, sources: Mapping[str, StoredSource]) -> dict[str, Any]:
-    source = sources.get(memory.source_id)
-    return {
-        "memory_id": memory.memory_id,
-        "type": memory.type.value,
-        "kind": memory.kind.value,
-        "status": memory.shown_status.value,
-        "content": memory.content,
-        "confidence": memory.confidence,
-        "importance": memory.importance,
-        "said_at": None if memory.event_time is None else iso(memory.event_time),
-        "stored_at": iso(memory.created_at),
-        "session_id": memory.session_id,
-        "source_path": source and source.source_path,
-        "locator": source and source.locator,
-        "tags": list(memory.tags),
-    }
+def by_id(orc: Orchestrator, ids: Sequence[str]) -> dict[str, Memory]:
+    """Return the memories that exist and are visible, by id, in one read."""
+    if not ids:
+        return {}
+    result = orc.graph.subgraph(ids, max_nodes=len(ids), retracted=True)
+    return {node.memory_id: node for node in result.nodes}
 
 
 def decide(visit: Visit) -> Response:
@@ -126,7 +134,7 @@ def decide(visit: Visit) -> Response:
     orc = visit.enter(Permission.WRITE)
     decision, reason = visit.form.get("decision"), visit.form.get("reason", "").strip()
     actions = {
-        "retract": lambda memory_id: orc.retract(memory_id, reason=visit.required("reason")),
+        "retract": lambda memory_id: orc.retract(memory_id, reason=reason),
         "confirm": orc.confirm,
     }
     if decision not in actions:
@@ -157,41 +165,11 @@ def bulk(visit: Visit, decide: Callable[[str], Any], back: str) -> Response:
     return visit.go(back, message)
 
 
-def compare(visit: Visit) -> Response:
-    """Show two memories side by side, with the words that differ."""
-    orc = visit.enter()
-    chosen = [item for item in visit.request.query_params.getlist("chosen") if item][:2]
-    traces = [orc.trace(memory_id, as_of=visit.as_of) for memory_id in chosen]
-    texts = [trace.memory.content.split() for trace in traces]
-    return visit.show(
-        "compare.html",
-        traces=traces,
-        chosen=chosen,
-        words=_differing(*texts) if len(texts) == 2 else (),
-        lines=visit.lines(*(trace.memory.memory_id for trace in traces)),
-    )
-
-
-def _differing(first: list[str], second: list[str]) -> tuple[list[tuple[bool, str]], ...]:
-    """Return each text as runs of words, each with True where the other text differs."""
-    sides: tuple[list[tuple[bool, str]], ...] = ([], [])
-    matcher = SequenceMatcher(None, first[:MOST_WORDS], second[:MOST_WORDS], autojunk=False)
-    for tag, i, j, m, n in matcher.get_opcodes():
-        for side, run in zip(sides, (first[i:j], second[m:n]), strict=True):
-            if run:
-                side.append((tag != "equal", " ".join(run)))
-    return sides
-
-
-MOST_WORDS: Final = 1_000
-
-
 def memory(visit: Visit) -> Response:
     """Show everything about one memory."""
     orc = visit.enter()
     memory_id = visit.path("memory_id")
     trace = orc.trace(memory_id, as_of=visit.as_of)
-    now = visit.console.now_ms() if visit.as_of is None else visit.as_of
     impact = None
     if visit.may(Permission.AUDIT):
         auditor = visit.enter(Permission.AUDIT)
@@ -201,21 +179,8 @@ def memory(visit: Visit) -> Response:
         trace=trace,
         memory=trace.memory,
         lines=visit.lines(memory_id),
-        periods=ribbon(trace.status_history, now),
         impact=impact,
-        may_write=visit.may_decide,
     )
-
-
-def decide_mark(visit: Visit) -> Response:
-    """Accept or dismiss the mark of a change."""
-    orc = visit.enter(Permission.WRITE)
-    decision = visit.form.get("decision", "")
-    decisions = {"accept": orc.contradictions.accept, "dismiss": orc.contradictions.dismiss}
-    if decision not in decisions:
-        raise InvalidInput("decision must be accept or dismiss", field="decision")
-    decisions[decision](visit.required("edge_id"), reason=visit.required("reason"))
-    return visit.go(visit.link("memories", visit.path("memory_id")), f"The change is {decision}ed.")
 
 
 def _chosen(enum: Any, value: str) -> list[Any]:
@@ -228,68 +193,8 @@ def _chosen(enum: Any, value: str) -> list[Any]:
         raise InvalidInput(f"unknown {words(enum.__name__)}", field=enum.__name__) from None
 
 
-# One search over everything.
-
-SHOWN: Final = 10
-LOOKED_AT: Final = 100
-"""The number of newest sessions and receipts that the search compares."""
-PREFIXES: Final = {
-    "fact_": "memories",
-    "ep_": "memories",
-    "ref_": "memories",
-    "edge_": "contradictions",
-    "rcl_": "receipts",
-    "bul_": "bulletins",
-}
-ULID_CHARS: Final = 26
-
-
-def search(visit: Visit) -> Response:
-    """Search every kind of record for a text; redirect an id to its page."""
-    orc = visit.enter()
-    text = visit.query("q")[:MAX_SOUGHT_CHARS]
-    for prefix, place in PREFIXES.items():
-        if text.startswith(prefix) and len(text) == len(prefix) + ULID_CHARS:
-            return RedirectResponse(visit.link(place, text), 303)
-    names = ("pages", "memories", "contradictions", "entities", "sessions", "sources", "receipts")
-    results = dict.fromkeys(names, ()) | (_parts(visit, orc, text) if text else {})
-    return visit.show("search.html", text=text, results=results, any_results=any(results.values()))
-
-
-def _parts(visit: Visit, orc: Orchestrator, text: str) -> dict[str, Any]:
-    sought = text.casefold()
-    parts: dict[str, Any] = {
-        "pages": [section for section in visit.sections if sought in section.title.casefold()],
-        "memories": answers_to(visit, orc, text, SHOWN),
-        "contradictions": orc.contradictions.list(
-            text=text, limit=SHOWN, as_of=visit.as_of, changes=False
-        ).items,
-        "entities": orc.entities.list(prefix=text, limit=SHOWN),
-        "sessions": [
-            session
-            for session in orc.sessions.list(limit=LOOKED_AT)
-            if sought in session.session_id.casefold()
-        ][:SHOWN],
-    }
-    if visit.may(Permission.AUDIT):
-        parts["sources"] = orc.memories.paths(text, limit=SHOWN)
-        receipts = orc.receipts.list(limit=LOOKED_AT).receipts
-        parts["receipts"] = [
-            receipt
-            for receipt in receipts
-            if any(
-                sought in (name or "").casefold()
-                for name in (receipt.query, receipt.conversation_id, receipt.workflow_run_id)
-            )
-        ][:SHOWN]
-    return parts
-
-
 PAGES: Final = (
     ConsolePage("/{orchestrator}/memories", listing, timed=True),
     ConsolePage("/{orchestrator}/memories", decide, "POST"),
-    ConsolePage("/{orchestrator}/compare", compare, timed=True),
     ConsolePage("/{orchestrator}/memories/{memory_id}", memory, timed=True),
-    ConsolePage("/{orchestrator}/memories/{memory_id}", decide_mark, "POST"),
-    ConsolePage("/{orchestrator}/search", search, timed=True),
 )

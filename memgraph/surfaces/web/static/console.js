@@ -1,12 +1,6 @@
 // Small conveniences; every page works without them.
 "use strict";
 
-// Confirm what one click cannot undo.
-document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.confirm;
-  if (question && !window.confirm(question)) event.preventDefault();
-});
-
 for (const button of document.querySelectorAll("button[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => window.print());

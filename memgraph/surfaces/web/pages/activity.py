@@ -1,0 +1,133 @@
+"""Console pages for activity: files and uploads, jobs, and the health of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from anyio.to_thread import run_sync
+from starlette.responses import JSONResponse, Response
+
+from memgraph.model.access import HealthMetric, Permission, StoreHealth
+from memgraph.model.remote import UploadResult
+from memgraph.operations.ingestion.uploads import UploadDraft, draft
+from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service.sanitizer import without_root
+from memgraph.surfaces.asgi import UNTIMED
+from memgraph.surfaces.uploads import taken
+from memgraph.surfaces.web.pages.memories import by_id
+from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
+
+FILES: Final = 25
+RUNS: Final = 25
+EXAMPLES: Final = 5
+ITEMS_SHOWN: Final = 200
+"""The maximum number of a manifest's items on a page; further items are only counted."""
+MEANS: Final[Mapping[HealthMetric, str]] = {
+    HealthMetric.DUPLICATE: "repeat another memory word for word",
+    HealthMetric.NEAR_DUPLICATE: "are nearly the same as another memory",
+    HealthMetric.CONTRADICTION: "are in an open contradiction",
+    HealthMetric.STALE: "depend on superseded or retracted evidence",
+    HealthMetric.UNSOURCED: "have no named source",
+    HealthMetric.ORPHAN: "have no edges",
+    HealthMetric.UNEMBEDDED: "have no vector yet, so that vector search misses them",
+}
+"""The meaning of each measure."""
+
+
+def activity(visit: Visit) -> Response:
+    """Show files, pending work, and plans and runs of jobs, without measuring the store."""
+    return _page(visit, visit.enter(), None)
+
+
+def measure(visit: Visit) -> Response:
+    """Measure and show all rates. A large store takes seconds, so few requests run at a time."""
+    orc = visit.enter(Permission.AUDIT)
+    with visit.console.lengthy():
+        return _page(visit, orc, orc.audit.measure(examples=EXAMPLES))
+
+
+def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Response:
+    """Return the page; jobs are for admins only, like over HTTP."""
+    service = visit.gate.service
+    health = without_root(service.health(orc.name), service.root)
+    ready = health["status"] == "ready"
+    is_admin = visit.may(Permission.ADMIN) and ready
+    files = orc.ingestion.list(limit=FILES, after=visit.query("after") or None) if ready else None
+    ingest = orc.settings.memory.ingest if ready else None
+    return visit.show(
+        "activity.html",
+        health=health,
+        measured=measured,
+        means=MEANS,
+        files=() if files is None else files.items,
+        following=visit.following(after=None if files is None else files.next_cursor),
+        ingest=ingest,
+        may_send=visit.may(Permission.WRITE) and ingest is not None and ingest.enabled,
+        is_admin=is_admin,
+        plans=orc.jobs.plans() if is_admin else (),
+        runs=[
+            (run, without_root(run.reason, service.root))
+            for run in (orc.jobs.list(limit=RUNS) if is_admin else ())
+        ],
+    )
+
+
+def file(visit: Visit) -> Response:
+    """Show the record of a file; a script refreshes the page while the file is waiting."""
+    orc = visit.enter()
+    result = orc.ingestion.get(visit.path("sha256"))
+    manifest: dict[str, Any] = result.manifest or {}
+    items = (manifest.get("items") or {}).get("memories") or []
+    shown_items = items[:ITEMS_SHOWN]
+    rest = {name: value for name, value in manifest.items() if name != "items"}
+    return visit.show(
+        "file.html",
+        file=result,
+        manifest=rest,
+        items=shown_items,
+        memories=by_id(orc, [item["memory_id"] for item in shown_items if item.get("memory_id")]),
+        hidden=max(len(items) - ITEMS_SHOWN, 0),
+    )
+
+
+def state(visit: Visit) -> Response:
+    """Return the status of a file, for the script that polls it."""
+    orc = visit.enter()
+    return JSONResponse({"status": orc.ingestion.get(visit.path("sha256")).status})
+
+
+async def upload(visit: Visit) -> Response:
+    """Upload a file; it is processed in the background, with the permissions of the key."""
+    service = visit.gate.service
+    settings = await run_sync(service.settings)
+    # Only the arrival of the body has a time limit. Storing the file afterwards has none.
+    visit.request.scope.get(UNTIMED, lambda: None)()
+    # Create the draft last: from here on, ``taken`` discards it.
+    upload_draft = await run_sync(_draft, visit)
+    uploaded = await taken(visit.request, upload_draft, settings.memory.server.request_timeout_s)
+    if uploaded.known is None:
+        service.intake.wake(visit.orchestrator)
+    return JSONResponse(_upload_row(visit, uploaded), 202)
+
+
+def _draft(visit: Visit) -> UploadDraft:
+    return draft(visit.enter(Permission.WRITE), visit.path("name"))
+
+
+def _upload_row(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
+    return {
+        "known": uploaded.known,
+        "page": visit.link("activity", uploaded.sha256),
+        "state": visit.link("activity", uploaded.sha256, "state"),
+    }
+
+
+ARRIVAL: Final = UploadPage("/{orchestrator}/activity/{name}", upload)
+
+PAGES: Final = (
+    ConsolePage("/{orchestrator}/activity", activity),
+    ConsolePage("/{orchestrator}/activity", measure, "POST", lengthy=True),
+    ConsolePage("/{orchestrator}/activity/{sha256}", file),
+    ConsolePage("/{orchestrator}/activity/{sha256}/state", state),
+)
