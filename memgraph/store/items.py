@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +22,6 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
-    each,
     listed,
     member,
     ordered,
@@ -39,11 +37,7 @@ from memgraph.store.visibility import (
     memory_fields,
 )
 
-# The fields of an item in terms of a row of ``memories``, and the conditions of a filter on them.
-
-
-# The largest integer up to which every integer is an exact double, and can be bound.
-_MAX_EXACT = 2**53
+# The fields of an item in terms of a row of ``memories``.
 
 
 def _id(m: sa.FromClause) -> Column:
@@ -94,99 +88,32 @@ def _item_member(
     )
 
 
-_COMPARISONS: dict[Operator, Callable[[Column, Column], Column]] = {
-    Operator.EQ: lambda one, other: one.is_not_distinct_from(other),
-    Operator.NE: lambda one, other: one.is_distinct_from(other),
-    Operator.GT: operator.gt,
-    Operator.GTE: operator.ge,
-    Operator.LT: operator.lt,
-    Operator.LTE: operator.le,
-}
+class _Hint(NamedTuple):
+    """A condition that every item fulfils which has a text in a field; others may, too.
 
-
-class _BoundTerm(NamedTuple):
-    """A term of a filter with its parameters.
+    It looks for the text as our JSON encoder spells it in the whole row, which costs a tenth of
+    extracting a member of the JSON.
 
     Attributes:
-        name: the name of the parameter for the operand. ``{name}_spelled`` is the operand as JSON.
-        decided: the database can decide the term completely.
-        hinted: the term compares a text for equality, so that a cheap condition can be added: the
-            text as our JSON encoder spells it must occur in the row. That costs a tenth of
-            extracting the JSON member.
+        name: the parameter with the text; ``{name}_spelled`` is the text as JSON.
     """
 
     name: str
     field: str
-    operator: Operator
-    decided: bool
-    hinted: bool
 
-    def conditions(self, m: sa.FromClause) -> list[Column]:
-        """Return conditions on a row of ``memories`` that every matching item fulfils."""
-        hint = [self._hint(m)] if self.hinted else []
-        return [*hint, self._exact(m)] if self.decided else hint
-
-    def _exact(self, m: sa.FromClause) -> Column:
-        if self.field == "tags":
-            t = each(m.c.tags, "t")
-            return sa.exists().where(among(t.c.value, self.name)).correlate(m)
-        field = _FIELDS[self.field](m)
-        if self.operator is Operator.IN:
-            # NULL is in no list.
-            return sa.func.coalesce(among(field, self.name), sa.false())
-        return _COMPARISONS[self.operator](field, value(self.name))
-
-    def _hint(self, m: sa.FromClause) -> Column:
-        operand, spelled = value(self.name), value(f"{self.name}_spelled")
+    def where(self, m: sa.FromClause) -> Column:
+        text, spelled = value(self.name), value(f"{self.name}_spelled")
         in_attributes = sa.func.instr(m.c.attributes, spelled) > 0
         if self.field != PAYLOAD:
-            return (_PLAIN[self.field](m) == operand) | in_attributes
+            return (_PLAIN[self.field](m) == text) | in_attributes
         in_content = sa.func.instr(m.c.content, spelled) > 0
-        return sa.or_(in_attributes, m.c.content == operand, in_content)
+        return sa.or_(in_attributes, m.c.content == text, in_content)
 
 
-class ItemFilter:
-    """A filter, split into what the database decides and what the caller must check.
-
-    Attributes:
-        asked: the terms for the database.
-        params: their parameters.
-        rest: the terms that the caller must check for each row.
-    """
-
-    def __init__(self, terms: Iterable[FilterTerm]) -> None:
-        bound_terms = [
-            (term, _bound_term(term, f"term_{number}")) for number, term in enumerate(terms)
-        ]
-        self.asked = tuple(bound for _, bound in bound_terms if bound.decided or bound.hinted)
-        self.rest = [term for term, bound in bound_terms if not bound.decided]
-        self.params: dict[str, Any] = {}
-        for term, bound in bound_terms:
-            if bound.hinted:
-                spelled = json.dumps(term.operand, ensure_ascii=False)
-                self.params[f"{bound.name}_spelled"] = spelled
-            is_list = isinstance(term.operand, tuple)
-            self.params[bound.name] = json.dumps(term.operand) if is_list else term.operand
-
-
-def _bound_term(term: FilterTerm, name: str) -> _BoundTerm:
-    operands = term.operand if isinstance(term.operand, tuple) else (term.operand,)
-    binds = all(map(_binds, operands))
-    if term.field == "tags":
-        decided = term.operator in (Operator.ANY, Operator.IN)
-    else:
-        has_null = term.operator is Operator.IN and None in operands
-        decided = term.field in _FIELDS and not has_null
+def _is_hint(term: FilterTerm) -> bool:
     is_text = term.operator is Operator.EQ and isinstance(term.operand, str)
-    hinted = is_text and (term.field == PAYLOAD or term.field in _PLAIN)
-    return _BoundTerm(name, term.field, term.operator, decided and binds, hinted and binds)
-
-
-def _binds(operand: Any) -> bool:
-    """Return True if the driver can bind an operand exactly: SQLite ends JSON texts at a NUL."""
-    if isinstance(operand, str):
-        return "\x00" not in operand
-    return operand is None or (isinstance(operand, int | float) and abs(operand) <= _MAX_EXACT)
+    # SQLite ends JSON texts at a NUL.
+    return is_text and term.field in (PAYLOAD, *_PLAIN) and "\x00" not in term.operand
 
 
 ROWS_AT_A_TIME = 200
@@ -377,12 +304,11 @@ def count(snapshot: Snapshot, place: ItemPlace) -> int:
 
 @prepared
 def _select(
-    place: PlaceShape, terms: tuple[_BoundTerm, ...], order: SortOrder, limit: int | None
+    place: PlaceShape, hints: tuple[_Hint, ...], order: SortOrder, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
     by = _FIELDS[order.field](m)
-    query = sa.select(m.c.pk).where(place.where(m))
-    query = query.where(*(condition for term in terms for condition in term.conditions(m)))
+    query = sa.select(m.c.pk).where(place.where(m), *(hint.where(m) for hint in hints))
     query = query.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
     return query.limit(limit)
 
@@ -393,19 +319,21 @@ def select(
     terms: Sequence[FilterTerm],
     order: SortOrder,
     limit: int | None = None,
-) -> tuple[Iterator[Memory], list[FilterTerm]]:
-    """Return the memories that match a filter, in the order of their item fields.
+) -> Iterator[Memory]:
+    """Return the memories that may match a filter, in the order of their item fields.
 
-    Returns:
-        An iterator that reads the memories on demand, and the terms that the caller must check for
-        each. If there are such terms, ``limit`` is not applied.
+    They are read on demand; the caller checks the terms. Without terms there are at most ``limit``.
     """
-    condition = ItemFilter(terms)
-    bound = None if condition.rest else limit
-    statement = _select(place.shape, condition.asked, order, bound)
-    # Select only keys; the rows are read during iteration.
-    keys = statement.column(snapshot, place.params | condition.params)
-    return _in_order(snapshot, keys), condition.rest
+    hints: list[_Hint] = []
+    params: dict[str, Any] = {}
+    for number, term in enumerate(terms):
+        if _is_hint(term):
+            hint = _Hint(f"term_{number}", term.field)
+            params[hint.name] = term.operand
+            params[f"{hint.name}_spelled"] = json.dumps(term.operand, ensure_ascii=False)
+            hints.append(hint)
+    statement = _select(place.shape, tuple(hints), order, None if terms else limit)
+    return _in_order(snapshot, statement.column(snapshot, place.params | params))
 
 
 @prepared

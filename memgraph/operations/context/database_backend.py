@@ -97,9 +97,9 @@ class DatabaseBackend(Handle):
         """Return the items of ``query``, each with the id of its memory."""
         terms, order, count = parse(filters), parse_order(order_by), parse_limit(limit)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            memories, rest = items.select(snapshot, self._place(opened), terms, order, limit=count)
-            candidates = (BackendItem(memory.memory_id, item_of(memory)) for memory in memories)
-            return list(islice((item for item in candidates if matches(item.item, rest)), count))
+            rows = items.select(snapshot, self._place(opened), terms, order, limit=count)
+            candidates = (BackendItem(memory.memory_id, item_of(memory)) for memory in rows)
+            return list(islice((item for item in candidates if matches(item.item, terms)), count))
 
     def get(self, item_id: str) -> ContextItem | None:
         """Return the item with that id; if several match, the newest."""
@@ -121,8 +121,8 @@ class DatabaseBackend(Handle):
     def list_all(self) -> list[ContextItem]:
         """Return every item, oldest first, ties by id."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            memories, _ = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
-            return [item_of(item) for item in memories]
+            rows = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
+            return list(map(item_of, rows))
 
     def clear(self, reason: str | None = None) -> int:
         """Retract every item that exists at the start of the call; return their number.
