@@ -140,7 +140,8 @@ class MemoryInput(Value):
     ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
     to it as ``#key``. ``item_id`` is the caller's own name for it: a memory with an ``item_id`` is
     a duplicate only of one with the same text and ``item_id`` in the same scope. ``importance`` is
-    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``).
+    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``). The
+    ``kind`` may be ``preference``: a fact of the type Preference.
     """
 
     key: Name | None = None
@@ -174,6 +175,14 @@ class MemoryInput(Value):
     attributes: Attributes = Field(default_factory=dict)
     source: Source = Field(default_factory=Source)
     derived_from: tuple[Name, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preference(cls, fields: Any) -> Any:
+        """Read the kind ``preference`` as a fact of the type Preference."""
+        if isinstance(fields, dict) and fields.get("kind") == "preference":
+            return {"type": MemoryType.PREFERENCE, **fields, "kind": MemoryKind.FACT}
+        return fields
 
     @model_validator(mode="after")
     def _consistent(self) -> MemoryInput:

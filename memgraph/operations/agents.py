@@ -92,6 +92,7 @@ class Agents(WritingHandle[F], group="agents"):
         *,
         confidence: float = 1.0,
         entity_names: Sequence[str] = (),
+        kind: Literal["fact", "preference"] = "fact",
         session_id: str | None = None,
         scope: Scope | str | None = None,
         scope_id: str | None = None,
@@ -106,6 +107,7 @@ class Agents(WritingHandle[F], group="agents"):
         Args:
             entity_names: the entities that it is about; they are linked to it even if the text
                 does not mention them.
+            kind: ``preference`` stores a fact of the type Preference.
             session_id: the conversation that it comes from.
             scope, scope_id: where it is stored; see ``operations.tools.rules.place_of``.
 
@@ -124,7 +126,7 @@ class Agents(WritingHandle[F], group="agents"):
             fields = {
                 "key": "new",
                 "content": content,
-                "type": _type_of(content),
+                "type": MemoryType.PREFERENCE if kind == "preference" else _type_of(content),
                 "confidence": confidence,
                 "sensitivity": sensitivity_of(floor, repeated),
                 "source": _model_source(session_id),

@@ -488,6 +488,19 @@ def test_on_a_persons_word_a_model_forgets_what_that_person_confirmed(
     assert agent.get(turn).status == "active"
 
 
+def test_a_preference_is_a_fact_of_that_type(agent: Orchestrator) -> None:
+    own = remembered(agent, "Ada likes green tea.", kind="preference")
+    told = agent.remember("Ben likes green tea.", kind="preference")
+    for one in (own, told):
+        memory = agent.get(one)
+        assert (memory.kind, memory.type) == ("fact", "Preference")
+    put(agent, "Green tea is in the jar.")
+    found = call_tool(agent, "search_memory", {"query": "green tea", "kind": "preference"})
+    assert "likes" in found
+    assert "jar" not in found
+    assert {each.memory_id for each in agent.memories.list(types=["Preference"])} == {own, told}
+
+
 @pytest.mark.parametrize("odd", [None, "search_memory", {}, {"id": "c-1"}, {"function": {}}])
 def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator, odd: Any) -> None:
     first = _call("remember_fact", {"content": "The tea is in the jar."})

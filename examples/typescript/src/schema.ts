@@ -2122,7 +2122,8 @@ export interface components {
          *     Updates edge, which leads from the later statement to the one that it probably changes.
          *
          *     Attributes:
-         *         first, second: the older memory and the newer one.
+         *         first, second: the older memory and the newer one; of a mark, the one that was probably
+         *             changed and the one that changes it.
          *         sources: the sources of the two memories, in that order.
          *         open_days: days since it was found, or from then until it was resolved.
          *         ages_days: the ages of the two memories in days.
@@ -3222,7 +3223,8 @@ export interface components {
          *     ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
          *     to it as ``#key``. ``item_id`` is the caller's own name for it: a memory with an ``item_id`` is
          *     a duplicate only of one with the same text and ``item_id`` in the same scope. ``importance`` is
-         *     0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``).
+         *     0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``). The
+         *     ``kind`` may be ``preference``: a fact of the type Preference.
          */
         MemoryInput: {
             agent_id?: string | null;

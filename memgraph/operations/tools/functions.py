@@ -6,7 +6,7 @@ descriptions; keyword-only ones are passed by the host.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -73,6 +73,7 @@ def remember_fact(
     entity_names: Annotated[
         tuple[Name, ...], Field(max_length=20, description="Whom and what it is about.")
     ] = (),
+    kind: Literal["fact", "preference"] = "fact",
     *,
     session_id: str | None = None,
     scope: str | None = None,
@@ -82,6 +83,7 @@ def remember_fact(
         content,
         confidence=confidence,
         entity_names=entity_names,
+        kind=kind,
         session_id=session_id,
         scope=scope,
         scope_id=scope_id,
