@@ -73,7 +73,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import HeldVectors, VectorIndex
+    from memgraph.store.ports import VectorIndex
+    from memgraph.store.vector_cache import HeldVectors
 
 RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()

@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.service.turns.hooks import CallersHooks
     from memgraph.service.worker import Worker
-    from memgraph.store.engine import Engine
-    from memgraph.store.ports import HeldVectors, VectorCache
+    from memgraph.store.vector_cache import HeldVectors, VectorCache
 
 
 # Copies to send: each is a temporary file that is already unlinked when it is yielded.
@@ -481,7 +480,7 @@ class MemoryService:
                 reranker=reranker,
                 pair_reader=self._pairs(settings),
                 find_names=find_names,
-                hold_vectors=lambda: self._hold_vectors(database.engine, settings),
+                hold_vectors=lambda: self._hold_vectors(settings),
                 callbacks=self.session_callbacks(name),
                 find_llm=lambda: self._language_model(settings),
                 turns=self._turns,
@@ -544,12 +543,14 @@ class MemoryService:
         if anchor.read_state(file) is None:
             anchor.write(file, head)
 
-    def _hold_vectors(self, engine: Engine, settings: Settings) -> HeldVectors:
+    def _hold_vectors(self, settings: Settings) -> HeldVectors:
+        from memgraph.store.vector_cache import VectorCache  # loads numpy
+
         with self._vector_cache_lock:
             if self._vector_cache is None:
                 # A setting of the whole process, the same for every orchestrator.
                 megabytes = settings.memory.storage.vector_cache_mb
-                self._vector_cache = engine.vector_cache(megabytes * 1_000_000)
+                self._vector_cache = VectorCache(megabytes * 1_000_000)
         return self._vector_cache.hold()
 
     def _dimensions(self, settings: Settings) -> int:

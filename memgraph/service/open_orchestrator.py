@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memgraph.operations.write.writer import Writer
     from memgraph.providers.pair_reader import PairReader
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.store.ports import HeldVectors
+    from memgraph.store.vector_cache import HeldVectors
 
 HELD: Final = "held"
 """The rejection reason of an ingested file that waits for an operator."""

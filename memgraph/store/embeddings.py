@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import HeldVectors
+    from memgraph.store.vector_cache import HeldVectors
 
 
 # The vector index of a snapshot, the quantization of vectors, and their visibility codes.

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from memgraph.errors import StorageError
     from memgraph.model.erasure import ServerTraces
     from memgraph.paths import OrchestratorPaths, Stamp
-    from memgraph.store.ports import HeldVectors, PhraseIndex, TextIndex, VectorCache, VectorIndex
+    from memgraph.store.ports import PhraseIndex, TextIndex, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
+    from memgraph.store.vector_cache import HeldVectors
 
 
 class Constraint(StrEnum):
@@ -113,9 +114,6 @@ class Engine(Protocol):
         Args:
             cache: this store's vectors in the process's memory; None: there are none.
         """
-
-    def vector_cache(self, capacity: int) -> VectorCache:
-        """Return a cache for the vectors of several stores, with a capacity in bytes."""
 
     def translated_errors(self) -> AbstractContextManager[None]:
         """Translate the driver's errors in the block to errors of ``memgraph.errors``.

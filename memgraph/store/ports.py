@@ -195,17 +195,3 @@ class PhraseIndex(Protocol):
 
     def check(self, transaction: Transaction) -> bool:
         """Return True if the index agrees with the memories, word by word."""
-
-
-class HeldVectors(Protocol):
-    """The vectors of one store that a process keeps in memory. Thread-safe."""
-
-    def close(self) -> None:
-        """Free their memory."""
-
-
-class VectorCache(Protocol):
-    """A cache for the vectors of several stores, which evicts the least recently used ones."""
-
-    def hold(self) -> HeldVectors:
-        """Return an empty cache entry for the vectors of one store."""

@@ -51,7 +51,7 @@ class VectorStamp(NamedTuple):
     dimensions: int
 
 
-class LocalVectorCache:
+class VectorCache:
     """A cache for the vectors of several orchestrators, which evicts the least recently used ones.
 
     Args:
@@ -61,9 +61,9 @@ class LocalVectorCache:
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._used: OrderedDict[LocalHeldVectors, int] = OrderedDict()
+        self._used: OrderedDict[HeldVectors, int] = OrderedDict()
 
-    def make_room(self, vectors: LocalHeldVectors, size: int) -> bool:
+    def make_room(self, vectors: HeldVectors, size: int) -> bool:
         """Reserve bytes for the vectors of an orchestrator, and evict others if necessary.
 
         Return False if the cache is too small for them.
@@ -86,19 +86,19 @@ class LocalVectorCache:
         with self._lock:
             return sum(self._used.values())
 
-    def hold(self) -> LocalHeldVectors:
+    def hold(self) -> HeldVectors:
         """Return an empty cache entry for the vectors of one orchestrator."""
-        return LocalHeldVectors(self)
+        return HeldVectors(self)
 
-    def forget(self, vectors: LocalHeldVectors) -> None:
+    def forget(self, vectors: HeldVectors) -> None:
         with self._lock:
             self._used.pop(vectors, None)
 
 
-class LocalHeldVectors:
+class HeldVectors:
     """The cached vectors of one orchestrator, as of several recent snapshots. Thread-safe."""
 
-    def __init__(self, cache: LocalVectorCache) -> None:
+    def __init__(self, cache: VectorCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
         self.clear()
@@ -353,7 +353,7 @@ class VectorState:
 
         Args:
             stamp: the stamp of the new state.
-            changes: the result of ``changed``, see ``LocalHeldVectors.state``.
+            changes: the result of ``changed``, see ``HeldVectors.state``.
         """
         if changes is None:
             return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.vector_cache import LocalHeldVectors, VectorRows, VectorStamp, VectorState
+    from memgraph.store.vector_cache import HeldVectors, VectorRows, VectorStamp, VectorState
 
 # A cache that is more versions behind is reloaded. A change of up to MOST_RUNS runs of keys adds a
 # version per run, a larger one a single version for the whole range.
@@ -162,7 +162,7 @@ class RowVectorIndex(ABC):
         cache: the vectors of this database that the process has cached; None: no cache.
     """
 
-    def __init__(self, snapshot: Snapshot, cache: LocalHeldVectors | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> None:
         self._snapshot = snapshot
         self._held = cache
 

@@ -37,7 +37,7 @@ from memgraph.store.engine import (
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement, value
-from memgraph.store.vector_cache import LocalVectorCache
+from memgraph.store.vector_cache import VectorCache
 from memgraph.text.stem import stem
 
 NOW = 1_767_225_600_000
@@ -339,7 +339,7 @@ def test_vectors_with_a_copy_and_without(database: Database) -> None:
         change(transaction, 5, status="retracted")
         embeddings.index(transaction).refresh(["fact_00005"])
         embeddings.index(transaction).remove([6])
-    cache = LocalVectorCache(10**6).hold()
+    cache = VectorCache(10**6).hold()
     for _ in range(2):
         with database.read() as snapshot:
             cached, rows = embeddings.index(snapshot, cache), embeddings.index(snapshot)

@@ -20,7 +20,7 @@ from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.indexes import SqliteVectorIndex
-from memgraph.store.vector_cache import LocalHeldVectors, LocalVectorCache, VectorRows, VectorStamp
+from memgraph.store.vector_cache import HeldVectors, VectorCache, VectorRows, VectorStamp
 
 NOW = 1_767_225_600_000
 MODEL = "m"
@@ -46,7 +46,7 @@ def small(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.fixture(params=["kept", "rows"])
 def index(request: pytest.FixtureRequest) -> Opener:
-    cache = LocalVectorCache(10**8).hold() if request.param == "kept" else None
+    cache = VectorCache(10**8).hold() if request.param == "kept" else None
     return lambda connection: embeddings.index(connection, cache)
 
 
@@ -266,7 +266,7 @@ def test_vectors_of_another_model_or_size_are_not_searched(small: Database, inde
 
 
 def test_visible_keys(small: Database) -> None:
-    cache = LocalVectorCache(10**6).hold()
+    cache = VectorCache(10**6).hold()
     with small.write() as connection:
         fill(connection, 3)
         fill(connection, 2, first=4, sensitivity=Sensitivity.INTERNAL)
@@ -339,7 +339,7 @@ def test_many_are_nominated_by_their_signs(
 ) -> None:
     monkeypatch.setattr(vector_cache, "RANKED", 200)
     monkeypatch.setattr(vector_cache, "_PART", 500)
-    cache = LocalVectorCache(10**7).hold()
+    cache = VectorCache(10**7).hold()
     with database.write() as connection:
         stored = fill(connection, 3_000)
         for pk in range(5, 3_000, 5):
@@ -377,14 +377,14 @@ def test_very_many_equal_vectors_are_not_all_ranked(
         pks = list(range(101, 1_001))
         embeddings.index(connection).add(pks, np.repeat(stored[:1], len(pks), axis=0), MODEL)
     with small.read() as connection:
-        cache = LocalVectorCache(10**7).hold()
+        cache = VectorCache(10**7).hold()
         result = embeddings.index(connection, cache).search(stored[0], 50, visibilities=[OPEN])
     assert result == [1, *range(101, 150)]
     assert ranked[0] <= 230
 
 
 def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = LocalVectorCache(10**7).hold()
+    cache = VectorCache(10**7).hold()
     read: list[tuple[int, int]] = []
     reading = SqliteVectorIndex._read
 
@@ -424,7 +424,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
 
 def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_index, "_BYTES_AT_ONCE", 10 * 20)
-    cache = LocalVectorCache(10**7).hold()
+    cache = VectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 60)
     for first in (61, 200):
@@ -441,7 +441,7 @@ def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.M
 
 
 def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None:
-    cache = LocalVectorCache(10**7).hold()
+    cache = VectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 2)
     with small.read() as connection:
@@ -458,7 +458,7 @@ def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None
 
 
 def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -> None:
-    cache = LocalVectorCache(10**7).hold()
+    cache = VectorCache(10**7).hold()
     with small.write() as connection:
         stored = fill(connection, 5)
     with small.read() as earlier, small.read() as other:
@@ -471,13 +471,13 @@ def test_a_reader_of_an_earlier_snapshot_finds_what_was_there(small: Database) -
         with small.read() as later:
             opened = embeddings.index(later, cache)
             assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [2, 3, 4, 5, 6]
-        for cached in (cache, LocalVectorCache(10**7).hold(), None):
+        for cached in (cache, VectorCache(10**7).hold(), None):
             opened = embeddings.index(earlier, cached)
             assert sorted(opened.search(stored[0], 9, visibilities=[OPEN])) == [1, 2, 3, 4, 5]
             assert opened.vectors([1]).any()
             assert not opened.vectors([6]).any()
         # What has only just begun to keep anything is ahead of a reader as well.
-        late = LocalVectorCache(10**7).hold()
+        late = VectorCache(10**7).hold()
         with small.read() as later:
             embeddings.index(later, late).search(stored[0], 1, visibilities=[OPEN])
         opened = embeddings.index(earlier, late)
@@ -499,7 +499,7 @@ CHANGES = st.lists(
 def test_a_copy_says_what_the_rows_say(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Change], reads: set[int]
 ) -> None:
-    cache = LocalVectorCache(10**7).hold()
+    cache = VectorCache(10**7).hold()
     database = made(tmp_path_factory.mktemp("copy"), 20)
     vectors = unit_vectors(31, 20)
     try:
@@ -531,7 +531,7 @@ def embedded(database: Database) -> int:
         ).scalar_one()
 
 
-def agree(database: Database, cache: LocalHeldVectors, queries: Floats) -> int:
+def agree(database: Database, cache: HeldVectors, queries: Floats) -> int:
     """Compare what a copy finds with what the rows say; return how many vectors were found."""
     with database.read() as connection:
         cached, rows = embeddings.index(connection, cache), embeddings.index(connection)
@@ -555,7 +555,7 @@ def rows_of(pks: Sequence[int]) -> VectorRows:
 
 
 def test_reading_goes_on_where_it_was_interrupted() -> None:
-    cache = LocalVectorCache(10**6).hold()
+    cache = VectorCache(10**6).hold()
     queries: list[int] = []
 
     def read(after: int) -> tuple[VectorRows, int]:
@@ -585,14 +585,14 @@ def test_vectors_are_there_where_a_search_ran_out_of_time(
         stored = fill(connection, 3)
     monkeypatch.setattr(SqliteVectorIndex, "_read", interrupted)
     with small.read() as connection:
-        opened = embeddings.index(connection, LocalVectorCache(10**6).hold())
+        opened = embeddings.index(connection, VectorCache(10**6).hold())
         with pytest.raises(TimeoutError):
             opened.search(stored[0], 1, visibilities=[OPEN])
         assert np.allclose(opened.vectors([2]), stored[[1]], atol=1e-6)
 
 
 def test_too_many_are_not_kept(small: Database) -> None:
-    cache = LocalVectorCache(100)
+    cache = VectorCache(100)
     with small.write() as connection:
         stored = fill(connection, 5)
     with small.read() as connection:
@@ -604,10 +604,10 @@ def test_too_many_are_not_kept(small: Database) -> None:
 
 def test_the_longest_unused_give_way() -> None:
     size = 40 * (4 + 8 + 16)
-    cache = LocalVectorCache(2 * size)
+    cache = VectorCache(2 * size)
     first, two, three = (cache.hold() for _ in range(3))
 
-    def state(held: LocalHeldVectors) -> list[int]:
+    def state(held: HeldVectors) -> list[int]:
         read: list[int] = []
 
         def reading(after: int) -> tuple[VectorRows, int]:

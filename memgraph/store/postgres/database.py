@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import sqlalchemy as sa
@@ -33,7 +33,7 @@ from memgraph.store.engine import (
     wait_s,
 )
 from memgraph.store.files import busy, held_by_thread
-from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
+from memgraph.store.ports import VectorIndex
 from memgraph.store.postgres import indexes, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT, Dialect
 from memgraph.store.postgres.indexes import PostgresPhraseIndex
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memgraph.model.erasure import ServerTraces
     from memgraph.paths import Stamp
     from memgraph.store.engine import Store
-    from memgraph.store.vector_cache import LocalHeldVectors
+    from memgraph.store.vector_cache import HeldVectors
 
 CONNECTIONS: Final = 4
 MORE_CONNECTIONS: Final = 28
@@ -577,12 +577,7 @@ class PostgresEngine:
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
         from memgraph.store.postgres.indexes import PostgresVectorIndex
 
-        return PostgresVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
-
-    def vector_cache(self, capacity: int) -> VectorCache:
-        from memgraph.store.vector_cache import LocalVectorCache
-
-        return LocalVectorCache(capacity)
+        return PostgresVectorIndex(snapshot, cache)
 
     @contextmanager
     def deadlines(self, snapshot: Snapshot) -> Iterator[Deadline]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
@@ -26,7 +26,7 @@ from memgraph.store.engine import (
     EngineDamage,
     RowChange,
 )
-from memgraph.store.ports import HeldVectors, VectorCache, VectorIndex
+from memgraph.store.ports import VectorIndex
 from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import indexes
@@ -53,7 +53,7 @@ from memgraph.store.text_index import PhraseMatches
 from memgraph.store.whole_tables import DigestedColumns
 
 if TYPE_CHECKING:
-    from memgraph.store.vector_cache import LocalHeldVectors
+    from memgraph.store.vector_cache import HeldVectors
 
 MAX_MESSAGES = 20
 _OF_INDEX = " index "
@@ -382,12 +382,7 @@ class SqliteEngine:
         # This loads numpy, which most commands do not need.
         from memgraph.store.sqlite.indexes import SqliteVectorIndex
 
-        return SqliteVectorIndex(snapshot, cast("LocalHeldVectors | None", cache))
-
-    def vector_cache(self, capacity: int) -> VectorCache:
-        from memgraph.store.vector_cache import LocalVectorCache
-
-        return LocalVectorCache(capacity)
+        return SqliteVectorIndex(snapshot, cache)
 
     @contextmanager
     def thorough(self, transaction: Transaction) -> Iterator[None]:
