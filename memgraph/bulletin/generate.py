@@ -35,6 +35,7 @@ from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE, View
+from memgraph.text.dates import period_of
 
 MIN_CONFIDENCE = 0.5
 """Goals, todos, decisions and preferences with lower confidence, 0 to 1, are only uncertain."""
@@ -160,6 +161,7 @@ class _Material:
                 stored_at=excerpt.created_at,
                 speaker=speaker_of(excerpt.kind, excerpt.source_role),
                 place=place_of(excerpt.path, excerpt.locator, excerpt.section),
+                period=period_of(excerpt.happened, excerpt.event_time),
                 until=excerpt.valid_until,
                 notes=(*_status(excerpt), *self.notes.get(memory_id, ())),
                 handle=short_id(memory_id),

@@ -139,9 +139,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         place=""
         if memory.kind is MemoryKind.REFLECTION
         else place_of(source.source_path, source.locator, memory.attributes.get("section")),
-        period=""
-        if memory.event_time is None
-        else period_of(memory.attributes.get(HAPPENED), memory.event_time),
+        period=period_of(memory.attributes.get(HAPPENED), memory.event_time),
         until=memory.valid_until,
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateTable
 
+from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.rules.bulletin import MOST_COUNTED
 from memgraph.rules.contradictions import ConflictSide
@@ -133,6 +134,7 @@ class BulletinExcerpt(NamedTuple):
         source_role: who said it, or None.
         locator: its place in the file.
         section: the headings above it in the file, or None.
+        happened: the year or the month of its event, if no day is known, or None.
     """
 
     memory_id: str
@@ -148,6 +150,7 @@ class BulletinExcerpt(NamedTuple):
     source_role: str | None
     locator: str | None
     section: str | None
+    happened: str | None
 
     @property
     def at(self) -> int | None:
@@ -373,6 +376,7 @@ def _excerpt(m: Table) -> list[Column]:
         m.c.source_role,
         _locator(m),
         member(m.c.attributes, "section"),
+        member(m.c.attributes, HAPPENED),
     ]
 
 

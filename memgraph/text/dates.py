@@ -668,11 +668,11 @@ def _clock(hour: int, minute: int, second: int, half: str) -> timedelta | None:
     return timedelta(hours=hour, minutes=minute, seconds=second)
 
 
-def period_of(value: object, at_ms: int) -> str:
+def period_of(value: object, at_ms: int | None) -> str:
     """Return a year or a month, such as ``2024`` or ``2024-05``, if a time begins with it."""
-    if isinstance(value, str) and _PERIOD.fullmatch(value) and iso(at_ms).startswith(value):
-        return value
-    return ""
+    if at_ms is None or not isinstance(value, str) or not _PERIOD.fullmatch(value):
+        return ""
+    return value if iso(at_ms).startswith(value) else ""
 
 
 def in_words(period: str) -> str:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.ids import short_id
+from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
 from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.files import counted, plain
 from memgraph.surfaces.cli.screen import Screen
+from memgraph.text.dates import period_of
 
 if TYPE_CHECKING:
     from memgraph.model.graph import Contradiction
@@ -147,6 +149,11 @@ def show_memory(screen: Screen, memory: Memory) -> None:
     screen.fields([(name, value) for name, value in _fields(memory) if value])
 
 
+def event_period(memory: Memory) -> str:
+    """Return the year or the month of a memory's event, if no day is known; else an empty text."""
+    return period_of(memory.attributes.get(HAPPENED), memory.event_time)
+
+
 def _fields(memory: Memory) -> list[tuple[str, str]]:
     scope = memory.scope.value + (f" {memory.scope_id}" if memory.scope_id else "")
     return [
@@ -160,7 +167,7 @@ def _fields(memory: Memory) -> list[tuple[str, str]]:
         ("session", memory.session_id or ""),
         ("turn", memory.turn_id or ""),
         ("speaker", memory.source_role or ""),
-        ("event time", moment(memory.event_time)),
+        ("event time", event_period(memory) or moment(memory.event_time)),
         ("created", moment(memory.created_at)),
         ("updated", moment(memory.updated_at)),
         ("valid until", moment(memory.valid_until)),

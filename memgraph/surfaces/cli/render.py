@@ -21,6 +21,7 @@ from memgraph.surfaces.cli.formats import (
     citation,
     day,
     edge_line,
+    event_period,
     memory_line,
     moment,
     outcome_of,
@@ -491,7 +492,9 @@ TITLES: Final[Mapping[str, Title]] = {
 
 
 def _date(memory: Memory) -> str:
-    return day(memory.created_at if memory.event_time is None else memory.event_time)
+    return event_period(memory) or day(
+        memory.created_at if memory.event_time is None else memory.event_time
+    )
 
 
 COLUMNS: Final[Mapping[str, Columns]] = {

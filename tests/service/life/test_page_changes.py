@@ -382,9 +382,10 @@ def test_a_date_is_shown_as_exactly_as_it_was_said(
     orc: Orchestrator, model: PageModel, happened: str, shown: str
 ) -> None:
     say(orc, "first", ("user", "We moved to Hamburg."))
-    model.then({"add": [add(HAMBURG, [1], "moved to Hamburg", happened=happened)]})
+    model.then({"add": [add(HAMBURG, [1], "moved to Hamburg", happened=happened, type="Decision")]})
     read(orc, "first")
-    assert f"] {shown}, Fact: {HAMBURG}" in orc.context("Where does Nora live?").text
+    assert f"] {shown}, Decision: {HAMBURG}" in orc.context("Where does Nora live?").text
+    assert f"] {shown}, Decision: {HAMBURG}" in orc.bulletin().bulletin.text
     say(orc, "second", ("user", "Hamburg is lovely."))
     read(orc, "second")
     assert f"k1 {HAMBURG} (about {happened})" in model.pages[-1]

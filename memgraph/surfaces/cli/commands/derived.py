@@ -29,6 +29,7 @@ from memgraph.surfaces.cli.formats import (
     day,
     decisions,
     edge_line,
+    event_period,
     moment,
     short,
     show_memory,
@@ -436,7 +437,8 @@ def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
 
 def _show_item(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> None:
     memory = item.memory
-    when = day(memory.event_time if memory.event_time is not None else memory.created_at)
+    at = memory.event_time if memory.event_time is not None else memory.created_at
+    when = event_period(memory) or day(at)
     status = "" if memory.status.value == "active" else f", {memory.status.value}"
     speaker = "" if memory.source_role is None else f", {memory.source_role}"
     place = places[memory.memory_id]
