@@ -8,10 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 SECRET = "mgk_000000000000_this-is-the-secret-of-a-key-0123456789abcdefghi"
-both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncClient"])
 
 
 @contextmanager

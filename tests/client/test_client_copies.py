@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import hashlib
 import os
-import threading
 from pathlib import Path
 
 import pytest
-from strangers import SECRET, both, talking
+from strangers import SECRET, talking
 
-from memgraph.client import AsyncClient, Client
+from memgraph.client import Client
 from memgraph.client.files import whole
 from memgraph.errors import Conflict, RemoteAnswerInvalid, RemoteUnavailable
 
 
-@both
-def test_a_page_without_end_is_not_kept(awaited: bool, tmp_path: Path) -> None:
+def test_a_page_without_end_is_not_kept(tmp_path: Path) -> None:
     page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>and so on"
     with talking(page, hold=True) as url, pytest.raises(RemoteAnswerInvalid):
-        copied(url, "export", tmp_path / "copy", awaited=awaited)
+        copied(url, "export", tmp_path / "copy")
     assert list(tmp_path.iterdir()) == []
 
 
-@both
-def test_a_copy_that_is_none_leaves_nothing_behind(awaited: bool, tmp_path: Path) -> None:
+def test_a_copy_that_is_none_leaves_nothing_behind(tmp_path: Path) -> None:
     export = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n"
     database = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.sqlite3\r\n"
     lines = b'{"record":"header"}\n{"record":"memory"}\n'
@@ -39,10 +35,10 @@ def test_a_copy_that_is_none_leaves_nothing_behind(awaited: bool, tmp_path: Path
         (export + b"Content-Length: 4\r\n\r\nSQLi", "backup", RemoteAnswerInvalid),
     ):
         with talking(answer) as url, pytest.raises(kind):
-            copied(url, word, tmp_path / "copy", awaited=awaited)
+            copied(url, word, tmp_path / "copy")
         assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileNotFoundError):
-        copied("http://127.0.0.1:9", "export", tmp_path / "no" / "copy", awaited=awaited)
+        copied("http://127.0.0.1:9", "export", tmp_path / "no" / "copy")
 
 
 EXPORT = (
@@ -51,16 +47,13 @@ EXPORT = (
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s"
 
 
-def test_a_copy_is_made_durable_beside_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[int] = []
-    monkeypatch.setattr(os, "fsync", lambda _: threads.append(threading.get_ident()))
+def test_a_copy_is_made_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
     with talking(WHOLE % (len(EXPORT), EXPORT)) as url:
-        copied(url, "export", tmp_path / "copy", awaited=True)
+        copied(url, "export", tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == EXPORT
-    assert len(threads) == 1
-    assert threads != [threading.get_ident()]
+    assert len(flushed) == 1
 
 
 def test_a_copy_comes_to_a_disk_without_links_and_replaces_nothing(
@@ -71,7 +64,7 @@ def test_a_copy_comes_to_a_disk_without_links_and_replaces_nothing(
 
     monkeypatch.setattr(Path, "hardlink_to", none)
     with talking(WHOLE % (len(EXPORT), EXPORT)) as url:
-        copied(url, "export", tmp_path / "copy", awaited=False)
+        copied(url, "export", tmp_path / "copy")
         with pytest.raises(Conflict), whole(tmp_path / "other", force=False):
             (tmp_path / "other").write_bytes(b"somebody's")
     assert (tmp_path / "copy").read_bytes() == EXPORT
@@ -79,13 +72,6 @@ def test_a_copy_comes_to_a_disk_without_links_and_replaces_nothing(
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def copied(url: str, word: str, target: Path, *, awaited: bool) -> None:
-    async def later() -> None:
-        async with AsyncClient(url, key=SECRET, retries=0) as client:
-            await getattr(client.orchestrator("orc-1").exchange, word)(target)
-
-    if awaited:
-        asyncio.run(later())
-        return
+def copied(url: str, word: str, target: Path) -> None:
     with Client(url, key=SECRET, retries=0) as client:
         getattr(client.orchestrator("orc-1").exchange, word)(target)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from serving_worlds import Served, serving
-from strangers import SECRET, both, talking
+from strangers import SECRET, talking
 
 from memgraph.client import AsyncClient, Client
 from memgraph.errors import (
@@ -32,15 +32,8 @@ from memgraph.errors import (
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def asked(url: str, *, awaited: bool, word: str = "get", **options: Any) -> Any:
+def asked(url: str, *, word: str = "get", **options: Any) -> Any:
     given = {"get": ("fact_1",), "recall": ("what?",), "remember": ("It is so.",)}[word]
-
-    async def later() -> Any:
-        async with AsyncClient(url, key=SECRET, retries=0, **options) as client:
-            return await getattr(client.orchestrator("orc-1"), word)(*given)
-
-    if awaited:
-        return asyncio.run(later())
     with Client(url, key=SECRET, retries=0, **options) as client:
         return getattr(client.orchestrator("orc-1"), word)(*given)
 
@@ -48,7 +41,6 @@ def asked(url: str, *, awaited: bool, word: str = "get", **options: Any) -> Any:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
-@both
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -60,16 +52,13 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     ],
     ids=["nothing", "ssh", "half", "half-chunked", "no-gzip"],
 )
-def test_half_an_answer_is_none(answer: bytes, why: str, awaited: bool) -> None:
+def test_half_an_answer_is_none(answer: bytes, why: str) -> None:
     with talking(answer) as url, pytest.raises(RemoteUnavailable) as refused:
-        asked(url, awaited=awaited, word="remember")
+        asked(url, word="remember")
     assert refused.value.details == {"cause": why}
 
 
-@both
-def test_why_nobody_is_reached_is_said_with_the_address_alone(
-    awaited: bool, served: Served
-) -> None:
+def test_why_nobody_is_reached_is_said_with_the_address_alone(served: Served) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         closed = f"http://127.0.0.1:{gone.getsockname()[1]}"
     for address, why in (
@@ -80,7 +69,7 @@ def test_why_nobody_is_reached_is_said_with_the_address_alone(
         ),
     ):
         with pytest.raises(RemoteUnavailable) as refused:
-            asked(address, awaited=awaited)
+            asked(address)
         assert refused.value.message == f"{address} cannot be reached: {why}"
         assert refused.value.details == {"cause": "ConnectError"}
 
@@ -93,55 +82,50 @@ def test_a_host_that_is_none_is_said_so() -> None:
     with pytest.raises(RemoteUnavailable) as refused:
         asked(
             "https://memory.example:8420/below",
-            awaited=False,
             transport=httpx.MockTransport(unknown),
         )
     told = "https://memory.example:8420 cannot be reached: unknown host"
     assert refused.value.message == told
 
 
-@both
-def test_silence_is_not_waited_for_for_ever(awaited: bool) -> None:
+def test_silence_is_not_waited_for_for_ever() -> None:
     with talking(b"", hold=True) as url, pytest.raises(RemoteUnavailable) as refused:
-        asked(url, awaited=awaited, timeout_s=0.2)
+        asked(url, timeout_s=0.2)
     assert refused.value.details == {"cause": "ReadTimeout"}
     assert (
         refused.value.message == f"{url} did not send a complete response: timed out (ReadTimeout)"
     )
 
 
-@both
-def test_a_page_without_end_is_not_read(awaited: bool) -> None:
+def test_a_page_without_end_is_not_read() -> None:
     for status in (b"200 OK", b"404 Not Found"):
         page = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/html\r\n\r\n<p>and so on"
         for word in ("get", "remember"):
             with talking(page, hold=True) as url, pytest.raises(RemoteAnswerInvalid):
-                asked(url, awaited=awaited, word=word)
+                asked(url, word=word)
 
 
-@both
-def test_a_redirect_is_not_followed_and_the_key_goes_nowhere(awaited: bool) -> None:
+def test_a_redirect_is_not_followed_and_the_key_goes_nowhere() -> None:
     got: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         place = b"Location: http://127.0.0.1:%d/\r\n" % elsewhere.getsockname()[1]
         answer = b"HTTP/1.1 307 Temporary Redirect\r\n" + place + b"Content-Length: 0\r\n\r\n"
         with talking(answer) as url, pytest.raises(RemoteAnswerInvalid, match="redirects"):
-            asked(url, awaited=awaited, word="recall")
+            asked(url, word="recall")
         elsewhere.settimeout(0)
         with pytest.raises(BlockingIOError):
             got.append(elsewhere.accept()[0].recv(10))
     assert got == []
 
 
-@both
 def test_proxies_of_the_environment_are_not_asked(
-    awaited: bool, served: Served, name: str, monkeypatch: pytest.MonkeyPatch
+    served: Served, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for each in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"):
         monkeypatch.setenv(each, "http://127.0.0.1:9")
     assert name == served.orchestrator(name).name
     with pytest.raises(Unauthenticated):
-        asked(served.url, awaited=awaited)
+        asked(served.url)
 
 
 def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_path: Path) -> None:
@@ -247,10 +231,7 @@ def test_a_key_is_not_sent_to_another_machine_unencrypted() -> None:
         Client(url, key=SECRET).close()
 
 
-@both
-def test_the_key_is_in_no_text(
-    awaited: bool, served: Served, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_is_in_no_text(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     """The key appears in no repr, no error and no log at any level."""
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
@@ -258,16 +239,16 @@ def test_the_key_is_in_no_text(
         for url in (served.url, broken, strange, "http://127.0.0.1:9"):
             for word in ("get", "recall", "remember"):
                 try:
-                    asked(url, awaited=awaited, word=word)
+                    asked(url, word=word)
                 except MemgraphError as error:
                     told += traceback.format_exception(error)
                     told += [repr(error), str(error.details), repr(error.__context__)]
-    client = Client(served.url, key=SECRET) if not awaited else AsyncClient(served.url, key=SECRET)
-    handle = client.orchestrator("orc-1")
-    told += [repr(client), str(client), repr(handle), f"{vars(client)}", f"{vars(handle)}"]
-    blocking = client.client if isinstance(client, AsyncClient) else client
+    for client in (Client(served.url, key=SECRET), AsyncClient(served.url, key=SECRET)):
+        handle = client.orchestrator("orc-1")
+        told += [repr(client), str(client), repr(handle), f"{vars(client)}", f"{vars(handle)}"]
+    blocking = client.client
     told += [f"{vars(blocking)}", f"{vars(blocking._server)}", repr(blocking._server)]
-    asyncio.run(client.close()) if isinstance(client, AsyncClient) else client.close()
+    asyncio.run(client.close())
     told += [f"{each.getMessage()} {each.__dict__}" for each in caplog.records]
     assert len(told) > 12 * 3
     assert not any(SECRET in each or SECRET[-20:] in each for each in told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -64,17 +63,9 @@ class Replies:
         return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
 
-def said(replies: Replies, say: Callable[[Any], Any], *, awaited: bool, **options: Any) -> Any:
+def said(replies: Replies, say: Callable[[Any], Any], **options: Any) -> Any:
     """What a word gives when the network answers so."""
     transport = httpx.MockTransport(replies)
-
-    async def later() -> Any:
-        async with AsyncClient(URL, key=SECRET, transport=transport, **options) as client:
-            client.client._server.pause = replies.pauses.append
-            return await say(client.orchestrator("orc-1"))
-
-    if awaited:
-        return asyncio.run(later())
     with Client(URL, key=SECRET, transport=transport, **options) as client:
         client._server.pause = replies.pauses.append
         return say(client.orchestrator("orc-1"))
@@ -92,19 +83,14 @@ def counts(orc: Any) -> Any:
     return orc.memories.counts()
 
 
-both = pytest.mark.parametrize("awaited", [False, True], ids=["Client", "AsyncClient"])
-
-
-@both
-def test_a_write_is_sent_again_with_the_same_body(awaited: bool) -> None:
+def test_a_write_is_sent_again_with_the_same_body() -> None:
     replies = Replies([httpx.ReadTimeout("x"), problem(DatabaseBusy, 503), stored()])
-    assert said(replies, remember, awaited=awaited) == "fact_1"
+    assert said(replies, remember) == "fact_1"
     assert len({each.content for each in replies.sent}) == 1
     assert [0.1 <= each <= 0.4 for each in replies.pauses] == [True, True]
 
 
-@both
-def test_a_turn_is_sent_again_only_if_it_has_an_id(awaited: bool) -> None:
+def test_a_turn_is_sent_again_only_if_it_has_an_id() -> None:
     turn = {"content": "Hello.", "session_id": "s", "source_role": "user"}
     outcomes = httpx.Response(200, json={"outcomes": [{"outcome": "stored", "memory_id": "ep_1"}]})
     ways: list[tuple[Callable[..., Any], httpx.Response]] = [
@@ -115,59 +101,55 @@ def test_a_turn_is_sent_again_only_if_it_has_an_id(awaited: bool) -> None:
     ]
     for say, answer in ways:
         replies = Replies([httpx.ReadError("x"), answer])
-        said(replies, partial(say, turn_id="t-1"), awaited=awaited)
+        said(replies, partial(say, turn_id="t-1"))
         assert len(replies.sent) == 2
         lost = Replies([httpx.ReadError("x"), answer])
         with pytest.raises(RemoteUnavailable):
-            said(lost, say, awaited=awaited)
+            said(lost, say)
         unsent = Replies([httpx.ConnectError("x"), answer])
-        said(unsent, say, awaited=awaited)
+        said(unsent, say)
         assert len(unsent.sent) == 2
 
 
-@both
-def test_a_look_is_sent_again(awaited: bool) -> None:
+def test_a_look_is_sent_again() -> None:
     replies = Replies([httpx.RemoteProtocolError("half"), httpx.Response(200, json={})])
-    assert said(replies, counts, awaited=awaited) == {}
+    assert said(replies, counts) == {}
     assert len(replies.sent) == 2
 
 
-@both
-def test_what_may_have_been_done_and_cannot_be_told_is_not_sent_again(awaited: bool) -> None:
+def test_what_may_have_been_done_and_cannot_be_told_is_not_sent_again() -> None:
     for reply in (httpx.ReadTimeout("x"), problem(RequestTimeout, 504), httpx.Response(502)):
         replies = Replies([reply, httpx.Response(200, json={})])
         with pytest.raises((RemoteUnavailable, RequestTimeout)):
-            said(replies, run, awaited=awaited)
+            said(replies, run)
         assert len(replies.sent) == 1
     for reply in (httpx.ConnectError("x"), problem(errors.ServerBusy, 503), httpx.Response(429)):
         replies = Replies([reply, problem(NotFound, 404)])
         with pytest.raises(NotFound):
-            said(replies, run, awaited=awaited)
+            said(replies, run)
         assert len(replies.sent) == 2
 
 
-@both
-def test_retry_after_is_waited_for_unless_it_is_too_long(awaited: bool) -> None:
+def test_retry_after_is_waited_for_unless_it_is_too_long() -> None:
     soon = problem(RateLimited, 429, {"retry-after": "7"}, retry_after_s=6.5)
     replies = Replies([soon, stored()])
-    assert said(replies, remember, awaited=awaited) == "fact_1"
+    assert said(replies, remember) == "fact_1"
     assert replies.pauses == [7.0]
     late = problem(RateLimited, 429, {"retry-after": "31"})
     with pytest.raises(RateLimited) as refused:
-        said(Replies([late]), remember, awaited=awaited)
+        said(Replies([late]), remember)
     assert refused.value.details == {"retry_after_s": 31.0}
     dated = problem(RateLimited, 429, {"retry-after": "Sat, 31 Jan 2026 08:30:00 GMT"})
     with pytest.raises(RateLimited) as refused:
-        said(Replies([dated]), remember, awaited=awaited, retries=0)
+        said(Replies([dated]), remember, retries=0)
     assert refused.value.details == {}
 
 
-@both
-def test_what_does_not_pass_is_not_sent_again(awaited: bool) -> None:
+def test_what_does_not_pass_is_not_sent_again() -> None:
     for kind, status in ((DatabaseCorrupt, 503), (NotFound, 404)):
         replies = Replies([problem(kind, status, memory_ids=["fact_1"])])
         with pytest.raises(kind) as refused:
-            said(replies, remember, awaited=awaited)
+            said(replies, remember)
         assert type(refused.value) is kind
         assert (refused.value.message, refused.value.details) == (
             "so it is",
@@ -175,17 +157,15 @@ def test_what_does_not_pass_is_not_sent_again(awaited: bool) -> None:
         )
 
 
-@both
-def test_it_gives_up_after_so_many(awaited: bool) -> None:
+def test_it_gives_up_after_so_many() -> None:
     replies = Replies([httpx.ConnectError("x")] * 4)
     with pytest.raises(RemoteUnavailable) as refused:
-        said(replies, remember, awaited=awaited, retries=3)
+        said(replies, remember, retries=3)
     assert (len(replies.sent), len(replies.pauses)) == (4, 3)
     assert refused.value.details == {"cause": "ConnectError"}
     assert refused.value.__cause__ is refused.value.__context__ is None
 
 
-@both
 @pytest.mark.parametrize(
     "reply",
     [
@@ -208,39 +188,36 @@ def test_it_gives_up_after_so_many(awaited: bool) -> None:
     ],
     ids=lambda each: f"{each.status_code} {each.content[:12]!r}",
 )
-def test_what_is_no_answer_of_memgraph_is_told_so(reply: httpx.Response, awaited: bool) -> None:
+def test_what_is_no_answer_of_memgraph_is_told_so(reply: httpx.Response) -> None:
     replies = Replies([reply])
     with pytest.raises(RemoteAnswerInvalid):
-        said(replies, remember, awaited=awaited)
+        said(replies, remember)
     assert len(replies.sent) == 1
     assert [str(each.url) for each in replies.sent] == [f"{URL}/v1/orchestrators/orc-1/memories"]
 
 
-@both
-def test_a_later_version_may_tell_more(awaited: bool) -> None:
+def test_a_later_version_may_tell_more() -> None:
     page = httpx.Response(200, json={"items": [], "next_cursor": None, "weather": "fair"})
-    assert said(Replies([page]), lambda orc: orc.sessions.list(), awaited=awaited) == ()
+    assert said(Replies([page]), lambda orc: orc.sessions.list()) == ()
 
 
-@both
-def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it(awaited: bool) -> None:
+def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it() -> None:
     health = {"orchestrator": "orc-1", "status": "disabled", "message": "restore a backup"}
     for code, kind in ((DatabaseCorrupt.code, DatabaseCorrupt), ("tea.pot", RemoteAnswerInvalid)):
         told = {"health": health | {"code": code, "details": {"path": "x"}}, "stats": None}
         replies = Replies([httpx.Response(200, json=told)])
         with pytest.raises(kind) as refused:
-            said(replies, lambda orc: orc.maintenance.stats(), awaited=awaited)
+            said(replies, lambda orc: orc.maintenance.stats())
         assert type(refused.value) is kind
         if kind is DatabaseCorrupt:
             assert refused.value.message == "restore a backup"
             assert refused.value.details == {"path": "x"}
 
 
-@both
-def test_names_of_entities_are_in_no_address(awaited: bool) -> None:
+def test_names_of_entities_are_in_no_address() -> None:
     replies = Replies([problem(NotFound, 404)])
     with pytest.raises(NotFound):
-        said(replies, lambda orc: orc.entities.get("Nora Quill"), awaited=awaited)
+        said(replies, lambda orc: orc.entities.get("Nora Quill"))
     [sent] = replies.sent
     assert (sent.method, sent.url.path) == ("POST", "/v1/orchestrators/orc-1/entities/info")
     assert not sent.url.query
@@ -272,7 +249,7 @@ def test_every_error_of_the_library_comes_back_as_itself() -> None:
         if kind.__module__ != errors.__name__ or kind is errors.RequestRefused:
             continue
         with pytest.raises(kind) as refused:
-            said(Replies([problem(kind, 418, n=1)]), remember, awaited=False, retries=0)
+            said(Replies([problem(kind, 418, n=1)]), remember, retries=0)
         assert type(refused.value) is kind
         assert refused.value.as_dict() == {
             "code": kind.code,
@@ -311,7 +288,7 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
     """Whatever comes, of a server, a proxy or a stranger."""
     replies = Replies(came)
     with suppress(MemgraphError):
-        said(replies, say, awaited=False, retries=retries)
+        said(replies, say, retries=retries)
     sent = came[: len(replies.sent)]
     assert 1 <= len(sent) <= retries + 1
     assert all(0 <= each <= 30 for each in replies.pauses)
