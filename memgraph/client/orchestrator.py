@@ -188,6 +188,7 @@ class RemoteJobs(RemoteHandle, Jobs[F]):
         session_id: str | None = None,
         *,
         dry_run: bool = False,
+        now: Moment | None = None,
         progress: object = None,  # noqa: ARG002
     ) -> Sequence[SessionReport]:
         """Return what a consolidation would extract from turns that were not consolidated yet.
@@ -196,6 +197,7 @@ class RemoteJobs(RemoteHandle, Jobs[F]):
             session_id: a session, even if it continues; None: all that ended or have long been
                 idle.
             dry_run: must be True; call ``run("consolidation")`` to consolidate.
+            now: report as if it were this time.
 
         Raises:
             InvalidInput: not a dry run.
@@ -203,7 +205,8 @@ class RemoteJobs(RemoteHandle, Jobs[F]):
         """
         if not dry_run:
             raise InvalidInput("a server consolidates only as a job: use jobs.run('consolidation')")
-        return self._run("consolidation", session_id=session_id, dry_run=True).sessions or ()
+        fields = {"session_id": session_id, "now": _time(now), "dry_run": True}
+        return self._run("consolidation", **fields).sessions or ()
 
     def _run(self, job: JobName | str, **fields: Any) -> JobResult:
         path = f"/jobs/{segment(str(job), field='job')}/run"

@@ -145,6 +145,7 @@ class LocalJobs(Jobs[F]):
         dry_run: bool = False,
         extractor: Extractor | None = None,
         budget: ModelBudget | None = None,
+        now: Time | None = None,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Sequence[SessionReport]:
@@ -158,6 +159,7 @@ class LocalJobs(Jobs[F]):
             dry_run: report what would be written, but write nothing.
             extractor: None: the language model of ``memory.llm``, or else the rules.
             budget: the limit of model calls and tokens; None: 200 calls and 500,000 tokens.
+            now: consolidate as if it were this time.
             progress: called with the name of the step, the amount done and the total.
             stop: checked before each page; pages already written are kept.
 
@@ -172,7 +174,7 @@ class LocalJobs(Jobs[F]):
         from memgraph.operations.life.consolidation import consolidate_pending, consolidate_session
 
         reports: list[SessionReport] = []
-        with self._service.opened(self.name) as opened:
+        with self._then(now) as opened:
             if session_id is None:
                 consolidate_pending(
                     opened,

@@ -16,6 +16,7 @@ from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport
 from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.service.sanitizer import without_root
 from memgraph.store import health, jobs, metadata
 from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
@@ -167,8 +168,9 @@ def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> Non
 
 def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
     now = opened.clock.now_ms()
+    reason = without_root(report.reason, opened.paths.root)
     with opened.database.write() as transaction:
-        jobs.end(transaction, run_id, report, ended_at=now)
+        jobs.end(transaction, run_id, report.model_copy(update={"reason": reason}), ended_at=now)
         ended = jobs.get(transaction, run_id)
         # By an earlier clock this run may be the oldest one, and must not be removed.
         jobs.prune(transaction, KEEP_RUNS, now, run_id)

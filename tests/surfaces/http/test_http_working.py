@@ -11,16 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NoReturn
+from unittest.mock import Mock
 
 import denial_lines
 import httpx
 import pytest
 from serving_worlds import Served, serving
 
-from memgraph.errors import DatabaseBusy
+from memgraph.errors import DatabaseBusy, StorageError
 from memgraph.model.access import Permission
 from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.service import job_runs
 from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
 from memgraph.surfaces.http import downloads as sending
 from memgraph.surfaces.http import limits
@@ -233,12 +235,10 @@ def test_pages_of_sessions_survive_a_turn_between_them(
 def test_why_a_run_failed_is_told_without_where_the_root_lies(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = served.orchestrator().jobs.run("decay")
     file = served.service.paths("orc-1").database
-    failed = ran.model_copy(update={"reason": f"{file} is damaged"})
-    monkeypatch.setattr(Orchestrator.jobs, "list", lambda *_, **__: [failed])
-    monkeypatch.setattr(Orchestrator.jobs, "run", lambda *_, **__: failed)
-    listed, told = client.get(f"{BASE}/jobs"), client.post(f"{BASE}/jobs/decay/run")
+    failing = Mock(side_effect=StorageError(f"{file} is damaged"))
+    monkeypatch.setattr(job_runs, "_work", failing)
+    told, listed = client.post(f"{BASE}/jobs/decay/run"), client.get(f"{BASE}/jobs")
     for answer in (listed, told):
         (run,) = answer.json()["runs"]
         assert run["reason"].endswith("memory.db is damaged")

@@ -118,8 +118,6 @@ def run(
     session_id = _session(call, job)
     if dry_run and job is not JobName.CONSOLIDATION:
         raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
-    if dry_run and now is not None:
-        raise InvalidInput("a dry run does not support --now", field="now")
     with (
         _term_is_interrupt(),
         call.orchestrator(orchestrator) as handle,
@@ -127,7 +125,7 @@ def run(
     ):
         if dry_run:
             return _dry_run_result(
-                handle.jobs.consolidate(session_id, dry_run=True, progress=advance)
+                handle.jobs.consolidate(session_id, dry_run=True, now=now, progress=advance)
             )
         ran = handle.jobs.run(job, session_id=session_id, now=now, progress=advance)
         embedding = call.after_writing(handle)

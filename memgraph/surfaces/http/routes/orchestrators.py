@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
@@ -14,7 +13,7 @@ from memgraph.model.access import ANY, Permission
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
 from memgraph.model.conversation import SessionPlace
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import JobRun, ServiceReadiness, SessionReport
+from memgraph.model.jobs import ServiceReadiness
 from memgraph.model.operation import MemoryId
 from memgraph.model.remote import (
     AuditReport,
@@ -31,7 +30,6 @@ from memgraph.model.remote import (
 from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import refusal, sees_everything
-from memgraph.service.memory_service import MemoryService
 from memgraph.service.meters import ReadableMeters
 from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
@@ -215,9 +213,9 @@ class RunOptions(Value):
 
 
 @operation_router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
-def jobs(request: Request, orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
+def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
     """Return when each job is due, and past runs, latest first."""
-    runs = _outward(request, orc.jobs.list(limit=limit))
+    runs = tuple(orc.jobs.list(limit=limit))
     return answered(JobBoard(plans=tuple(orc.jobs.plans()), runs=runs))
 
 
@@ -239,11 +237,12 @@ def run(
         raise AccessDenied("a dry run needs a key that may see everything", field="dry_run")
     with lengthy_of(request).one():
         if body.dry_run:
-            return answered(
-                JobResult(sessions=_rehearsed(gate_of(request).service, orc, job, body))
-            )
+            if job is not JobName.CONSOLIDATION:
+                raise InvalidInput("dry_run is only possible for consolidation", field="dry_run")
+            planned = orc.jobs.consolidate(body.session_id, dry_run=True, now=body.now)
+            return answered(JobResult(sessions=tuple(planned)))
         ran = orc.jobs.run(job, session_id=body.session_id, now=body.now)
-        return answered(JobResult(runs=_outward(request, [ran])))
+        return answered(JobResult(runs=(ran,)))
 
 
 @operation_router.post(
@@ -254,24 +253,6 @@ def verify(request: Request, orc: Auditor) -> Response:
     with lengthy_of(request).one():
         root = gate_of(request).service.root
         return answered(AuditReport.model_validate(without_root(orc.verify().as_dict(), root)))
-
-
-def _outward(request: Request, runs: Iterable[JobRun]) -> tuple[JobRun, ...]:
-    """Return runs with the paths in their reasons made relative."""
-    root = gate_of(request).service.root
-    return tuple(run.model_copy(update={"reason": without_root(run.reason, root)}) for run in runs)
-
-
-def _rehearsed(
-    service: MemoryService, orc: Orchestrator, job: JobName, body: RunOptions
-) -> tuple[SessionReport, ...]:
-    if job is not JobName.CONSOLIDATION:
-        raise InvalidInput("dry_run is only possible for consolidation", field="dry_run")
-    if body.now is None:
-        return tuple(orc.jobs.consolidate(body.session_id, dry_run=True))
-    with service.at(body.now) as then:
-        handle = then.orchestrator(orc.name, viewer=orc.viewer, actor=orc.actor)
-        return tuple(handle.jobs.consolidate(body.session_id, dry_run=True))
 
 
 _MAKING: Final = threading.Lock()

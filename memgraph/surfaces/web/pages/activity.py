@@ -66,10 +66,7 @@ def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Resp
         may_send=visit.may(Permission.WRITE) and ingest is not None and ingest.enabled,
         is_admin=is_admin,
         plans=orc.jobs.plans() if is_admin else (),
-        runs=[
-            (run, without_root(run.reason, service.root))
-            for run in (orc.jobs.list(limit=RUNS) if is_admin else ())
-        ],
+        runs=orc.jobs.list(limit=RUNS) if is_admin else (),
     )
 
 
