@@ -493,6 +493,7 @@ ELSEWHERE = {
     "turns.on_message": HOOKS,
     "turns.on_step": HOOKS,
     "turns.on_step_output": HOOKS,
+    "turns.end_task": HOOKS,
     "turns.on_transcript": HOOKS,
     "turns.on_diagnostics": HOOKS,
     "turns.record_findings": HOOKS,

@@ -13,16 +13,9 @@ from serving_worlds import Served
 from memgraph import Orchestrator
 from memgraph.model.access import HealthMetric, Permission, StoreHealth
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.surfaces.http import limits
 from memgraph.surfaces.web.pages.activity import MEANS
 
 PAGE = f"{HOME}activity"
-
-
-@pytest.fixture(autouse=True)
-def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a server have four threads, of which one measures."""
-    monkeypatch.setattr(limits, "THREADS", 4)
 
 
 def test_every_measure_is_explained() -> None:
