@@ -27,7 +27,6 @@ from memgraph.model.access import Narrowing
 from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task
 from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
 from memgraph.model.enums import JobName, MemoryKind, Scope
-from memgraph.model.erasure import ErasureReport, erasure_target
 from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
 from memgraph.model.remote import (
@@ -42,7 +41,6 @@ from memgraph.model.remote import (
 )
 from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Moment, Outcome, validated
 from memgraph.operations.contexts import Contexts
-from memgraph.operations.erasure.operations import Erasure
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.groups import Operations, Sessions
 from memgraph.operations.handle import GroupT, Handle
@@ -123,22 +121,6 @@ class RemoteContexts(RemoteHandle, Contexts[F]):
         question = question_about(self._remote.get(path, Memory))
         fields["confirmed"] = confirmed(confirmation_callback, question)
         return self._remote.post(f"{path}/promote", fields, PromotedId).memory_id
-
-
-class RemoteErasure(RemoteHandle, Erasure[F]):
-    """The erasure of texts: ``orc.erasure``."""
-
-    @like(Erasure.erase)
-    def erase(
-        self,
-        *,
-        reason: str,
-        dry_run: bool = True,
-        progress: object = None,  # noqa: ARG002
-        **target: str | None,
-    ) -> ErasureReport:
-        fields = {"target": erasure_target(**target), "reason": reason, "dry_run": dry_run}
-        return self._remote.post("/erase", fields, ErasureReport, slow=True, repeats=dry_run)
 
 
 class RemoteJobs(RemoteHandle, Jobs[F]):
@@ -336,7 +318,6 @@ class RemoteOperations(RemoteHandle, Operations[F]):
 
     sessions: RemoteSessions[F]
     contexts: RemoteContexts[F]
-    erasure: RemoteErasure[F]
     jobs: RemoteJobs[F]
     ingestion: RemoteIngestion[F]
     maintenance: RemoteMaintenance[F]

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from memgraph.errors import InvalidInput
-from memgraph.model.values import Millis, Name, Reason, Value, validated
+from memgraph.model.values import Millis, Name, Value, validated
 
 
 class ErasureTargetKind(StrEnum):
@@ -56,19 +56,6 @@ def erasure_target(**named: str | None) -> ErasureTarget:
         raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
     [(kind, value)] = targets
     return validated(ErasureTarget, {"kind": kind, "value": value})
-
-
-class ErasureRequest(Value):
-    """A request to erase, with its reason.
-
-    Attributes:
-        reason: journalled; it repeats nothing of the text.
-        dry_run: only report what would be erased.
-    """
-
-    target: ErasureTarget
-    reason: Reason
-    dry_run: bool = True
 
 
 Why = Literal["other_grounds", "other_sources", "says_it"]

@@ -467,7 +467,6 @@ ELSEWHERE = {
     "maintenance.embed_pending": OPERATOR,
     "sessions.end": WRITES,
     "erasure.erase": OPERATOR + ": see tests/service/erasing",
-    "erasure.erase_target": OPERATOR + ": see tests/service/erasing",
     "erasure.reports": OPERATOR + ": see tests/service/erasing",
     "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "exchange.export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",

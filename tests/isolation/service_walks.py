@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from canaries import PROJECTS, QUERY, TASKS
 from route_walks import HERE, TELLS, WHY, View, _get, _post, walks
@@ -226,13 +225,9 @@ def erasures(view: View) -> Iterator[Ask]:
 def erase(view: View) -> Iterator[Ask]:
     # Who may erase sees everything: nothing is erased here that the other walks look for.
     for memory_id in (*view.hidden[:2], "fact_none"):
-        yield _post("/erase", {**_target("memory", memory_id), **WHY, "dry_run": True})
-    yield _post("/erase", {**_target("entity", view.words[0]), **WHY, "dry_run": True})
-    yield _post("/erase", {**_target("session", "none"), **WHY, "dry_run": False})
-
-
-def _target(kind: str, value: str) -> dict[str, Any]:
-    return {"target": {"kind": kind, "value": value}}
+        yield _post("/erase", {"memory_id": memory_id, **WHY, "dry_run": True})
+    yield _post("/erase", {"entity": view.words[0], **WHY, "dry_run": True})
+    yield _post("/erase", {"session_id": "none", **WHY, "dry_run": False})
 
 
 @walks("GET", HERE + "/export")

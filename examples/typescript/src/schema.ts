@@ -717,7 +717,14 @@ export interface paths {
         put?: never;
         /**
          * Erase
-         * @description Erase a target given as a value; see ``erase``.
+         * @description Preview an erasure; with ``dry_run=False`` perform it.
+         *
+         *     Regardless of what this handle's viewer sees, the texts of the named memories and of those
+         *     derived only from them are removed: from rows, indexes, vectors, receipts, bulletins, the
+         *     journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
+         *     copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
+         *     Other memories with the same text stay, and are listed in the report, which is also an entry
+         *     of the journal. If it lists unfinished work, run the erasure again.
          */
         post: operations["erase"];
         delete?: never;
@@ -2565,29 +2572,18 @@ export interface components {
             /** @default [] */
             unfinished?: string[];
         };
-        /**
-         * @description A request to erase, with its reason.
-         *
-         *     Attributes:
-         *         reason: journalled; it repeats nothing of the text.
-         *         dry_run: only report what would be erased.
-         */
         ErasureRequest: {
+            content_sha256?: string | null;
+            conversation_id?: string | null;
             /** @default true */
             dry_run?: boolean;
+            entity?: string | null;
+            memory_id?: string | null;
+            path?: string | null;
             reason: string;
-            target: components["schemas"]["ErasureTarget"];
-        };
-        /**
-         * @description The target of an erasure.
-         *
-         *     Attributes:
-         *         value: an id; of an entity its id or a name; of content the SHA-256 of a file's bytes; of a
-         *             text the text itself.
-         */
-        ErasureTarget: {
-            kind: components["schemas"]["ErasureTargetKind"];
-            value: string;
+            session_id?: string | null;
+            text?: string | null;
+            workflow_run_id?: string | null;
         };
         /**
          * @description What the memories to erase have in common.

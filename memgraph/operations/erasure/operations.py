@@ -12,12 +12,11 @@ from memgraph.model.enums import SourceName
 from memgraph.model.erasure import (
     ErasureList,
     ErasureReport,
-    ErasureRequest,
-    ErasureTarget,
     ErasureTargetKind,
     erasure_target,
 )
-from memgraph.model.operation import F, local, operation
+from memgraph.model.operation import F, operation
+from memgraph.model.values import Name, Reason
 from memgraph.operations.handle import Handle
 from memgraph.paths import naming_full_disk
 
@@ -25,19 +24,27 @@ from memgraph.paths import naming_full_disk
 class Erasure(Handle[F], group="erasure"):
     """Erases texts permanently: ``orc.erasure``."""
 
-    @local
+    @operation(
+        Permission.ADMIN,
+        "POST",
+        "/erase",
+        tag="erasure",
+        body="ErasureRequest",
+        whole="an erasure",
+        slow=True,
+    )
     def erase(
         self,
         *,
-        memory_id: str | None = None,
-        entity: str | None = None,
-        text: str | None = None,
-        session_id: str | None = None,
-        path: str | None = None,
-        conversation_id: str | None = None,
-        workflow_run_id: str | None = None,
-        content_sha256: str | None = None,
-        reason: str,
+        memory_id: Name | None = None,
+        entity: Name | None = None,
+        text: Name | None = None,
+        session_id: Name | None = None,
+        path: Name | None = None,
+        conversation_id: Name | None = None,
+        workflow_run_id: Name | None = None,
+        content_sha256: Name | None = None,
+        reason: Reason,
         dry_run: bool = True,
     ) -> ErasureReport:
         """Preview an erasure; with ``dry_run=False`` perform it.
@@ -69,6 +76,9 @@ class Erasure(Handle[F], group="erasure"):
                 earlier erasure cannot be finished.
             StorageError: the database failed; run it again to continue.
         """
+        from memgraph.operations.erasure.erase import erase
+        from memgraph.operations.provenance.sources import named_of
+
         target = erasure_target(
             memory_id=memory_id,
             entity=entity,
@@ -79,29 +89,6 @@ class Erasure(Handle[F], group="erasure"):
             workflow_run_id=workflow_run_id,
             content_sha256=content_sha256,
         )
-        return self.erase_target(target, reason=reason, dry_run=dry_run)
-
-    @operation(
-        Permission.ADMIN,
-        "POST",
-        "/erase",
-        tag="erasure",
-        id="erase",
-        body=ErasureRequest,
-        whole="an erasure",
-        slow=True,
-    )
-    def erase_target(
-        self,
-        target: ErasureTarget,
-        *,
-        reason: str,
-        dry_run: bool = True,
-    ) -> ErasureReport:
-        """Erase a target given as a value; see ``erase``."""
-        from memgraph.operations.erasure.erase import erase
-        from memgraph.operations.provenance.sources import named_of
-
         if target.kind is ErasureTargetKind.PATH:
             labels = named_of(self._service.paths(self.name), SourceName.PATH, target.value)
             target = target.model_copy(update={"value": labels.name})

@@ -73,7 +73,7 @@ ALIAS: Final = _example(
 ERASURE: Final = _example(
     "A preview of the erasure of a session",
     {
-        "target": {"kind": "session", "value": "session-7"},
+        "session_id": "session-7",
         "reason": "asked for by the person",
     },
 )

@@ -105,7 +105,6 @@ WRITTEN = {
 OTHER = {
     "maintenance.accept_journal": "reason",  # about the database
     "erasure.erase": "reason text",  # refused where it repeats what is erased
-    "erasure.erase_target": "reason",
     "contradictions.list": "text",  # read alone
     "ingestion.propose": "text",
 }

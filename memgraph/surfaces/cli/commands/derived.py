@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -20,7 +19,6 @@ from memgraph.errors import (
 )
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType, MarkKind
-from memgraph.operations.erasure.operations import Erasure
 from memgraph.surfaces.cli.files import counted, counted_as
 from memgraph.surfaces.cli.formats import (
     NO_AGENT,
@@ -137,11 +135,6 @@ def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress)
     """
     chosen = [part.value for part in parts or IndexPart]
     return handle.maintenance.rebuild(chosen, progress=progress)
-
-
-@wraps(Erasure.erase)
-def erase(handle: Any, **values: Any) -> Any:
-    return handle.erasure.erase(**values)
 
 
 def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]:
@@ -607,7 +600,6 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "retract-source": {"options": {"dry_run": _DRY_RUN}, "hint": _unchanged},
     "erase": {
-        "method": erase,
         "options": {"dry_run": _DRY_RUN},
         "hint": _left_on_a_server,
         "failure": _unproven,
