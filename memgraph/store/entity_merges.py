@@ -104,8 +104,8 @@ def forget_alias(transaction: Transaction, pks: Collection[int], key: str) -> No
 
 def unlink(transaction: Transaction, links: Collection[Link]) -> None:
     """Delete links, and count the mentions of their entities again."""
-    pairs = sa.tuple_(col(MemoryEntityRow.entity_pk), col(MemoryEntityRow.memory_pk))
     if links:
+        pairs = sa.tuple_(col(MemoryEntityRow.entity_pk), col(MemoryEntityRow.memory_pk))
         transaction.execute(sa.delete(MemoryEntityRow).where(pairs.in_(sorted(links))))
         recount(transaction, sorted({entity_pk for entity_pk, _ in links}), ())
 
