@@ -30,7 +30,6 @@ from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
 from memgraph.providers.completion import ModelBudget
 from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
-from memgraph.rules.lines import speaker_of
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
@@ -246,24 +245,14 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLin
     if run.provider is None or len(week.memories) < MIN_MEMORIES:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
-    from memgraph.consolidation.reflection_model import ReflectionInput, reflect_with_model
+    from memgraph.consolidation.reflection_model import reflect_with_model
 
     ends = [end for pair in week.changes for end in pair[:2]]
     material = {memory.memory_id: memory for memory in (*week.memories, *ends)}
-    inputs = [
-        ReflectionInput(
-            memory_id=memory.memory_id,
-            content=memory.content,
-            type=memory.type,
-            at_ms=memory.created_at if memory.event_time is None else memory.event_time,
-            sensitivity=memory.sensitivity,
-            speaker=speaker_of(memory.kind, memory.source_role),
-        )
-        for memory in sorted(material.values(), key=_order)
-    ]
+    inputs = sorted(material.values(), key=_order)
     changes = [(pair.first.memory_id, pair.other.memory_id, pair.weight) for pair in week.changes]
     try:
-        reflection = reflect_with_model(
+        lines, rejected = reflect_with_model(
             run.provider, inputs, run.budget, changes, max_sensitivity=run.clearance
         )
     except ProviderError as error:
@@ -273,10 +262,8 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLin
             RejectedItem(code=code, where=at) for code, at in error.details.get("rejected", ())
         ]
         return []
-    if reflection is None:
-        return []
-    run.rejected.extend(reflection.rejected)
-    return [WeekLine(sentence.text, sentence.memory_ids) for sentence in reflection.sentences]
+    run.rejected += rejected
+    return lines
 
 
 def _order(memory: Memory) -> tuple[bool, float, str]:
