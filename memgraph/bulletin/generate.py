@@ -21,20 +21,20 @@ from memgraph.graph.marks import Marks, marked, marks_of
 from memgraph.graph.stale import find_stale
 from memgraph.ids import short_id
 from memgraph.model.context import Bulletin
-from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
 from memgraph.rules import bulletin as policy
 from memgraph.rules.blocks import label
 from memgraph.rules.bulletin import BulletinSection, Entry, is_bare
 from memgraph.rules.contradictions import MOST_NAMED, in_order
 from memgraph.rules.lines import BlockLine, place_of, speaker_of
 from memgraph.rules.scope import Viewer, predicate
-from memgraph.store import bulletins
+from memgraph.store import bulletins, graph
 from memgraph.store import bulletins as queries
 from memgraph.store import recall as recall_rows
 from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import ACTIVE, View
+from memgraph.store.visibility import ACTIVE, STANDING, View
 from memgraph.text.dates import period_of
 
 MIN_CONFIDENCE = 0.5
@@ -46,6 +46,10 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _MAX_STATUS_CHARS = 40
 _MOST_QUOTED = 2
 """The number of earlier statements in the line of the one that probably changed them."""
+_JOINING = frozenset({EdgeType.CAUSED_BY, EdgeType.UPDATES})
+_MOST_LINKED = 10
+_EDGES_READ = 500
+"""The edges by which memories belong to one matter; how many are read of a memory, and in all."""
 # Limits on the ended evidence that is read, newest first, and on the memories that depend on it, so
 # that a large store takes no longer.
 _ENDINGS_LOOKED_AT = 200
@@ -90,6 +94,7 @@ class _Material:
     excerpts: dict[str, BulletinExcerpt] = field(default_factory=dict)
     notes: dict[str, list[str]] = field(default_factory=dict)
     marks: Marks = field(default_factory=Marks)
+    together: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, excerpts: Iterable[BulletinExcerpt]) -> None:
         self.excerpts.update((excerpt.memory_id, excerpt) for excerpt in excerpts)
@@ -111,6 +116,48 @@ class _Material:
             found = queries.excerpts(self.snapshot, self.view, missing, self.at)
             self.add(found.values())
             self.marks |= marks_of(self.snapshot, list(found.values()), view, ties)
+
+    def joined(self, excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
+        """Return the first of the memories of each matter; its line has the others, too.
+
+        A matter is a connected component of causes and replacements. A memory with a mark or a note
+        keeps a line of its own.
+        """
+        matter = self._matters([excerpt.memory_id for excerpt in excerpts])
+        heads: dict[int, str] = {}
+        first = []
+        for excerpt in excerpts:
+            one = excerpt.memory_id
+            is_plain = one not in self.marks.by_id and one not in self.marks.pairs
+            if one not in matter or not is_plain or one in self.notes:
+                first.append(excerpt)
+                continue
+            beside = self.together.setdefault(heads.setdefault(matter[one], one), [])
+            if one == heads[matter[one]]:
+                first.append(excerpt)
+                continue
+            beside.append(one)
+            if len(beside) == _MOST_QUOTED:
+                del heads[matter[one]]
+        return first
+
+    def _matters(self, memory_ids: Sequence[str]) -> dict[str, int]:
+        """Return the number of the connected component of each memory that has one."""
+        view = replace(self.view, statuses=STANDING)
+        edges = graph.edges_around(self.snapshot, memory_ids, view, _MOST_LINKED, _EDGES_READ)
+        joining = [edge for edge in edges if edge.edge_type in _JOINING]
+        if not joining:
+            return {}
+        import networkx as nx
+
+        joined: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+        for edge in joining:
+            joined.add_edge(edge.from_id, edge.to_id, key=edge.edge_id)
+        return {
+            memory_id: number
+            for number, component in enumerate(nx.weakly_connected_components(joined))
+            for memory_id in component
+        }
 
     def entry(self, memory_id: str, *beside: str) -> Entry:
         """Return the lines of memories, before each the line of the one that replaced it.
@@ -147,7 +194,8 @@ class _Material:
             for one in self._earlier(memory_id)
             if one in self.excerpts and self._later(one) == memory_id
         ]
-        return replace(line, quotes=tuple(map(self._plain, quoted)))
+        together = map(self._plain, self.together.get(memory_id, ()))
+        return replace(line, quotes=tuple(map(self._plain, quoted)), together=tuple(together))
 
     def _plain(self, memory_id: str) -> BlockLine:
         excerpt = self.excerpts[memory_id]
@@ -224,6 +272,8 @@ def generate_in(
     material.add(texts[one] for one in (*sides, *unsupported) if one in texts)
     material.add(doubts)
     material.read_marks()
+    knowledge = BulletinSection.KNOWLEDGE_SUMMARY
+    listed[knowledge] = material.joined(listed[knowledge])
     offered: dict[BulletinSection, list[Entry]] = {
         section: [material.entry(excerpt.memory_id) for excerpt in excerpts]
         for section, excerpts in listed.items()

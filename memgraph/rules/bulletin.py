@@ -64,7 +64,9 @@ _OTHERS = (
 )
 
 Entry = tuple[BlockLine, ...]
-"""Lines that go in together: a memory, or both sides of a replacement or a contradiction."""
+"""Lines that go in together: a memory, or both sides of a replacement or a contradiction.
+
+A line may stand for several memories, see ``BlockLine.together``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def compose(
     """
     stated = totals or {}
     counts = {
-        part: max(stated.get(part, 0), len(offered.get(part, ()))) for part in BulletinSection
+        part: max(stated.get(part, 0), sum(map(_number, offered.get(part, ()))))
+        for part in BulletinSection
     }
     lines = {line.memory_id: line for entries in offered.values() for e in entries for line in e}
     lines = {line.memory_id: _cut(line, max_line_chars) for line in named(list(lines.values()))}
@@ -138,7 +141,8 @@ def is_bare(text: str) -> bool:
 
 def _cut(line: BlockLine, max_chars: int) -> BlockLine:
     quotes = tuple(_cut(one, max(max_chars // 2, 1)) for one in line.quotes)
-    return replace(line, text=cut(line.text, max_chars), quotes=quotes)
+    together = tuple(_cut(one, max(max_chars // 2, 1)) for one in line.together)
+    return replace(line, text=cut(line.text, max_chars), quotes=quotes, together=together)
 
 
 def _layout(
@@ -152,7 +156,7 @@ def _layout(
     counts = dict.fromkeys(BulletinSection, 0)
     shown: set[str] = set()
     for section, entry in chosen:
-        counts[section] += 1
+        counts[section] += _number(entry)
         new = [one for one in _ids(entry) if one not in shown]
         shown.update(new)
         places[section] += new
@@ -165,7 +169,7 @@ def _layout(
         section: tuple(
             BulletinLine.model_construct(
                 text=printed[numbers[place] - 1],
-                memory_ids=(place, *_ids(lines[place].quotes)),
+                memory_ids=(place, *_ids(lines[place].quotes), *_ids(lines[place].together)),
             )
             if isinstance(place, str)
             else BulletinLine.model_construct(
@@ -182,6 +186,11 @@ def _layout(
     }
     left_out = {section: totals[section] - counts[section] for section in BulletinSection}
     return BulletinLayout(shown_lines, left_out, _text(body))
+
+
+def _number(entry: Entry) -> int:
+    """Return the number of entries that one stands for."""
+    return 1 + sum(len(line.together) for line in entry)
 
 
 def _ids(entry: Entry) -> list[str]:

@@ -70,6 +70,7 @@ class BlockLine:
         notes: what else its head says, for instance the status of a decision.
         handle: the short id at the end of the line, by which tools refer to it; "" for none.
         quotes: what it probably changed, where that has no line of its own.
+        together: what belongs to the same matter and has no line of its own.
     """
 
     memory_id: str
@@ -91,6 +92,7 @@ class BlockLine:
     notes: tuple[str, ...] = ()
     handle: str = ""
     quotes: tuple[BlockLine, ...] = ()
+    together: tuple[BlockLine, ...] = ()
     stored_at: int | None = None
 
     @property
@@ -296,6 +298,7 @@ def record(
         when += f" {_moment(line.at, zone):%H:%M}"
     marks = _marks(line, lambda memory_id: _number(numbers, memory_id), zone)
     quotes = "".join(f" (probably changes {_quote(one, zone)})" for one in line.quotes)
+    quotes += "".join(f" (with {_quote(one, zone)})" for one in line.together)
     head = f"[{numbers[line.memory_id]}] {when}, {line.who}{''.join(f', {one}' for one in marks)}"
     texts = _texts(line)
     text = f" {record_text(texts[0])}"

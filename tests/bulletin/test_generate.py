@@ -297,6 +297,34 @@ def test_what_was_probably_changed_stands_in_the_line_of_the_later(database: Dat
     assert "probably changed" not in bulletin.text
 
 
+def test_knowledge_of_one_matter_has_one_line(database: Database) -> None:
+    filling = Filling(database)
+    decision = filling.memory(type="Decision", summary="We use SQLite.")
+    texts = ("One file.", "No server.", "No users.", "No password.")
+    facts = [filling.memory(summary=text, importance=90 - n) for n, text in enumerate(texts)]
+    cause = filling.memory(summary="The server was down.", importance=95)
+    alone = filling.memory(summary="Tea is green.", importance=60)
+    other = filling.memory(summary="Water is wet.", importance=50)
+    for fact in facts:
+        filling.edge(fact, decision, "CausedBy")
+    filling.edge(decision, cause, "CausedBy")
+    filling.edge(alone, other, "PartOf")
+    filling.edge(facts[3], alone, "Contradicts")
+    filling.flush()
+    bulletin = made(database)
+    section = bulletin.sections[BulletinSection.KNOWLEDGE_SUMMARY]
+    assert [line.memory_ids for line in section] == [
+        (cause, facts[0], facts[1]),
+        (facts[2],),
+        (other,),
+    ]
+    assert f"down. (with Thu 2026-01-01: One file. #{short_id(facts[0])}) (with" in section[0].text
+    conflicts = cited(bulletin, BulletinSection.CONFLICTS_AND_UNCERTAINTIES)
+    assert {*conflicts} == {facts[3], alone}
+    assert "## Knowledge (7 of 7)" in bulletin.text
+    assert bulletin.left_out["knowledge_summary"] == 0
+
+
 def test_a_side_of_a_contradiction_keeps_its_line(database: Database) -> None:
     filling = Filling(database)
     one = filling.memory(summary="A lamp.", event_time=NOW - DAY)
