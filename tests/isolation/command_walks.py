@@ -146,7 +146,7 @@ def _stale(view: View) -> Iterator[Line]:
 
 
 def _promote(view: View) -> Iterator[Line]:
-    tasks = [("--task", each) for each in sorted(view.viewer.session_ids)]
+    tasks = [("--session", each) for each in sorted(view.viewer.session_ids)]
     for one, task in product(_promoted(view), tasks or [()]):
         yield ["promote", ONE, one, *task, "--to", "global", "--yes", *WHY]
 
@@ -271,8 +271,8 @@ def elsewhere(view: View) -> Iterator[Line]:
         yield ["tier", ONE, "task", task]
         yield ["receipts", ONE, "--task-id", task]
         for one, project in product(_promoted(view), PROJECTS):
-            where = ("--task", task, "--project", project)
-            yield ["promote", ONE, one, *where, "--to", "project", "--yes", *WHY]
+            where = ("--session", task, "--to", "project", "--scope-id", project)
+            yield ["promote", ONE, one, *where, "--yes", *WHY]
     for project in PROJECTS:
         yield ["tier", ONE, "project", project]
         yield ["list", ONE, "--project", project]

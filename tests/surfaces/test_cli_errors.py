@@ -204,7 +204,7 @@ def test_a_rate_above_its_limit_and_a_measure_that_there_is_not_are_told_apart(
         (["resolve", "orc-1", "edge_0", "--reason", "x", "--winner", "a"], "memory.not_found"),
         (["init", "orc-1"], "orchestrator.exists"),
         (["restore", "orc-1", "no-such-file"], "storage.missing"),
-        (["subgraph", "orc-1", "fact_0", "-o", "no-such-folder/x.json"], "cli.system"),
+        (["export", "orc-1", "-o", "no-such-folder/x.json"], "cli.system"),
     ],
     ids=lambda each: " ".join(each)[:60] if isinstance(each, list) else "",
 )

@@ -20,9 +20,10 @@ def test_the_grounds_of_an_unknown_run_are_not_found(cli: CommandLine) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -> None:
-    one = cli.remember("The oven is slow.")
+    older, newer = cli.remember("The oven is slow."), cli.remember("The oven is fast.")
+    edge = cli.json("relate", "orc-1", newer, "Contradicts", older)["edge_id"]
     folder = tmp_path / "nodir"
-    told = cli.error("subgraph", "orc-1", one, "-o", str(folder / "x.json"))
+    told = cli.error("export-case", "orc-1", edge, "-o", str(folder / "x.json"))
     assert (told["message"], told["details"]) == (
         f"the folder does not exist: {folder}",
         {"path": str(folder)},

@@ -33,7 +33,6 @@ REMOTE: Final = frozenset(
         "sessions",
         "stats",
         "verify",
-        "subgraph",
         "export-case",
         "promote",
         "jobs",

@@ -47,7 +47,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "accept": (OPERATION, "Put a mark of a change in force."),
         "dismiss": (OPERATION, "Dismiss a contradiction or a mark: both sides are valid."),
         "reopen": (OPERATION, "Undo the decision of a contradiction or a mark."),
-        "promote": ("conversations", "Promote a memory to its project, or to global."),
+        "promote": (OPERATION, "Promote a memory to its project, or to global."),
         "erase": (OPERATION, "Erase texts permanently, with a report."),
     },
     "Conversations, entities and tiers": {
@@ -68,7 +68,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "impact": (OPERATION, "Show where a memory was used and what depends on it."),
         "grounds": (OPERATION, "Show the evidence behind a memory or a run."),
         "stale": (OPERATION, "List memories with retracted or superseded evidence."),
-        "subgraph": ("graph", "Show the graph around some memories."),
+        "subgraph": (OPERATION, "Show the graph around some memories."),
         "sources": (OPERATION, "List sources."),
         "receipts": (OPERATION, "List which memories were returned, to whom."),
         "receipt": (OPERATION, "Show which memories were returned, and why."),

@@ -1,4 +1,4 @@
-"""Commands for conversations and tiers: say, promote."""
+"""The command that stores turns of conversations: say."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memgraph.errors import ConfirmationMissing, InvalidInput, NotFound
+from memgraph.errors import InvalidInput
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.files import counted
@@ -20,7 +19,7 @@ from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invo
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
-    from memgraph.operations.orchestrator import Orchestrator
+    pass
 
 # A memory with all its fields is never longer.
 MAX_LINE_CHARS = 1_000_000
@@ -142,79 +141,6 @@ def _only_session(call: Invocation) -> str | None:
     return call.session[0] if len(call.session) == 1 else None
 
 
-class PromotionTier(StrEnum):
-    """The targets of a promotion."""
-
-    PROJECT = "project"
-    GLOBAL = "global"
-
-
-def promote(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    memory_id: Annotated[
-        str, typer.Argument(metavar="ID", help="A memory's id.", show_default=False)
-    ],
-    to: Annotated[PromotionTier, choice(PromotionTier, "--to", text="The next higher tier.")],
-    task_id: Annotated[str | None, value("ID", "The memory's task.", "--task")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Confirm without being asked.")] = False,
-    reason: Annotated[str, value("TEXT", "Why, for the journal.")] = "",
-) -> CommandResult:
-    """Promote a task's memory to its project, or a project's to global.
-
-    `memgraph tier` lists the ids. Name the memory's place with --task or --project; with --to
-    project, --project is the target. Promoting a preference or an identity to global requires
-    --yes.
-    """
-    call = invocation(context)
-    target = None
-    if to is PromotionTier.PROJECT:
-        if len(call.project) != 1:
-            raise typer.BadParameter("--to project requires one --project ID: the target")
-        target = call.project[0]
-    if task_id is not None:
-        call.session.append(task_id)
-    with call.orchestrator(orchestrator) as handle:
-        new_id = _promote(handle, memory_id, to, target, yes=yes, reason=reason)
-        embedding = call.after_writing(handle)
-    data = {"memory_id": new_id, "promoted": memory_id, "to": to.value, "embedding": embedding}
-    return CommandResult(
-        data, lambda screen: screen.line(f"promoted {memory_id} to {to.value}: {new_id}")
-    )
-
-
-def _promote(
-    handle: Orchestrator,
-    memory_id: str,
-    to: PromotionTier,
-    target: str | None,
-    *,
-    yes: bool,
-    reason: str,
-) -> str | None:
-    questions: list[str] = []
-
-    def consent(question: str) -> bool:
-        questions.append(question)
-        if not yes:
-            raise ConfirmationMissing("not confirmed")
-        return True
-
-    try:
-        return handle.contexts.promote(
-            memory_id, to.value, target, confirmation_callback=consent, reason=reason
-        )
-    except ConfirmationMissing:
-        raise ConfirmationMissing(
-            f"{questions[0]} If so, use --yes.", memory_id=memory_id
-        ) from None
-    except NotFound as error:
-        # The message does not reveal whether the memory exists.
-        hint = f"{error.message}; name its task or project with --task or --project"
-        raise NotFound(hint, **error.details) from None
-
-
 COMMANDS: dict[str, Any] = {
     "say": make_command(say, "say"),
-    "promote": make_command(promote, "promote"),
 }

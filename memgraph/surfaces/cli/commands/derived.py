@@ -12,6 +12,7 @@ from pydantic import Field
 from memgraph.errors import (
     AccessDenied,
     AuditFailed,
+    ConfirmationMissing,
     DatabaseCorrupt,
     ErasureUnproven,
     JournalBroken,
@@ -135,6 +136,113 @@ def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress)
     """
     chosen = [part.value for part in parts or IndexPart]
     return handle.maintenance.rebuild(chosen, progress=progress)
+
+
+class PromotionTier(StrEnum):
+    """The targets of a promotion."""
+
+    PROJECT = "project"
+    GLOBAL = "global"
+
+
+def promote(
+    handle: Any,
+    memory_id: str,
+    *,
+    to: PromotionTier,
+    scope_id: str | None = None,
+    yes: bool = False,
+    reason: str = "",
+) -> Any:
+    """Promote a task's memory to its project, or a project's to global.
+
+    `memgraph tier` lists the ids. Name the memory's place with --session (its task) or --project.
+    Promoting a preference or an identity to global requires --yes.
+
+    Args:
+        to: the next higher tier.
+        scope_id: the project, for --to project.
+        yes: confirm without being asked.
+    """
+
+    questions: list[str] = []
+
+    def consent(question: str) -> bool:
+        questions.append(question)
+        return yes
+
+    new_id = handle.contexts.promote(
+        memory_id, to.value, scope_id, confirmation_callback=consent, reason=reason
+    )
+    if new_id is None:
+        raise ConfirmationMissing(f"{questions[0]} If so, use --yes.", memory_id=memory_id)
+    return {"memory_id": new_id, "promoted": memory_id, "to": to.value}
+
+
+def _opened_project(call: Invocation, values: dict[str, Any]) -> None:
+    """Let the handle open the project to which a memory is promoted."""
+    if values["scope_id"] is not None:
+        call.project.append(values["scope_id"])
+
+
+class GraphFormat(StrEnum):
+    """The formats of a subgraph."""
+
+    JSON = "json"
+    GRAPHML = "graphml"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+def subgraph(
+    handle: Any,
+    ids: list[str],
+    *,
+    hops: Annotated[int, Field(ge=1, le=4)] = 1,
+    max_nodes: Annotated[int, Field(ge=1, le=2000)] = 200,
+    edge_types: list[EdgeType] = [],  # noqa: B006  the option's default, never changed
+    as_of: str | None = None,
+    retracted: bool = False,
+    format: GraphFormat | None = None,  # noqa: A002  the option's name
+) -> Any:
+    """Show the memories around the named ones, and the edges between them, up to the limits.
+
+    Args:
+        ids: where to start.
+        edge_types: follow only these types; repeatable.
+        as_of: as of this time, ISO 8601.
+        retracted: include retracted memories.
+        format: print the graph in this format instead of listing it.
+    """
+    result = handle.graph.subgraph(
+        ids,
+        hops=hops,
+        max_nodes=max_nodes,
+        edge_types=edge_types or None,
+        as_of=as_of,
+        retracted=retracted,
+    )
+    if format is None:
+        return result
+    from memgraph.graph.export import export
+
+    counts = {"nodes": len(result.nodes), "edges": len(result.edges)}
+    return {"format": format.value, **counts, "text": export(result, format.value)}
+
+
+def _show_subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
+    if isinstance(subgraph, Mapping):
+        screen.raw_lines(subgraph["text"])
+        return
+    hops = {"hops": lambda memory: subgraph.distances[memory.memory_id]}
+    if subgraph.nodes:
+        show_table(screen, subgraph.nodes, {**COLUMNS["Memory"], **hops})
+    for edge in subgraph.edges:
+        screen.line(f"  {edge_line(edge)}")
+    if subgraph.missing:
+        screen.line(f"not found: {', '.join(subgraph.missing)}", style="yellow")
+    if subgraph.cut:
+        screen.line(f"cut: {', '.join(subgraph.cut_reasons)}", style="yellow")
 
 
 def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]:
@@ -567,6 +675,14 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "prepare": _every_status,
         "hint": _no_memory,
     },
+    "promote": {
+        "method": promote,
+        "prepare": _opened_project,
+        "extra": _embedded,
+        "show": lambda screen, done, _: screen.line(
+            f"promoted {done['promoted']} to {done['to']}: {done['memory_id']}"
+        ),
+    },
     "protect-entity": {"options": {"name_or_id": _NAME}},
     "recall": {
         "options": {"query": _QUERY},
@@ -609,6 +725,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "method": sessions,
         "hint": _more_sessions,
     },
+    "subgraph": {"method": subgraph, "show": _show_subgraph},
     "stats": {"method": stats},
     "verify": {"method": verify, "show": _show_audit, "failure": _unsound},
     "tier": {

@@ -14,7 +14,7 @@ from memgraph.errors import InvalidInput, JobFailed, MemgraphError
 from memgraph.model.enums import JobName
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.formats import as_json, moment, short
+from memgraph.surfaces.cli.formats import as_json, moment
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
     Invocation,
@@ -196,18 +196,10 @@ def _dry_run_result(reports: Sequence[SessionReport]) -> CommandResult:
         for report in reports:
             turns = counted(report.turns, "turn")
             screen.heading(f"session {report.session_id}: {turns}, by {report.extractor}")
-            rows = [
-                (fact.outcome, fact.type.value, short(fact.content), fact.memory_id or "")
-                for fact in report.facts
-            ]
-            if rows:
-                screen.table(("outcome", "type", "content", "id"), rows)
-            for edge in report.edges:
-                screen.line(f"{short(edge.from_id)} {edge.edge_type} {short(edge.to_id)}")
-            if not report.facts:
-                screen.line("no facts")
-            for item in report.rejected:
-                screen.line(f"rejected {item.code}: {item.where}")
+            for name, items in (("facts", report.facts), ("rejected", report.rejected)):
+                screen.line(f"{name}: {len(items)}")
+                if items:
+                    show_table(screen, items)
             if report.reason is not None:
                 screen.line(f"left pending: {report.reason}")
 
