@@ -190,12 +190,9 @@ class Agents(WritingHandle[F], group="agents"):
                 if normalise_content(content) == normalise_content(old.content):
                     raise Conflict("the new text equals the old one", memory_id=memory_id)
                 require_no_wider(FactPlace(old.scope, old.scope_id, old.agent_id), others)
-                written = opened.writer.store(
+                written = opened.writer.store_all(
                     transaction, [prepared], [link], view=self._view, replacing=memory_id
                 )
-                if written.errors:
-                    raise written.errors[0]
-                transaction.record(written.entries)
             self._embed_soon(opened)
             with opened.database.read() as snapshot:
                 status = memories.get(snapshot, memory_id, self._view).status
@@ -250,10 +247,7 @@ class Agents(WritingHandle[F], group="agents"):
         with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
             if link.edge_type is EdgeType.UPDATES:
                 require_replaceable(writing, link.from_id, link.to_id, self._view)
-            written = opened.writer.store(writing, [], [link], view=self._view)
-            if written.errors:
-                raise written.errors[0]
-            writing.record(written.entries)
+            written = opened.writer.store_all(writing, [], [link], view=self._view)
         return written.edges[0]
 
     @local
@@ -386,10 +380,7 @@ class Agents(WritingHandle[F], group="agents"):
             memory = memory.model_copy(update={"attributes": attributes})
         prepared = opened.writer.prepare(memory)
         with opened.transaction(self.actor) as transaction:
-            written = opened.writer.store(transaction, [prepared], [], view=self._view)
-            if written.errors:
-                raise written.errors[0]
-            transaction.record(written.entries)
+            written = opened.writer.store_all(transaction, [prepared], [], view=self._view)
         return written.memories[0]
 
 

@@ -119,14 +119,10 @@ class WritingHandle(Handle[F]):
         """Store all items or none: the first error rolls the transaction back."""
         prepared = [opened.writer.prepare(self._canonical(opened, memory)) for memory in inputs]
         with opened.transaction(self.actor) as transaction:
-            written = opened.writer.store(
+            return opened.writer.store_all(
                 transaction,
                 prepared,
                 links,
                 view=self._view,
                 live=live,
             )
-            if written.errors:
-                raise written.errors[0]
-            transaction.record(written.entries)
-        return written

@@ -205,10 +205,7 @@ class Contradictions(Handle[F], group="contradictions"):
             link = EdgeInput(
                 from_id=edge.from_id, to_id=edge.to_id, edge_type=edge.edge_type, reason=because
             )
-            written = opened.writer.store(transaction, [], [link], view=self._view)
-            if written.errors:
-                raise written.errors[0]
-            transaction.record(written.entries)
+            opened.writer.store_all(transaction, [], [link], view=self._view)
 
     @operation(
         Permission.WRITE,

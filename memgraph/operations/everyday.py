@@ -312,12 +312,9 @@ class Everyday(WritingHandle[F]):
                 known = changes.correction_of(transaction, memory_id, is_equal, view=self._view)
                 if known is not None:
                     return known
-                written = opened.writer.store(
+                written = opened.writer.store_all(
                     transaction, [prepared], [link], view=self._view, replacing=memory_id
                 )
-                if written.errors:
-                    raise written.errors[0]
-                transaction.record(written.entries)
             self._embed_soon(opened)
         return written.ids_by_key["new"]
 

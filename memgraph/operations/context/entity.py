@@ -275,10 +275,7 @@ class MemoryEntity(Handle):
         with opened.transaction(self.actor) as transaction:
             ids = items_rows.items(transaction, self.agent_id, list(prepared), forgotten=repeated)
             new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
-            written = opened.writer.store(transaction, list(new.values()), [])
-            if written.errors:
-                raise written.errors[0]
-            transaction.record(written.entries)
+            written = opened.writer.store_all(transaction, list(new.values()), [])
         stored = (outcome.memory_id or "" for outcome in written.memories)
         ids.update(zip(new, stored, strict=True))
         return [ids[str(item.item_id)] for item in inputs]

@@ -93,12 +93,9 @@ def promote(
         existing_id = _existing_copy(transaction, memory_id, target)
         if existing_id is not None:
             return existing_id
-        written = opened.writer.store(transaction, [prepared], [], view=view)
-        if written.errors:
-            raise written.errors[0]
+        written = opened.writer.store_all(transaction, [prepared], [], view=view)
         if written.memories[0].outcome != "stored":
             raise Conflict("another item with the same text and name exists")
-        transaction.record(written.entries)
         return _record_promotion(
             transaction,
             written.memories[0].memory_id or "",
@@ -234,10 +231,7 @@ def store_versions(
             links.append(
                 EdgeInput(from_id=f"#{key}", to_id=memory.memory_id, edge_type=EdgeType.UPDATES)
             )
-    written = opened.writer.store(transaction, new, links, view=view)
-    if written.errors:
-        raise written.errors[0]
-    transaction.record(written.entries)
+    written = opened.writer.store_all(transaction, new, links, view=view)
     transaction.record(
         [
             NewEntry("supersede", link.to_id, {"by": written.ids_by_key[link.from_id[1:]]})

@@ -298,10 +298,7 @@ def _save(
                 reason=reason,
             )
         ]
-    written = writer.store(transaction, [writer.prepare(memory)], links)
-    if written.errors:
-        raise written.errors[0]
-    transaction.record(written.entries)
+    writer.store_all(transaction, [writer.prepare(memory)], links)
     return True
 
 

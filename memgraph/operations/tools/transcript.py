@@ -177,10 +177,7 @@ class Transcript(Handle):
     def _store(self, opened: OpenOrchestrator, episodes: Sequence[EpisodeInput]) -> None:
         prepared = [opened.writer.prepare(item) for item in episodes]
         with opened.transaction(self.actor) as transaction:
-            written = opened.writer.store(transaction, prepared, [], view=self._view, live=True)
-            if written.errors:
-                raise written.errors[0]
-            transaction.record(written.entries)
+            opened.writer.store_all(transaction, prepared, [], view=self._view, live=True)
 
     def _retract(
         self, transaction: JournalledTransaction, parts: Sequence[Memory], reason: str

@@ -218,6 +218,27 @@ class Writer:
         EdgeWriter(self.ids, view, folder=folder).join_all(transaction, links, written)
         return written
 
+    def store_all(
+        self,
+        transaction: JournalledTransaction,
+        items: Sequence[PreparedMemory],
+        links: Sequence[EdgeInput] = (),
+        *,
+        view: View | None = None,
+        live: bool = False,
+        replacing: str | None = None,
+    ) -> StoredBatch:
+        """Store memories and edges, all or none, and record their journal entries; see ``store``.
+
+        Raises:
+            MemgraphError: the first error, if an item cannot be stored.
+        """
+        written = self.store(transaction, items, links, view=view, live=live, replacing=replacing)
+        if written.errors:
+            raise written.errors[0]
+        transaction.record(written.entries)
+        return written
+
     def _enqueue(
         self,
         transaction: Transaction,

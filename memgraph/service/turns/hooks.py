@@ -56,7 +56,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
     """
 
     def prepare(self, deadline_ms: int = PREPARE_MS) -> tuple[TurnWarning, ...]:
-        """Load the embedding model and the logging library, so that the first turn need not wait.
+        """Load the embedding model, so that the first turn need not wait.
 
         Call it once when the host starts. It returns no memories and counts as no access.
 
