@@ -45,6 +45,12 @@ metadata.naming_convention = {
 }
 
 
+class Row(SQLModel):
+    """The base of the tables' classes. Their models of pydantic are built on first use, if any."""
+
+    model_config = {"defer_build": True}
+
+
 def choice(enum: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
     """Return the column type of an enum that is stored by value and checked by the database.
 

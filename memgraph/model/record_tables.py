@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
-from sqlmodel import SQLModel
 
-from memgraph.model.columns import choice, column, json_column, json_value, memory_ref, related_row
+from memgraph.model.columns import (
+    Row,
+    choice,
+    column,
+    json_column,
+    json_value,
+    memory_ref,
+    related_row,
+)
 from memgraph.model.enums import EdgeType, IngestStatus, JobState
 
 if TYPE_CHECKING:
     from memgraph.model.tables import SourceRow
 
 
-class IngestFileRow(SQLModel, table=True):
+class IngestFileRow(Row, table=True):
     """A row for every content that was ever ingested or rejected; never removed."""
 
     __tablename__ = "ingest_files"
@@ -34,7 +41,7 @@ class IngestFileRow(SQLModel, table=True):
     recorded_at: int = column(sa.Integer, nullable=False)
 
 
-class IngestPartRow(SQLModel, table=True):
+class IngestPartRow(Row, table=True):
     """A stored part of a file that takes several transactions; removed after the last one.
 
     ``plan`` identifies the parsed document, ``done`` is the number of its stored steps.
@@ -51,7 +58,7 @@ class IngestPartRow(SQLModel, table=True):
     outcomes: ClassVar[hybrid_property[dict[str, Any]]] = json_value("outcomes_json")
 
 
-class PendingLinkRow(SQLModel, table=True):
+class PendingLinkRow(Row, table=True):
     """An edge between an ingested file and a file that has not arrived yet."""
 
     __tablename__ = "ingest_pending_links"
@@ -71,7 +78,7 @@ class PendingLinkRow(SQLModel, table=True):
     partial: bool = column(sa.Boolean, nullable=False, server_default="0")
 
 
-class DocumentKeyRow(SQLModel, table=True):
+class DocumentKeyRow(Row, table=True):
     """A name (path, record number) by which other files may link to an ingested file."""
 
     __tablename__ = "ingest_document_keys"
@@ -80,7 +87,7 @@ class DocumentKeyRow(SQLModel, table=True):
     memory_id: str = memory_ref(primary_key=True)
 
 
-class RecallRow(SQLModel, table=True):
+class RecallRow(Row, table=True):
     """A receipt of a delivery.
 
     ``query`` is the query, if the settings allow storing it; its digest is always stored.
@@ -142,7 +149,7 @@ class RecallRow(SQLModel, table=True):
     answer: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("answer_json")
 
 
-class RecallItemRow(SQLModel, table=True):
+class RecallItemRow(Row, table=True):
     __tablename__ = "recall_items"
     __table_args__ = (
         sa.Index("ix_recall_items_memory_id", "memory_id"),
@@ -157,7 +164,7 @@ class RecallItemRow(SQLModel, table=True):
     explanation: ClassVar[hybrid_property[dict[str, Any]]] = json_value("explanation_json")
 
 
-class BulletinRow(SQLModel, table=True):
+class BulletinRow(Row, table=True):
     """A delivered bulletin, stored once for all receipts with the same bytes.
 
     ``change_seq`` is the journal's head when it was built. Equal head, view and settings give
@@ -181,7 +188,7 @@ class BulletinRow(SQLModel, table=True):
     body: str = column(sa.Text, nullable=False)
 
 
-class AuditRow(SQLModel, table=True):
+class AuditRow(Row, table=True):
     __tablename__ = "audit_log"
     __table_args__ = (
         sa.Index("ix_audit_log_subject", "subject"),
@@ -201,7 +208,7 @@ class AuditRow(SQLModel, table=True):
     state: str | None = column(sa.Text)
 
 
-class TableDigestRow(SQLModel, table=True):
+class TableDigestRow(Row, table=True):
     """The digest of a table's rows at the last write; see ``store.whole_tables``."""
 
     __tablename__ = "table_digests"
@@ -211,14 +218,14 @@ class TableDigestRow(SQLModel, table=True):
     digest: str = column(sa.Text, nullable=False)
 
 
-class MetadataRow(SQLModel, table=True):
+class MetadataRow(Row, table=True):
     __tablename__ = "memory_metadata"
 
     key: str = column(sa.Text, primary_key=True)
     value: str = column(sa.Text, nullable=False)
 
 
-class SessionRow(SQLModel, table=True):
+class SessionRow(Row, table=True):
     __tablename__ = "sessions"
     __table_args__ = (
         sa.Index(
@@ -251,7 +258,7 @@ class SessionRow(SQLModel, table=True):
     labelled_after: str | None = column(sa.Text)
 
 
-class JobRunRow(SQLModel, table=True):
+class JobRunRow(Row, table=True):
     """A run of a job, and while it is running the lease of its holder: only it may run the job.
 
     ``due_at``: the scheduled time that it covers. ``renewed_at``: when its holder last renewed the
@@ -282,7 +289,7 @@ class JobRunRow(SQLModel, table=True):
     reason: str | None = column(sa.Text)
 
 
-class SupportRow(SQLModel, table=True):
+class SupportRow(Row, table=True):
     """A further source of a memory; its own is in ``memories.source_id``.
 
     A retracted source has an ``ended_at``. If the memory's own source is retracted, it gets a row

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
-from sqlmodel import SQLModel
 
 from memgraph.model.columns import (
+    Row,
     choice,
     column,
     json_column,
@@ -56,7 +56,7 @@ _STATUS_CHECK = f"status IN ({', '.join(repr(status.value) for status in STORED_
 # Tables of entities.
 
 
-class EntityRow(SQLModel, table=True):
+class EntityRow(Row, table=True):
     __tablename__ = "entities"
     __table_args__ = (
         sa.UniqueConstraint("name_key", "type"),
@@ -102,7 +102,7 @@ class EntityRow(SQLModel, table=True):
     )
 
 
-class EntityAliasRow(SQLModel, table=True):
+class EntityAliasRow(Row, table=True):
     __tablename__ = "entity_aliases"
 
     alias_key: str = column(sa.Text, primary_key=True)
@@ -110,7 +110,7 @@ class EntityAliasRow(SQLModel, table=True):
     alias: str = column(sa.Text, nullable=False)
 
 
-class MemoryEntityRow(SQLModel, table=True):
+class MemoryEntityRow(Row, table=True):
     __tablename__ = "memory_entities"
     __table_args__ = (
         sa.Index("ix_memory_entities_memory_pk", "memory_pk"),
@@ -153,7 +153,7 @@ __all__ = [
 _VISIBILITY = ("sensitivity", "scope", "scope_id", "agent_id")
 
 
-class MemoryRow(SQLModel, table=True):
+class MemoryRow(Row, table=True):
     __tablename__ = "memories"
     __table_args__ = (
         sa.CheckConstraint("importance BETWEEN 0 AND 100", name="importance"),
@@ -302,7 +302,7 @@ class MemoryRow(SQLModel, table=True):
     )
 
 
-class EdgeRow(SQLModel, table=True):
+class EdgeRow(Row, table=True):
     __tablename__ = "memory_edges"
     __table_args__ = (
         # The type comes first, so that one lookup finds any edge of a type, overall or at a node.
@@ -358,7 +358,7 @@ class EdgeRow(SQLModel, table=True):
     to_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.to_memory_id")
 
 
-class SourceRow(SQLModel, table=True):
+class SourceRow(Row, table=True):
     """A source. ``source_id`` is derived from the other columns, so equal sources share a row."""
 
     __tablename__ = "memory_sources"
@@ -394,7 +394,7 @@ class SourceRow(SQLModel, table=True):
     memories: list[MemoryRow] = related_rows(MemoryRow, order_by="memories.c.pk")
 
 
-class DerivationRow(SQLModel, table=True):
+class DerivationRow(Row, table=True):
     __tablename__ = "memory_derivations"
     __table_args__ = (
         sa.CheckConstraint("memory_id <> derived_from_id", name="not_from_itself"),
@@ -407,7 +407,7 @@ class DerivationRow(SQLModel, table=True):
     added_at: int | None = column(sa.Integer)
 
 
-class StatusRow(SQLModel, table=True):
+class StatusRow(Row, table=True):
     __tablename__ = "memory_status"
     __table_args__ = (
         sa.CheckConstraint("until IS NULL OR until >= since", name="until"),
@@ -446,7 +446,7 @@ class StatusRow(SQLModel, table=True):
     memory: MemoryRow = related_row(MemoryRow)
 
 
-class ComparisonRow(SQLModel, table=True):
+class ComparisonRow(Row, table=True):
     """A fact or turn that waits to be compared with those stored before it."""
 
     __tablename__ = "memory_comparisons"
@@ -459,7 +459,7 @@ class ComparisonRow(SQLModel, table=True):
     error_code: str | None = column(sa.Text)
 
 
-class EmbeddingRow(SQLModel, table=True):
+class EmbeddingRow(Row, table=True):
     """The vector of a memory as int8 values (-127..127); only its direction matters.
 
     NULL until ``state`` is ready. ``visibility`` is the key of its visibility class, see
@@ -489,7 +489,7 @@ class EmbeddingRow(SQLModel, table=True):
     visibility: int = column(sa.Integer, nullable=False, server_default="-1")
 
 
-class VectorChangeRow(SQLModel, table=True):
+class VectorChangeRow(Row, table=True):
     """A range of keys whose vectors or visibility changed; the oldest rows are removed."""
 
     __tablename__ = "memory_vector_changes"
