@@ -43,7 +43,10 @@ class World:
 
 def shop(root: Path, name: str = NAME) -> World:
     """Two files that contradict each other, what stands on one of them, and some work."""
-    environ = {"MEMGRAPH_MEMORY__RECEIPTS__QUERY_TEXT": "true"}
+    environ = {
+        "MEMGRAPH_MEMORY__RECEIPTS__QUERY_TEXT": "true",
+        "MEMGRAPH_MEMORY__COMPARISON__READER": "none",
+    }
     with MemoryService(root, environ=environ, background=False) as service:
         orc = service.orchestrator(name, create=True, actor="anna")
         for file, text in FILES.items():

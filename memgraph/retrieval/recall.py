@@ -96,10 +96,10 @@ _VECTORS_PENDING = Degraded(
     code="vector.pending",
     text="some memories are not embedded yet and were searched by text only",
 )
-_RANKED_TODAY = Degraded(
+RANKED_TODAY = Degraded(
     code="ranks.of_today",
-    text="words, names and vectors weigh as they do today: what fits nearly equally well may come"
-    " in another order than it did then",
+    text="ranked with the weights of today: memories that fit nearly equally well may be in another"
+    " order than at that time",
 )
 
 
@@ -299,7 +299,7 @@ class _Recall:
         if self.model_changed:
             degraded.append(_MODEL_CHANGED)
         if self._asks_of_earlier:
-            degraded.append(_RANKED_TODAY)
+            degraded.append(RANKED_TODAY)
         legs = self._legs()
         if self._vector is not None and self.state.has_pending:
             degraded.append(_VECTORS_PENDING)

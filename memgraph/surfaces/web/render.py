@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
@@ -87,6 +88,8 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         "counted": counted,
         "remedy": remedy,
         "figure": figure,
+        "factors": factors,
+        "located": located,
         "plain_json": plain_json,
         "noted": noted,
         "words": words,
@@ -151,6 +154,31 @@ def remedy(code: str) -> str:
 def figure(value: float | None) -> str:
     """Return a score, or a measure between 0 and 1, with two to four decimals; a dash for None."""
     return "–" if value is None else f"{value:.4f}".rstrip("0").ljust(4, "0")
+
+
+LEAST_CHANGE: Final = 0.0005
+"""Modifiers that change a score by less are not shown."""
+
+
+def factors(modifiers: Mapping[str, float]) -> list[str]:
+    """Return the modifiers that changed a score, such as ``recency × 0.98``, by name."""
+    return [
+        f"{words(name)} × {factor:.3f}".rstrip("0").rstrip(".")
+        for name, factor in sorted(modifiers.items())
+        if abs(factor - 1.0) >= LEAST_CHANGE
+    ]
+
+
+def located(locator: str) -> str:
+    """Return the lines of a locator as words: ``L3-L5`` as ``lines 3 to 5``; others unchanged."""
+    match = _LINES.fullmatch(locator)
+    if match is None:
+        return locator
+    first, last = match[1], match[2] or match[1]
+    return f"line {first}" if first == last else f"lines {first} to {last}"
+
+
+_LINES: Final = re.compile(r"L(\d+)(?:-L(\d+))?")
 
 
 def plain_json(value: Any) -> str:

@@ -361,7 +361,7 @@ def test_what_a_permission_does_not_give_is_neither_shown_nor_done(shop: Shop) -
     with Browser(shop.served, secret) as browser:
         page = browser.page(shop.case)
         assert "Decide" not in page
-        assert "line 5" not in page
+        assert "- The shop closes at 20:00 on Thursdays." not in page
         assert f"{HOME}answers" not in page
         assert denials(shop) == 0
         refused = browser.send(shop.case, decision="resolve", winner=shop.said, reason="I want to")

@@ -7,7 +7,16 @@ import re
 import pytest
 
 from memgraph import MemoryService
-from memgraph.surfaces.web.render import FEW_NAMES, REMEDIES, counted, noted, remedy, unseen
+from memgraph.surfaces.web.render import (
+    FEW_NAMES,
+    REMEDIES,
+    counted,
+    factors,
+    located,
+    noted,
+    remedy,
+    unseen,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +25,19 @@ from memgraph.surfaces.web.render import FEW_NAMES, REMEDIES, counted, noted, re
 def test_one_is_no_plural(value: int, said: str) -> None:
     assert counted(value, "memory", "memories") == said
     assert counted(value, "time") == said.replace("memories", "times").replace("memory", "time")
+
+
+@pytest.mark.parametrize(
+    ("locator", "said"),
+    [("L3-L3", "line 3"), ("L3", "line 3"), ("L3-L12", "lines 3 to 12"), ("/items/0", "/items/0")],
+)
+def test_a_place_in_a_file_is_told_in_lines(locator: str, said: str) -> None:
+    assert located(locator) == said
+
+
+def test_what_left_a_score_as_it_was_is_no_factor() -> None:
+    modifiers = {"recency": 0.9999, "status": 1.0, "pair": 1.0156, "confidence": 0.5}
+    assert factors(modifiers) == ["confidence × 0.5", "pair × 1.016"]
 
 
 def test_every_code_of_health_has_words_and_something_to_do() -> None:

@@ -14,6 +14,7 @@ from memgraph.model.recall import Bundle
 from memgraph.model.receipts import CONSOLE
 from memgraph.model.values import Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.retrieval.recall import RANKED_TODAY
 from memgraph.surfaces.web.render import words
 from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
@@ -80,6 +81,12 @@ def listing(visit: Visit) -> Response:
         following=following,
         memories=memories,
         bundle=bundle,
+        # A search of the present is one as of now, so that it does not count as an access.
+        problems=[
+            problem
+            for problem in (() if bundle is None else bundle.degraded)
+            if visit.as_of is not None or problem.code != RANKED_TODAY.code
+        ],
         scored={} if bundle is None else {item.memory.memory_id: item for item in bundle.items},
         sources=_sources_of(visit, orc, memories),
         question=question,

@@ -57,6 +57,8 @@ const memgraphGraphStyle = (() => {
           events: "no",
         },
       },
+      { selector: "node.above", style: { "text-valign": "top", "text-margin-y": -3 } },
+      { selector: "node[?document].below", style: { "text-valign": "bottom", "text-margin-y": 6 } },
       { selector: "node[?document].roomy", style: { "compound-sizing-wrt-labels": "include" } },
       { selector: 'node[kind = "episode"]', style: { shape: "round-rectangle" } },
       { selector: 'node[kind = "reflection"]', style: { shape: "diamond" } },

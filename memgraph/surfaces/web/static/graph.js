@@ -172,7 +172,24 @@
     const roomy = ids.length <= FEW;
     cy.nodes().forEach((node) => {
       if (node.hasClass("roomy") !== roomy) node.toggleClass("roomy", roomy);
+      if (roomy) aside(node);
     });
+  }
+
+  // Puts a name on the side of a memory, or of a document, to which fewer edges lead.
+  function aside(node) {
+    const own = node.isParent() ? node.children() : node;
+    const others = own.neighborhood("node").not(own);
+    // The position of a document is known only once it was drawn.
+    const middle = (axis) => own.reduce((total, each) => total + each.position(axis), 0) / own.length;
+    const [left, top] = [middle("x"), middle("y")];
+    const down = others.map((other) => {
+      const [x, y] = [other.position("x") - left, other.position("y") - top];
+      return y / Math.hypot(x, y, 1);
+    });
+    const sum = down.reduce((total, each) => total + each, 0);
+    node.toggleClass("above", !node.data("document") && sum > 0);
+    node.toggleClass("below", Boolean(node.data("document")) && sum < 0);
   }
 
   function coarse(many) {
