@@ -8,7 +8,6 @@ import pytest
 
 from memgraph.rules.erasure import MARK, scrubbed, strings_of
 from memgraph.rules.search_terms import SearchTerms
-from memgraph.rules.sources import line_spans
 
 
 def test_fields_keep_their_names_and_numbers_stay_numbers() -> None:
@@ -58,10 +57,3 @@ def test_the_beginning_of_a_long_string_is_enough(size: int) -> None:
 def test_codes_and_what_follows_a_label_are_looked_for() -> None:
     assert strings_of(["PIN is 9437", "hunter2", "thank you", "word"]) == ["PIN is 9437", "hunter2"]
     assert "The key is under the pot" in strings_of(["Ada: Fact: The key is under the pot"])
-
-
-def test_lines_lie_where_they_are_counted() -> None:
-    lines = ["a\U0001f600", "", "b", "c\u20ac", "d", ""]
-    ends = ("\r\n", "\r", "\n", "\u2028", "\x85", "")
-    data = "".join(line + end for line, end in zip(lines, ends, strict=True)).encode()
-    assert [data[a:b].decode() for a, b in line_spans(data)] == lines

@@ -305,20 +305,9 @@ def _kept(says_it: Collection[str], others: dict[str, Why]) -> tuple[NotErasedMe
 def erase(
     opened: OpenOrchestrator, target: ErasureTarget, *, reason: str, actor: str, dry_run: bool
 ) -> ErasureReport:
-    """Erase the target, and what was derived from it alone.
+    """Erase the target, and what was derived from it alone; see ``Erasure.erase``.
 
     An unfinished earlier erasure is finished first; if it was the same one, its report is returned.
-
-    Args:
-        dry_run: only plan; nothing is written.
-
-    Raises:
-        NotFound: the target does not exist.
-        Conflict: it is already erased, the name of an entity is ambiguous, or an earlier erasure
-            cannot be finished.
-        InvalidInput: the reason repeats a text to be erased, the text is too short, or there are
-            too many memories.
-        StorageError: the database failed; run it again.
     """
     with FileLock(opened.paths.erasing).held():
         if dry_run:
@@ -393,7 +382,7 @@ class Erasing:
         row = json.loads(text)
         erasing = cls(opened, ErasureReport.model_validate(row["report"]))
         with suppress(ValueError):
-            texts = json.loads(erasing._veiled(base64.b64decode(row["texts"])))
+            texts = json.loads(erasing._cipher(base64.b64decode(row["texts"])))
             erasing.texts = ErasedTexts(**texts)
         return erasing
 
@@ -413,22 +402,20 @@ class Erasing:
             erasure.apply(transaction, changes)
         rows.update(name for name, _ in changes if name != erasure.JOURNAL)
         seqs = [key[0] for name, key in changes if name == erasure.JOURNAL]
-        if plan is None and not changes:
-            return
         redacted = [
             (seq, seal, digest(now)) for seq, seal, now in erasure.redacted(transaction, seqs)
         ]
         details: dict[str, Any] = {"erasure_id": report.erasure_id, "rows": rows}
-        stones: list[NewEntry] = []
+        tombstones: list[NewEntry] = []
         if plan is not None:
             details |= {"kind": report.kind.value, "reason": report.reason}
-            stone = {"erasure_id": report.erasure_id}
-            stones = [NewEntry(erasure.ACTION, item, stone) for item in report.memory_ids]
+            tombstone = {"erasure_id": report.erasure_id}
+            tombstones = [NewEntry(erasure.ACTION, item, tombstone) for item in report.memory_ids]
         details |= sealed(made_erasure_key(self.opened.paths.root), redacted)
         head, _ = journal.head(transaction)
-        transaction.record([*stones, NewEntry(erasure.ACTION, None, details)])
+        transaction.record([*tombstones, NewEntry(erasure.ACTION, None, details)])
         # Others drop what they have cached from before.
-        erasure.note_head(transaction, head + len(stones) + 1)
+        erasure.note_head(transaction, head + len(tombstones) + 1)
         self._update(
             rows=dict(Counter(report.rows) + rows), redactions=report.redactions + len(redacted)
         )
@@ -439,9 +426,13 @@ class Erasing:
         opened, texts = self.opened, self.texts or ErasedTexts()
         # Others see that what they have cached is older than an erasure.
         os.utime(opened.paths.erasing)
-        with opened.transaction(self.report.actor) as transaction:
-            search = _search(transaction, texts)
-            self.redact(transaction, search.terms)
+        with opened.database.read() as snapshot:
+            search = _search(snapshot, texts)
+            written_since = erasure.changes(snapshot, search.terms)
+        if written_since:
+            with opened.transaction(self.report.actor) as transaction:
+                search = _search(transaction, texts)
+                self.redact(transaction, search.terms)
         self._erase_files(texts, search.terms)
         opened.forget_texts()
         cut = _fold(opened)
@@ -464,10 +455,8 @@ class Erasing:
             with database.write() as transaction:
                 erasure.note_file(transaction, sha256, now)
 
-        found = files.erase_files(
-            *(self.opened.paths, database, terms, report.memory_ids, texts.lines),
-            *(texts.removals, note),
-        )
+        paths, ids = self.opened.paths, report.memory_ids
+        found = files.erase_files(paths, database, terms, ids, texts.lines, texts.removals, note)
         self._update(
             files_redacted=tuple(sorted({*report.files_redacted, *found.redacted})),
             files_removed=tuple(sorted({*report.files_removed, *found.removed})),
@@ -512,12 +501,13 @@ class Erasing:
         self.report = self.report.model_copy(update=fields)
 
     def _store(self, transaction: JournalledTransaction) -> None:
-        texts = json.dumps(asdict(self.texts or ErasedTexts())).encode()
-        veiled = base64.b64encode(self._veiled(texts)).decode()
-        row = {"report": self.report.model_dump(mode="json"), "texts": veiled}
+        # Texts that are not known stay so.
+        texts = b"" if self.texts is None else json.dumps(asdict(self.texts)).encode()
+        encrypted = base64.b64encode(self._cipher(texts)).decode()
+        row = {"report": self.report.model_dump(mode="json"), "texts": encrypted}
         metadata.put(transaction, erasure.UNFINISHED_KEY, json.dumps(row))
 
-    def _veiled(self, data: bytes) -> bytes:
+    def _cipher(self, data: bytes) -> bytes:
         """Encrypt or decrypt with a key stream of the secret and the erasure."""
         secret = made_erasure_key(self.opened.paths.root)
         key = hmac.digest(secret, self.report.erasure_id.encode(), "sha256")

@@ -137,8 +137,8 @@ def retraction_report(
 ) -> SourceRetraction:
     """Return a retraction plan as a report."""
     lists = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
-    told = [memory_id for found in lists for memory_id in islice(found, MAX_TOLD)]
-    summaries = sources.summaries(snapshot, told)
+    shown = [memory_id for found in lists for memory_id in islice(found, MAX_TOLD)]
+    summaries = sources.summaries(snapshot, shown)
 
     def items(
         kind: Callable[..., Any], found: Mapping[str, F], fields: Callable[[F], dict[str, Any]]

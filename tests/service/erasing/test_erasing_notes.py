@@ -42,19 +42,6 @@ def test_the_reason_of_a_decision_goes_with_either_side(
     assert left(service, orc.paths.directory, CANARY) == []
 
 
-def test_the_reason_of_a_decision_that_was_reopened_goes(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    one, two, edge = rivals(orc)
-    orc.contradictions.resolve(edge, winner=one, reason="first come")
-    orc.contradictions.reopen(edge, reason=NOTE)
-    orc.contradictions.dismiss(edge, reason=NOTE)
-    assert orc.erasure.erase(memory_id=one, reason=WHY, dry_run=False).complete
-    assert orc.verify().totals == {}
-    assert left(service, orc.paths.directory, CANARY) == []
-    del two
-
-
 def test_words_that_are_said_of_other_decisions_stay_there(orc: Orchestrator) -> None:
     common = "the later statement is the right one"
     one, two, edge = rivals(orc)
