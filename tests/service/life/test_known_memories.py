@@ -1,4 +1,4 @@
-"""Which known facts a page of turns is shown with, among many others."""
+"""Which known facts a page of turns is shown with, among many others, and what it costs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from model_server import ModelServer
+from page_models import PageModel, add, settings
+
 from memgraph import MemoryService, Orchestrator
 from memgraph.consolidation.ports import MAX_KNOWN
 from memgraph.ids import CountingIds
 from memgraph.operations.life.pages import known_memories
+from memgraph.providers.completion import estimated_tokens
 from memgraph.store import sessions
 
 CORPUS: Final = Path(__file__).parents[3] / "benchmarks/corpus"
@@ -97,3 +101,40 @@ def test_what_a_page_changes_is_among_the_known_facts_that_it_is_shown_with(
                     for text in facts.get(f"{here}t{number}", []):
                         orc.remember(text, source=MADE, derived_from=[turn_id])
     assert (looked_for, missing) == (20, [])
+
+
+def test_twenty_turns_take_at_most_three_calls_and_six_thousand_tokens_of_input(
+    tmp_path: Path,
+) -> None:
+    talk = json.loads((CORPUS / "model-talks.jsonl").read_text().splitlines()[0])
+    facts, server = facts_of(talk), ModelServer()
+    model = PageModel(server)
+    with MemoryService(
+        tmp_path,
+        config=settings(server, **{"memory.embedding.provider": "local"}),
+        environ={"KEY": "k"},
+        ids=CountingIds(),
+        background=False,
+    ) as service:
+        orc = service.orchestrator("ann", create=True)
+        for session in talk["sessions"]:
+            say(orc, talk, session)
+            found = []
+            for number, turn in enumerate(session["turns"], start=1):
+                words = turn["text"]
+                stated = facts.get(f"{session['session']}:t{number}", [])
+                # A page says more than what the talk is later asked about.
+                told = stated or ([f"{turn['speaker']}: {words[:110]}"] if len(words) > 60 else [])
+                found += [add(text, [number], words[:60]) for text in told]
+            model.then({"add": found})
+            run = orc.jobs.run("consolidation", session_id=f"{talk['talk']}-{session['session']}")
+            assert run.counts["facts"] > 15
+            orc.settle()
+    server.close()
+    turns = sum(len(session["turns"]) for session in talk["sessions"])
+    sent = 0
+    for request in server.requests:
+        sent += sum(estimated_tokens(each["content"]) for each in request["messages"])
+        sent += estimated_tokens(request["response_format"]["json_schema"]["schema"])
+    assert len(server.requests) / turns * 20 <= 3
+    assert sent / turns * 20 <= 6_000
