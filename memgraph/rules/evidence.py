@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
 
 from memgraph.model.enums import EdgeType
@@ -212,17 +213,28 @@ def broken_paths(
     Returns:
         The paths by memory id; each begins at the memory and ends at the refuted evidence.
     """
-    if not refuted:
+    bases = sorted(set(bases), key=_by_ids)
+    if not bases or not refuted:
         return {}
-    above: dict[str, list[Dependency]] = {}
-    for basis in sorted(set(bases), key=_by_ids):
-        above.setdefault(basis.ground_id, []).append(basis)
+    import networkx as nx
+
+    # From evidence to what depends on it. In the order of ids, so that the first path is a shortest
+    # one with the lowest ids.
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    for basis in bases:
+        graph.add_edge(basis.ground_id, basis.dependent_id, basis=basis)
     paths: dict[str, tuple[Dependency, ...]] = {}
     # The order in which refuted evidence is listed, so that every page gives the same result.
     newest = sorted(refuted.items(), key=lambda item: (item[1].since, item[0]), reverse=True)
     for ground, ending in newest:
-        for dependent, path in _reached(above, ground, ending.replaced_by, max_hops).items():
-            paths.setdefault(dependent, path)
+        if ground not in graph:
+            continue
+        but = ending.replaced_by - {ground}
+        passable = graph if but.isdisjoint(graph) else nx.restricted_view(graph, but, ())
+        for dependent, way in nx.single_source_shortest_path(passable, ground, max_hops).items():
+            if dependent != ground and dependent not in paths:
+                steps = [graph.edges[lower, upper, 0]["basis"] for lower, upper in pairwise(way)]
+                paths[dependent] = tuple(reversed(steps))
     return paths
 
 
@@ -245,25 +257,6 @@ def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
                 passed.add(basis[0])
                 waiting.append(basis[0])
     return steps
-
-
-def _reached(
-    above: Mapping[str, list[Dependency]], ground: str, but: Iterable[str], max_hops: int
-) -> dict[str, tuple[Dependency, ...]]:
-    """Return the paths to a ground; breadth first, so that the first path is a shortest one."""
-    passed = {ground, *but}
-    paths: dict[str, tuple[Dependency, ...]] = {}
-    frontier: list[tuple[str, tuple[Dependency, ...]]] = [(ground, ())]
-    for _ in range(max_hops):
-        reached = []
-        for memory_id, path in frontier:
-            for basis in above.get(memory_id, ()):
-                if basis.dependent_id not in passed:
-                    passed.add(basis.dependent_id)
-                    reached.append((basis.dependent_id, (basis, *path)))
-        paths.update(reached)
-        frontier = reached
-    return paths
 
 
 def _by_ids(basis: Dependency) -> tuple[str, str, str, str]:
