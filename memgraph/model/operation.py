@@ -128,7 +128,13 @@ MemoryId = Annotated[
     str, Field(max_length=MAX_NAME_CHARS, examples=["mem_01JZ8Q5N7W3V0C2X9R4T6Y8B1D"])
 ]
 EdgeId = Annotated[
-    str, Field(max_length=MAX_NAME_CHARS, examples=["edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"])
+    str,
+    Field(
+        max_length=MAX_NAME_CHARS,
+        examples=["edg_01JZ8Q5N7W3V0C2X9R4T6Y8B3F"],
+        description="The id of a contradiction or a mark, its last six characters, or the id of a"
+        " memory that has only this open one.",
+    ),
 ]
 Id = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
 AsOf = Annotated[Time | None, Field(description="Read the state as of this time.")]

@@ -5468,6 +5468,7 @@ export interface operations {
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
+                /** @description The id of a contradiction or a mark, its last six characters, or the id of a memory that has only this open one. */
                 edge_id: string;
             };
             cookie?: never;
@@ -5510,6 +5511,7 @@ export interface operations {
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
+                /** @description The id of a contradiction or a mark, its last six characters, or the id of a memory that has only this open one. */
                 edge_id: string;
             };
             cookie?: never;
@@ -5554,6 +5556,7 @@ export interface operations {
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
+                /** @description The id of a contradiction or a mark, its last six characters, or the id of a memory that has only this open one. */
                 edge_id: string;
             };
             cookie?: never;
@@ -5598,6 +5601,7 @@ export interface operations {
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
+                /** @description The id of a contradiction or a mark, its last six characters, or the id of a memory that has only this open one. */
                 edge_id: string;
             };
             cookie?: never;
@@ -5642,6 +5646,7 @@ export interface operations {
             path: {
                 /** @description The name of the orchestrator. */
                 orchestrator: string;
+                /** @description The id of a contradiction or a mark, its last six characters, or the id of a memory that has only this open one. */
                 edge_id: string;
             };
             cookie?: never;

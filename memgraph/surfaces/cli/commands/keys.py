@@ -17,9 +17,8 @@ from memgraph.model.access import ANY, ApiKey, NewKey, Permission
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import choice, make_group, value
-from memgraph.surfaces.cli.files import plain
-from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
+from memgraph.surfaces.cli.render import Columns, show_table
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 SECRET_CHARS: Final = 60
 """The length of every secret, see ``KeyStore``."""
-COLUMNS = ("id", "name", "state", "orchestrators", "permissions", "up to", "places", "ends")
 KeyId = Annotated[
     str, typer.Argument(metavar="ID", help="As `memgraph key list` shows it.", show_default=False)
 ]
@@ -94,7 +92,7 @@ def list_keys(context: typer.Context) -> CommandResult:
 
     def show(screen: Screen) -> None:
         if keys:
-            screen.table(COLUMNS, [_row(key, now) for key in keys])
+            show_table(screen, keys, _columns(now))
         else:
             screen.line("there are no keys; create one: memgraph key create")
 
@@ -103,11 +101,7 @@ def list_keys(context: typer.Context) -> CommandResult:
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Revoke a key immediately, also in running servers."""
-    ended = _keys(invocation(context)).revoke(key_id)
-    return CommandResult(
-        _as_json(ended, SystemClock().now_ms()),
-        lambda screen: screen.line(f"revoked {ended.key_id} ({ended.name})"),
-    )
+    return _ended("revoked", _keys(invocation(context)).revoke(key_id))
 
 
 def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -115,11 +109,12 @@ def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
 
     The journals keep its id, but its grants are no longer recorded anywhere.
     """
-    removed = _keys(invocation(context)).forget(key_id)
-    return CommandResult(
-        _as_json(removed, SystemClock().now_ms()),
-        lambda screen: screen.line(f"forgot {removed.key_id} ({removed.name})"),
-    )
+    return _ended("forgot", _keys(invocation(context)).forget(key_id))
+
+
+def _ended(what: str, key: ApiKey) -> CommandResult:
+    data = _as_json(key, SystemClock().now_ms())
+    return CommandResult(data, lambda screen: screen.line(f"{what} {key.key_id} ({key.name})"))
 
 
 def rotate(
@@ -219,25 +214,21 @@ def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
     return fields | {"permissions": sorted(key.permissions), "state": key.state(now)}
 
 
-def _row(key: ApiKey, now: int) -> tuple[str, ...]:
-    restrictions = [f"{kind} {value}" for kind, value in _restrictions(key)]
-    return (
-        key.key_id,
-        plain(key.name),
-        key.state(now),
-        ", ".join(key.orchestrators),
-        ", ".join(sorted(key.permissions)),
-        key.clearance.value,
-        plain(", ".join(restrictions)),
-        moment(key.expires_at),
-    )
-
-
-def _restrictions(key: ApiKey) -> Iterator[tuple[str, str]]:
-    yield from (("project", project_id) for project_id in key.project_ids)
-    yield from (("session", session_id) for session_id in key.session_ids)
-    if key.agent_id is not None:
-        yield "agent", key.agent_id
+def _columns(now: int) -> Columns:
+    return {
+        "id": "key_id",
+        "name": "name",
+        "state": lambda key: key.state(now),
+        "orchestrators": "orchestrators",
+        "permissions": lambda key: sorted(key.permissions),
+        "up to": "clearance",
+        "places": lambda key: [
+            *(f"project {project_id}" for project_id in key.project_ids),
+            *(f"session {session_id}" for session_id in key.session_ids),
+            *([] if key.agent_id is None else [f"agent {key.agent_id}"]),
+        ],
+        "ends": "expires_at",
+    }
 
 
 COMMANDS: dict[str, Any] = {
