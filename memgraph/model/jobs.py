@@ -113,7 +113,7 @@ class JobRun(Value):
 
 
 class JobPlan(Value):
-    """The schedule of a job: when it is due next, and since when it is overdue.
+    """The schedule of a job: when it is due next or tried again, and since when it is overdue.
 
     Both times are None for a job without a schedule.
     """

@@ -22,7 +22,7 @@ from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
 from memgraph.store.snapshot import Snapshot
 
-Told = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 WALL = SystemClock()
 KEEP_RUNS = 1_000
@@ -50,7 +50,7 @@ def run(
     opened: OpenOrchestrator,
     request: RunRequest,
     *,
-    progress: Told = lambda _part, _done, _total: None,
+    progress: Progress = lambda _part, _done, _total: None,
     stop: Stop = lambda: False,
     wall: Clock = WALL,
     outlives: bool = False,
@@ -89,7 +89,7 @@ def run(
 def _reported(
     opened: OpenOrchestrator,
     request: RunRequest,
-    progress: Told,
+    progress: Progress,
     stop: Stop,
     lease: LeaseRenewal,
 ) -> tuple[JobReport, BaseException | None]:
@@ -197,7 +197,9 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     return report.model_copy(update=ending)
 
 
-def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: Stop) -> JobReport:
+def _work(
+    opened: OpenOrchestrator, request: RunRequest, progress: Progress, stop: Stop
+) -> JobReport:
     now_ms, actor = opened.clock.now_ms(), request.actor or request.job.value
     match request.job:
         case JobName.ENRICHMENT:
@@ -226,7 +228,7 @@ def _work(opened: OpenOrchestrator, request: RunRequest, progress: Told, stop: S
 
 
 def _with_summaries(
-    opened: OpenOrchestrator, report: JobReport, now_ms: int, progress: Told, stop: Stop
+    opened: OpenOrchestrator, report: JobReport, now_ms: int, progress: Progress, stop: Stop
 ) -> JobReport:
     """Write the summaries of entities after a consolidation, and return the report of both.
 
@@ -247,7 +249,7 @@ def _with_summaries(
     return report.model_copy(update={"counts": counts})
 
 
-def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:
+def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobReport:
     """Audit the database; health reports findings until they are fixed."""
     from memgraph.operations.maintenance.maintenance import verify
 
@@ -268,7 +270,7 @@ def _verify(opened: OpenOrchestrator, progress: Told, stop: Stop) -> JobReport:
 
 
 def _one_session(
-    opened: OpenOrchestrator, session_id: str, actor: str, progress: Told, stop: Stop
+    opened: OpenOrchestrator, session_id: str, actor: str, progress: Progress, stop: Stop
 ) -> JobReport:
     from memgraph.operations.life.consolidation import consolidate_session
 
@@ -299,21 +301,24 @@ def _one_session(
 OVERDUE_MS = MS_PER_DAY
 
 
-def owed(opened: OpenOrchestrator, job: JobName, now_ms: int) -> int | None:
-    """Return the scheduled moment for which a job must run now, or None."""
-    with opened.database.read() as snapshot:
-        return _owed(opened, snapshot, job, jobs.latest_due_at(snapshot, job, now_ms), now_ms)
-
-
 def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
-    """Return when a job is next due, and since when it is overdue."""
+    """Return when a job runs next, and the scheduled moment for which it must run now."""
     expression, timezone = _schedule(opened, job)
+    moments: list[int | None] = []
+    with opened.database.read() as snapshot:
+        served = jobs.latest_due_at(snapshot, job, now_ms)
+        overdue_since = _owed(opened, snapshot, job, served, now_ms)
+        if expression:
+            moments.append(schedule.next_due(expression, timezone, now_ms))
+            if served is not None:
+                moments.append(schedule.next_attempt(jobs.of_moment(snapshot, job, served)))
+    ahead = (moment for moment in moments if moment is not None and moment > now_ms)
     return JobPlan(
         job=job,
         schedule=expression,
         timezone=timezone,
-        next_due_at=schedule.next_due(expression, timezone, now_ms) if expression else None,
-        overdue_since=owed(opened, job, now_ms),
+        next_due_at=min(ahead, default=None),
+        overdue_since=overdue_since,
     )
 
 
@@ -333,22 +338,6 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
             if served is not None and _owed(opened, snapshot, job, served, before) is not None:
                 codes.add("jobs.overdue")
     return sorted(codes)
-
-
-def upcoming(opened: OpenOrchestrator, now_ms: int) -> list[int]:
-    """Return the next times at which something runs: scheduled moments, and retries of failed
-    runs.
-    """
-    moments: list[int | None] = []
-    with opened.database.read() as snapshot:
-        for job in JobName:
-            expression, timezone = _schedule(opened, job)
-            if expression:
-                moments.append(schedule.next_due(expression, timezone, now_ms))
-                served = jobs.latest_due_at(snapshot, job, now_ms)
-                if served is not None:
-                    moments.append(schedule.next_attempt(jobs.of_moment(snapshot, job, served)))
-    return [moment for moment in moments if moment is not None]
 
 
 def _schedule(opened: OpenOrchestrator, job: JobName) -> tuple[str, str]:

@@ -237,7 +237,7 @@ class Worker:
         with self._service.opened(name) as opened:
             jobs.close_left(opened, self._wall)
             for job in JobName:
-                due_at = jobs.owed(opened, job, opened.clock.now_ms())
+                due_at = jobs.plan(opened, job, opened.clock.now_ms()).overdue_since
                 if due_at is not None and not self._stopping:
                     self._run(name, opened, RunRequest(job, "schedule", due_at))
             more = self._consolidate(name, opened, state)
@@ -279,7 +279,8 @@ class Worker:
     def _again(self, opened: OpenOrchestrator, state: _VisitState) -> int:
         """Return the time of the next visit if nothing changes until then, in milliseconds."""
         now_ms = state.visited_ms
-        times = [now_ms + LOOK_MS, *jobs.upcoming(opened, now_ms)]
+        plans = (jobs.plan(opened, job, now_ms) for job in JobName)
+        times = [now_ms + LOOK_MS, *(plan.next_due_at or now_ms + LOOK_MS for plan in plans)]
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
                 # The runner may die, and an expiring lease changes no stamp.

@@ -246,6 +246,8 @@ def test_a_failed_run_is_tried_again_later_and_then_given_up(
     with working_as(lambda _stop: JobReport.failed(ProviderUnavailable("no answer"))):
         assert len(passed(service)) == 1
         for pause in (FIRST_PAUSE_MS, 4 * FIRST_PAUSE_MS):
+            plan = next(each for each in orc.jobs.plans() if each.job is JobName.DECAY)
+            assert plan.next_due_at == clock.now_ms() + pause
             clock.advance(ms=pause - 1)
             assert passed(service) == []
             clock.advance(ms=1)

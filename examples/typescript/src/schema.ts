@@ -2969,7 +2969,7 @@ export interface components {
          */
         JobName: "enrichment" | "consolidation" | "decay" | "reflection" | "verification";
         /**
-         * @description The schedule of a job: when it is due next, and since when it is overdue.
+         * @description The schedule of a job: when it is due next or tried again, and since when it is overdue.
          *
          *     Both times are None for a job without a schedule.
          */
