@@ -73,6 +73,16 @@ def quantized(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     return codes
 
 
+def unit_vectors(codes: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Scale rows of integers to unit vectors; rows of zeros stay zero."""
+    import numpy as np
+
+    numbers = codes.astype(np.float32)
+    norms = np.sqrt(np.vecdot(numbers, numbers))
+    vectors: NDArray[np.float32] = numbers / np.maximum(norms, 1.0)[:, None]
+    return vectors
+
+
 def damaged(blobs: Sequence[tuple[Any, Any]]) -> list[int]:
     """Return the positions of damaged vectors among pairs of (vector, dimensions)."""
     return [

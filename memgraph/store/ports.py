@@ -91,9 +91,6 @@ class VectorIndex(Protocol):
             among: only these keys; None: all.
         """
 
-    def visible(self, visibilities: Collection[int]) -> NDArray[np.int64] | None:
-        """Return the keys of all vectors with these visibilities; None if that would be slow."""
-
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
         """Return a vector for each key, shape (n, dimensions), with zeros for missing ones."""
 

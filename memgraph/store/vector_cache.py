@@ -328,11 +328,6 @@ class VectorState:
         nearest_keys: list[int] = keys[best].tolist()
         return nearest_keys
 
-    def visible(self, visibilities: Collection[int]) -> NDArray[np.int64]:
-        """Return the keys of all vectors with one of the visibilities."""
-        visible = self._seen(visibilities)
-        return self.keys if visible is None else self.keys[~visible.hidden]
-
     @property
     def _ranked(self) -> int:
         """The number of candidates to rank by their vectors."""

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.model.enums import EmbeddingState
 from memgraph.store import metadata, tables
-from memgraph.store.embeddings import damaged, quantized, visibility
+from memgraph.store.embeddings import damaged, quantized, unit_vectors, visibility
 from memgraph.store.ports import FaultyVector, VectorFault
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import Column, among, listed, ordered, prepared, value
@@ -221,9 +221,6 @@ class RowVectorIndex(ABC):
             return self._state.nearest(query, limit, visibilities, among)
         return self._nearest_of_rows(query, limit, visibilities, among)
 
-    def visible(self, visibilities: Collection[int]) -> NDArray[np.int64] | None:
-        return None if self._state is None else self._state.visible(visibilities)
-
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
         import numpy as np
 
@@ -235,9 +232,8 @@ class RowVectorIndex(ABC):
         rows = _vectors().rows(self._snapshot, self._searched, pks=pks)
         if rows:
             codes = np.frombuffer(b"".join(vector for _, vector in rows), np.int8)
-            numbers = codes.reshape(len(rows), -1).astype(np.float32)
-            norms = np.sqrt(np.vecdot(numbers, numbers))
-            result[[place for place, _ in rows]] = numbers / np.maximum(norms, 1.0)[:, None]
+            vectors = unit_vectors(codes.reshape(len(rows), -1))
+            result[[place for place, _ in rows]] = vectors
         return result
 
     def rebuild(self, dimensions: int | None = None) -> int:

@@ -188,7 +188,7 @@ def test_vectors_by_key(database: Database, index: Opener) -> None:
         stored = fill(connection, 5)
     with database.read() as connection:
         opened = index(connection)
-        opened.visible([OPEN])
+        opened.load()
         result = opened.vectors([4, 77, 2, 4])
     assert np.allclose(result[[0, 2, 3]], stored[[3, 1, 3]], atol=1e-6)
     assert not result[1].any()
@@ -265,6 +265,12 @@ def test_vectors_of_another_model_or_size_are_not_searched(small: Database, inde
         assert index(connection).search(unit_vectors(1, 24)[0], 5, visibilities=[OPEN]) == []
 
 
+def keys_of(index: VectorIndex) -> list[int]:
+    """Return the keys of all vectors with the visibility ``OPEN``."""
+    query = np.full(index.dimensions, index.dimensions**-0.5, np.float32)
+    return sorted(index.search(query, 1_000, visibilities=[OPEN]))
+
+
 def test_visible_keys(small: Database) -> None:
     cache = VectorCache(10**6).hold()
     with small.write() as connection:
@@ -272,10 +278,8 @@ def test_visible_keys(small: Database) -> None:
         fill(connection, 2, first=4, sensitivity=Sensitivity.INTERNAL)
         embeddings.index(connection).remove([2])
     with small.read() as connection:
-        result = embeddings.index(connection, cache).visible([OPEN])
-        assert result is not None
-        assert result.tolist() == [1, 3]
-        assert embeddings.index(connection).visible([OPEN]) is None
+        assert keys_of(embeddings.index(connection, cache)) == [1, 3]
+        assert keys_of(embeddings.index(connection)) == [1, 3]
 
 
 def test_check_names_what_is_wrong_and_rebuild_mends_visibility(small: Database) -> None:
@@ -395,9 +399,7 @@ def test_only_what_changed_is_read(small: Database, monkeypatch: pytest.MonkeyPa
     def visible() -> list[int]:
         read.clear()
         with small.read() as connection:
-            result = embeddings.index(connection, cache).visible([OPEN])
-        assert result is not None
-        return sorted(result.tolist())
+            return keys_of(embeddings.index(connection, cache))
 
     monkeypatch.setattr(SqliteVectorIndex, "_read", noted)
     with small.write() as connection:
@@ -429,7 +431,7 @@ def test_large_changes_are_read_in_pieces(small: Database, monkeypatch: pytest.M
         stored = fill(connection, 60)
     for first in (61, 200):
         with small.read() as connection:
-            assert embeddings.index(connection, cache).visible([OPEN]) is not None
+            embeddings.index(connection, cache).load()
         with small.write() as connection:
             fill(connection, 35, first=first)
             embeddings.index(connection).remove(list(range(15, 38)))
@@ -445,7 +447,7 @@ def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None
     with small.write() as connection:
         stored = fill(connection, 2)
     with small.read() as connection:
-        assert embeddings.index(connection, cache).visible([OPEN]) is not None
+        embeddings.index(connection, cache).load()
     with small.write() as connection:
         for _ in range(vector_index.VERSIONS_KEPT + 5):
             embeddings.index(connection).refresh(["fact_0001"])
@@ -535,15 +537,12 @@ def agree(database: Database, cache: HeldVectors, queries: Floats) -> int:
     """Compare what a copy finds with what the rows say; return how many vectors were found."""
     with database.read() as connection:
         cached, rows = embeddings.index(connection, cache), embeddings.index(connection)
-        assert cached.visible([OPEN]) is not None
+        cached.load()
         assert np.allclose(cached.vectors(range(1, 32)), rows.vectors(range(1, 32)), atol=1e-6)
         for visibilities in ([OPEN], [RETRACTED], [OPEN, RETRACTED]):
             for query in queries[:3]:
                 result = cached.search(query, 40, visibilities=visibilities)
                 assert sorted(result) == sorted(rows.search(query, 40, visibilities=visibilities))
-                existing = cached.visible(visibilities)
-                assert existing is not None
-                assert sorted(result) == sorted(existing.tolist())
     return len(result)
 
 
@@ -572,7 +571,8 @@ def test_reading_goes_on_where_it_was_interrupted() -> None:
     state = cache.state(second, 40, read, lambda version: changes if version == 4 else None)
     assert queries == [0, 10, 20, 20, 30]
     assert state is not None
-    assert state.visible([OPEN]).tolist() == [pk for pk in range(1, 41) if pk != 3]
+    found = state.nearest(np.full(4, 0.5, np.float32), 40, [OPEN], None)
+    assert sorted(found) == [pk for pk in range(1, 41) if pk != 3]
 
 
 def test_vectors_are_there_where_a_search_ran_out_of_time(
@@ -597,7 +597,6 @@ def test_too_many_are_not_kept(small: Database) -> None:
         stored = fill(connection, 5)
     with small.read() as connection:
         opened = embeddings.index(connection, cache.hold())
-        assert opened.visible([OPEN]) is None
         assert opened.search(stored[3], 1, visibilities=[OPEN]) == [4]
     assert cache.used == 0
 

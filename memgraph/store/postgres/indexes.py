@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from memgraph.store import tables
+from memgraph.store.embeddings import unit_vectors
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import prepared, value
 from memgraph.store.vector_index import RowVectorIndex, is_searched
@@ -70,20 +71,13 @@ class PostgresVectorIndex(RowVectorIndex):
             pks = rows.keys[matching]
             if len(pks):
                 keys = np.concatenate([keys, pks])
-                scores = np.concatenate([scores, np.vecdot(_units(rows.codes[matching]), query)])
+                scores = np.concatenate(
+                    [scores, np.vecdot(unit_vectors(rows.codes[matching]), query)]
+                )
                 order = np.lexsort((keys, -scores))[:limit]
                 keys, scores = keys[order], scores[order]
         result: list[int] = keys.tolist()
         return result
-
-
-def _units(codes: NDArray[np.int8]) -> NDArray[np.float32]:
-    import numpy as np
-
-    numbers = codes.astype(np.float32)
-    norms = np.sqrt(np.vecdot(numbers, numbers))
-    units: NDArray[np.float32] = numbers / np.maximum(norms, 1.0)[:, None]
-    return units
 
 
 COLUMNS: Final = {"content": "A", "source_role": "B", "tags": "C", "search_terms": "D"}
