@@ -1,4 +1,4 @@
-"""An auditor at work in a real browser: Ctrl-K, play, what differs, bulk decisions, the seal."""
+"""An auditor at work in a real browser: Ctrl-K, what differs, bulk decisions, the seal."""
 
 from __future__ import annotations
 
@@ -42,21 +42,6 @@ def test_a_picked_day_is_filled_in(look: Opening, served: Served) -> None:
         tab.page.locator(".as-of button").click()
         tab.page.wait_for_load_state()
         assert tab.page.get_by_text("No memories match.", exact=True).is_visible()
-
-
-def test_the_past_is_played_to_now(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open()
-        tab.open("graph")
-        tab.drawn()
-        whole = tab.page.evaluate("memgraphGraph.nodes('[!document]').length")
-        tab.page.locator("#graph-time").fill("850")
-        with tab.page.expect_response(lambda each: "as_of=" in each.url):
-            tab.page.get_by_role("button", name="Play").click()
-        assert tab.page.get_by_role("button", name="Stop").is_visible()
-        tab.page.get_by_role("button", name="Play").wait_for()
-        assert tab.page.locator("#graph-time-told").inner_text() == "now"
-        assert tab.page.evaluate("memgraphGraph.nodes('[!document]').length") == whole
 
 
 def test_what_differs_between_the_sides_is_marked(look: Opening, served: Served) -> None:

@@ -338,33 +338,6 @@
     chosen.replaceChildren();
   }
 
-  // Plays the past: a step is drawn before the next one is asked for.
-  const PLAYED = 24;
-  const STEP_MS = 350; // at least: who watches has to see it
-  const player = document.getElementById("graph-play");
-  let playing = 0;
-  async function play() {
-    const turn = (playing += 1);
-    player.textContent = "Stop";
-    player.setAttribute("aria-pressed", "true");
-    const from = Number(slider.value) >= Number(slider.max) ? 0 : Number(slider.value);
-    const size = Number(slider.max) / PLAYED;
-    for (let place = from + size; turn === playing; place += size) {
-      slider.value = Math.min(place, Number(slider.max));
-      moved();
-      clearTimeout(pause);
-      await Promise.all([travel(), new Promise((done) => setTimeout(done, STEP_MS))]);
-      if (Number(slider.value) >= Number(slider.max)) break;
-    }
-    if (turn === playing) stop();
-  }
-
-  function stop() {
-    playing += 1;
-    player.textContent = "Play";
-    player.setAttribute("aria-pressed", "false");
-  }
-
   // ── beginning ───────────────────────────────────────────────────────────────────────────────
 
   // By where memories stand, not by their outlines: these take half a second to measure.
@@ -450,14 +423,7 @@
   });
   form.elements.find.addEventListener("input", listed);
   form.addEventListener("submit", (event) => event.preventDefault());
-  slider.addEventListener("input", () => {
-    stop();
-    moved();
-  });
-  player.addEventListener("click", () => {
-    if (player.getAttribute("aria-pressed") === "true") stop();
-    else play();
-  });
+  slider.addEventListener("input", moved);
   cy.on("zoom", readable);
   cy.on("select", "node[!document]", (event) => describe(event.target));
   cy.on("dbltap", "node[!document]", (event) => expand(event.target.id()));
