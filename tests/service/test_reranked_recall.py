@@ -325,12 +325,11 @@ def test_both_sides_of_a_contradiction_are_handed_out(start: Start) -> None:
 
 @pytest.fixture(scope="module")
 def tangled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Orchestrator, ...]]:
-    """Two handles on memories full of edges: without a reranker, and with one of no weight."""
+    """Two handles on memories full of edges: without a reranker, and with one."""
     root = tmp_path_factory.mktemp("tangled")
     with (
         running(root, ids=CountingIds()) as one,
         running(root, reranker=FakeReranking(last_first)) as other,
-        patch.multiple(recall, RERANKER_WEIGHT=0.0, RERANKED=6),
     ):
         orc = one.orchestrator("o", create=True)
         ids = [put(orc, f"House {number} is {COLOURS[number % 8]}.") for number in range(24)]
@@ -359,7 +358,8 @@ def test_a_leg_without_weight_changes_nothing(
         with each._service.opened("o") as opened:
             opened.receipts.flush()
     expected = without.recall(query, top_n=top_n, token_budget=token_budget)
-    found = reranked.recall(query, top_n=top_n, token_budget=token_budget)
+    with patch.multiple(recall, RERANKER_WEIGHT=0.0, RERANKED=6):
+        found = reranked.recall(query, top_n=top_n, token_budget=token_budget)
     assert codes(found) == codes(expected)
     assert any("rerank" in item.legs for item in found.items)
     items = [
