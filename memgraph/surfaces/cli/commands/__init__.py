@@ -78,10 +78,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
     },
     "Audit and jobs": {
         "verify": (OPERATION, "Audit a database and its journal."),
-        "repair": (
-            "maintenance",
-            "Show the head of a journal; accept a broken one.",
-        ),
+        "repair": (OPERATION, "Show the head of a journal; accept a broken one."),
         "audit": (OPERATION, "Measure duplicates, contradictions and stale memories."),
         "erasures": (OPERATION, "List the reports of erasures."),
         "stats": (OPERATION, "Count what is stored."),
@@ -104,7 +101,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "migrate-store": ("exchange", "Move an orchestrator into a file or to a server."),
         "export": ("exchange", "Export all data as JSON Lines."),
         "import": ("exchange", "Import an export."),
-        "embed": ("maintenance", "Embed pending memories, or all again."),
+        "embed": (OPERATION, "Embed pending memories, or all again."),
         "rebuild": (OPERATION, "Rebuild indexes."),
     },
 }

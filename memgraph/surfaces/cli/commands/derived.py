@@ -15,8 +15,10 @@ from memgraph.errors import (
     ConfirmationMissing,
     DatabaseCorrupt,
     ErasureUnproven,
+    ExtraMissing,
     JournalBroken,
     MemgraphError,
+    ProviderError,
 )
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType, MarkKind
@@ -35,7 +37,7 @@ from memgraph.surfaces.cli.formats import (
     show_pairs,
     summary_of,
 )
-from memgraph.surfaces.cli.invocation import Invocation
+from memgraph.surfaces.cli.invocation import InvalidContent, Invocation
 from memgraph.surfaces.cli.render import COLUMNS, show_table, tree_of
 from memgraph.surfaces.cli.screen import Screen, note
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
     from memgraph.model.values import Memory, Outcome
+    from memgraph.operations.maintenance.maintenance import JournalState
 
 Progress = Callable[[str, int, int], None]
 Call = Mapping[str, Any]
@@ -136,6 +139,102 @@ def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress)
     """
     chosen = [part.value for part in parts or IndexPart]
     return handle.maintenance.rebuild(chosen, progress=progress)
+
+
+def repair(handle: Any, *, accept: str | None = None) -> Any:
+    """Show the head of a journal: the number and the seal of its last entry, and what is lost.
+
+    Record the head elsewhere to prove later that no earlier entry was changed.
+
+    If the entry in the anchor is missing in the journal, all writes are refused until you decide:
+    `memgraph restore` with a backup, or `--accept` to continue without the lost entries.
+
+    Args:
+        accept: continue with the remaining journal, for this reason; this is journalled.
+    """
+    state = handle.maintenance.journal_state()
+    if accept is not None:
+        handle.maintenance.accept_journal(reason=accept)
+    return state
+
+
+def _show_journal(screen: Screen, state: JournalState, call: Call) -> None:
+    screen.line(f"{call['orchestrator']} {state.seq} {state.hash}")
+    screen.line(_lost(state) + ("; accepted as it is" if call["accepted"] else ""))
+
+
+def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
+    from memgraph.audit.anchor import AnchorState
+
+    if state.state is not AnchorState.BEHIND or call["accepted"]:
+        return None
+    return JournalBroken(
+        f"{_lost(state)}; run: memgraph repair {call['orchestrator']} --accept REASON"
+    )
+
+
+def _lost(state: JournalState) -> str:
+    from memgraph.audit.anchor import AnchorState
+
+    ends = f"the journal of {state.orchestrator} ends at entry {state.seq:,}"
+    match state.state:
+        case AnchorState.AGREES:
+            return f"{ends}, as recorded in its anchor: nothing is lost"
+        case AnchorState.MISSING:
+            return f"{ends}; it has no anchor, so it is unknown whether entries are lost"
+        case AnchorState.DAMAGED:
+            return f"{ends}; its anchor is damaged, so it is unknown whether entries are lost"
+    if state.lost:
+        entries = "1 entry is" if state.lost == 1 else f"{state.lost:,} entries are"
+        return f"{ends}, but its anchor records entry {state.anchored:,}: {entries} lost"
+    return f"{ends}, and entry {state.anchored:,} is not the one that its anchor records"
+
+
+def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: Progress) -> Any:
+    """Embed pending memories, until none is due or the provider fails.
+
+    Args:
+        retry: include failed and postponed ones.
+        rebuild: all memories again, with the configured model, online; or finish such a rebuild.
+    """
+    if handle.settings.memory.embedding.provider == "none":
+        raise InvalidContent("memory.embedding.provider is none: no embeddings can be made")
+    if rebuild:
+        drained = handle.maintenance.rebuild_embeddings(progress=progress)
+    else:
+        if retry:
+            handle.maintenance.retry_embeddings()
+        waiting, done = handle.maintenance.pending_embeddings(), 0
+
+        def advance(steps: int) -> None:
+            nonlocal done
+            done += steps
+            progress("embedding", done, waiting)
+
+        drained = handle.maintenance.embed_pending(progress=advance)
+    result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
+    return result | handle.maintenance.embeddings_status().as_dict()
+
+
+def _show_embedded(screen: Screen, done: Mapping[str, Any], call: Call) -> None:
+    pending = done["states"]["pending"]
+    screen.line(f"embedded {done['embedded']}, failed {done['failed']}, pending {pending}")
+    model = [done["model"] or "none"]
+    if done["model"] and done["dimensions"]:
+        model.append(f"{done['dimensions']} dimensions")
+    screen.line(f"vectors of {', '.join(model)}")
+    for code, number in done["errors"].items():
+        screen.line(f"{counted(number, 'error')} {code}")
+    if done["mismatch"] is not None:
+        screen.line(f"the model changed; run: memgraph embed {call['orchestrator']} --rebuild")
+
+
+def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
+    code = done["code"]
+    if code is None:
+        return None
+    kind = ExtraMissing if code == ExtraMissing.code else ProviderError
+    return kind(f"the provider failed ({code}); the other memories stay pending")
 
 
 class PromotionTier(StrEnum):
@@ -663,6 +762,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "show": _show_correction,
     },
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
+    "embed": {"method": embed, "show": _show_embedded, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
     "entity": {"options": {"name_or_id": _NAME}},
     "expiring": {"show": _show_expiring},
@@ -705,6 +805,12 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "extra": _embedded,
         "read": _stale_evidence,
         "show": _show_stored,
+    },
+    "repair": {
+        "method": repair,
+        "extra": lambda _, __, ___, call: {"accepted": call["accept"] is not None},
+        "show": _show_journal,
+        "failure": _entries_lost,
     },
     "reopen": {"done": "reopened {edge_id}"},
     "resolve": {"done": "resolved {edge_id}: {winner} wins", "hint": _undo},
