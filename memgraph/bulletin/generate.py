@@ -46,10 +46,9 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _MAX_STATUS_CHARS = 40
 _MOST_QUOTED = 2
 """The number of earlier statements in the line of the one that probably changed them."""
-_JOINING = frozenset({EdgeType.CAUSED_BY, EdgeType.UPDATES})
 _MOST_LINKED = 10
 _EDGES_READ = 500
-"""The edges by which memories belong to one matter; how many are read of a memory, and in all."""
+"""How many edges are read to find what belongs to one matter: of each memory, and in all."""
 # Limits on the ended evidence that is read, newest first, and on the memories that depend on it, so
 # that a large store takes no longer.
 _ENDINGS_LOOKED_AT = 200
@@ -145,7 +144,12 @@ class _Material:
         """Return the number of the connected component of each memory that has one."""
         view = replace(self.view, statuses=STANDING)
         edges = graph.edges_around(self.snapshot, memory_ids, view, _MOST_LINKED, _EDGES_READ)
-        joining = [edge for edge in edges if edge.edge_type in _JOINING]
+        joining = [
+            edge
+            for edge in edges
+            if edge.edge_type is EdgeType.CAUSED_BY
+            or (edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0)
+        ]
         if not joining:
             return {}
         import networkx as nx
