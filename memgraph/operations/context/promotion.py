@@ -229,7 +229,12 @@ def store_versions(
                 transaction, memory.memory_id, MemoryStatus.SUPERSEDED, reason=reason
             )
             links.append(
-                EdgeInput(from_id=f"#{key}", to_id=memory.memory_id, edge_type=EdgeType.UPDATES)
+                EdgeInput(
+                    from_id=f"#{key}",
+                    to_id=memory.memory_id,
+                    edge_type=EdgeType.UPDATES,
+                    reason=reason,
+                )
             )
     written = opened.writer.store_all(transaction, new, links, view=view)
     transaction.record(
