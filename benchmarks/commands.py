@@ -375,7 +375,7 @@ def _cell(value: float | None) -> str:
 
 def latency(
     context: typer.Context,  # noqa: ARG001 - every command has it
-    sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "6000",
+    sizes: Annotated[str, typer.Option(metavar="N,N", help="Numbers of memories.")] = "10000",
     rounds: Annotated[int, typer.Option(min=1, help="Measurements of each kind.")] = 100,
     keep: Annotated[
         Path | None,

@@ -44,11 +44,12 @@ def run(
 
     Returns:
         ``machine``, ``rounds`` and, under ``sizes`` by number of memories, ``p50``, ``p95`` and
-        ``p99`` in milliseconds of ``recall``, ``write``, ``save_episode``, ``bulletin_changed``,
-        ``bulletin_unchanged``, ``subgraph`` (of ``subgraph_nodes``) and of the plain SQL
-        ``raw_recall``, ``raw_write``; ``recall_ratio`` and ``write_ratio`` of the medians;
-        ``overlap_at_20`` with exact search; ``bulk_per_s`` with embedding; ``peak_memory_mb`` of
-        the process, plain SQL and worst cases left out; ``disk_bytes_per_memory`` beyond its own
+        ``p99`` in milliseconds of ``recall``, ``context``, ``write``, ``save_episode``,
+        ``bulletin_changed``, ``bulletin_unchanged``, ``subgraph`` (of ``subgraph_nodes``) and of
+        the plain SQL ``raw_recall``, ``raw_write``; ``recall_ratio`` and ``write_ratio`` of the
+        medians; ``overlap_at_20`` with exact search; ``bulk_per_s`` with embedding;
+        ``peak_memory_mb`` of the process, plain SQL and worst cases left out;
+        ``disk_bytes_per_memory`` beyond its own
         text, ``raw_disk_bytes_per_memory`` the same; the ``worst`` cases by name; ``start`` and
         ``http`` as `latency_process.measure` returns them; ``targets``,
         each with its ``value`` and whether it is ``met``; ``reused``; ``seconds``.

@@ -120,8 +120,11 @@ def _recalls(bench: _Bench, path: Path) -> dict[str, Any]:
             block = range(start, min(start + BLOCK, WARM_UP + rounds))
             taken += [seconds(memory.recall, questions[at]) for at in block]
             floor += [plain.seconds(asked[at]) for at in block]
+        bench.tell("context", 0, rounds)
+        blocks = [seconds(memory.context, each) for each in questions]
     plain.close()
     found = {"recall": percentiles(taken), "raw_recall": percentiles(floor)}
+    found["context"] = percentiles(blocks[WARM_UP:])
     checked = questions[WARM_UP : WARM_UP + max(rounds // 4, 5)]
     overlaps = []
     for done, text in enumerate(checked):

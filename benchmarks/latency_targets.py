@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-SIZES = (6_000, 100_000, 1_000_000)
+SIZES = (10_000, 100_000, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,12 @@ class Target:
         return value >= bound if self.at_least else value <= bound
 
 
-RECALL_P95 = Target("recall p95, ms", "recall.p95", (10.0, 35.0, 120.0))
+RECALL_P95 = Target("recall p95, ms", "recall.p95", (10.0, 25.0, 120.0))
 TARGETS = (
-    Target("recall p50, ms", "recall.p50", (5.0, 20.0, 60.0)),
+    Target("recall p50, ms", "recall.p50", (5.0, 12.0, 60.0)),
     RECALL_P95,
     Target("recall p50, ratio to plain SQL", "recall_ratio", (2.0, 0.8, 0.4)),
+    Target("context p50, ms", "context.p50", (7.0, None, None)),
     Target("overlap@20 with exact search", "overlap_at_20", (0.99, 0.98, 0.96), at_least=True),
     Target("durable write p50, ms", "write.p50", (2.5, 2.5, 2.5)),
     Target("durable write p50, ratio to plain SQL", "write_ratio", (4.0, 4.0, 4.0)),

@@ -72,7 +72,15 @@ def test_a_stopwatch_hands_everything_on() -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_a_small_size_holds_its_ratios(found: dict[str, Any], size: int) -> None:
     figures = found["sizes"][str(size)]
-    for name in ("recall", "raw_recall", "write", "raw_write", "save_episode", "subgraph"):
+    for name in (
+        "recall",
+        "raw_recall",
+        "context",
+        "write",
+        "raw_write",
+        "save_episode",
+        "subgraph",
+    ):
         assert 0.0 < figures[name]["p50"] <= figures[name]["p95"] <= figures[name]["p99"], name
     assert figures["overlap_at_20"] >= 0.95
     # Plain SQL takes less than a millisecond here, and the fixed cost of a recall many times that.
@@ -85,7 +93,10 @@ def test_a_small_size_holds_its_ratios(found: dict[str, Any], size: int) -> None
     assert figures["disk_bytes_per_memory"] < 2 * figures["raw_disk_bytes_per_memory"] + 4_000
     assert figures["subgraph_nodes"] >= 100
     assert all(0.0 < each < 60.0 for each in figures["start"].values())
-    assert all(each > 1.0 for each in figures["http"].values())
+    rates = figures["http"]
+    assert min(rates["recalls_per_s"], rates["writes_per_s"]) > 1.0
+    # With this little to do, and other programs beside it, a second process may be no faster.
+    assert min(rates["recalls_two"], rates["writes_two"]) > 0.0
     assert figures["seconds"] > 0.0
 
 
