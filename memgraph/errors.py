@@ -44,6 +44,7 @@
     │   ├── RateLimited              request.rate_limited
     │   ├── ServerBusy               request.server_busy
     │   └── ServerEnding             request.server_ending
+    ├── ServerFailed                 server.failed
     ├── RemoteError                  remote.error
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
