@@ -38,7 +38,12 @@ def reached(pairs: set[tuple[str, str]], start: str, within: set[str]) -> dict[s
 
 
 def upwards(world: World, *edge_types: str) -> set[tuple[str, str]]:
-    return {(e["from"], e["to"]) for e in world.edges if e["type"] in edge_types}
+    """The ends of edges; an Updates edge of a weight below 1 is a mark, and replaces nothing."""
+    return {
+        (e["from"], e["to"])
+        for e in world.edges
+        if e["type"] in edge_types and (e["type"] != "Updates" or e["weight"] == 1.0)
+    }
 
 
 def successors(world: World, ground: str) -> set[str]:
