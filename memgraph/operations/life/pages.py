@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 CONTEXT_TURNS = 6
 # The last turns of a session that are linked to a speaker whose name becomes known.
 MAX_NAMED_TURNS = 200
-MAX_FACTS = 24
+MAX_FACTS = 60
+"""The maximum number of facts from one page, the best ones: two for each of its turns."""
 SURE_NAME = 0.7
 """From this confidence on, a name means what the rules say, whatever a model says."""
-"""The maximum number of facts from one page, the best ones."""
 
 
 @dataclass(frozen=True, slots=True)
