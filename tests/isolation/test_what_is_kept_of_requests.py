@@ -48,7 +48,8 @@ def all_that_is_kept(made: Built, root: Path) -> dict[str, str]:
         denials = server.denied()
         assert denials
         kept = {"figures": figures.text, "denials": repr(denials), "keys": _keys(root)}
-    logs = [*(root / "copy").rglob("*.log*"), *(root / "copy").rglob("logs/*")]
+    written = [*(root / "copy").rglob("*.log*"), *(root / "copy").rglob("logs/**/*")]
+    logs = [each for each in written if each.is_file() and each.name != "key"]
     kept |= {str(each.relative_to(root)): each.read_text("utf-8") for each in logs}
     kept["secrets"] = "\n".join(made.secrets.values())
     return kept

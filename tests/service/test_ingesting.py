@@ -153,7 +153,8 @@ def test_a_contradiction_between_files_is_found_and_stays_open(
     assert not case.resolved
     assert {case.first.status, case.second.status} == {MemoryStatus.ACTIVE}
     assert case.edge.from_id == outcome.memories[0].memory_id
-    assert "60 days" in (case.edge.reason or "")
+    # The later one's edge quotes the earlier.
+    assert "14 days" in (case.edge.reason or "")
 
 
 def test_what_one_document_says_is_not_compared_with_itself(orc: Orchestrator) -> None:

@@ -276,8 +276,11 @@ def receipt_ids(service: MemoryService) -> list[str]:
     return found
 
 
-def test_only_so_many_receipts_are_kept(tmp_path: Path, clock: FixedClock) -> None:
-    with kept_service(tmp_path, clock, KEEP="3") as service:
+def test_only_so_many_receipts_are_kept(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.service.housekeeping.KEEP_RECEIPTS", 3)
+    with kept_service(tmp_path, clock) as service:
         orc = service.orchestrator("o", create=True)
         put(orc, "The harbour closes at nine.")
         made = []
@@ -303,8 +306,11 @@ def test_old_receipts_go_in_steps(
         assert receipt_ids(service) == [last]
 
 
-def test_what_a_kept_one_repeats_is_kept(tmp_path: Path, clock: FixedClock) -> None:
-    with kept_service(tmp_path, clock, KEEP="2") as service:
+def test_what_a_kept_one_repeats_is_kept(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.service.housekeeping.KEEP_RECEIPTS", 2)
+    with kept_service(tmp_path, clock) as service:
         orc = service.orchestrator("o", create=True)
         told = put(orc, "The harbour closes at nine.")
         made = []

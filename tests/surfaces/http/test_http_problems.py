@@ -29,7 +29,7 @@ def test_every_error_has_a_status(kind: type[errors.MemgraphError]) -> None:
     status = kind.status
     assert 400 <= status <= 599
     # Only what is nobody's doing, and what never leaves a server, is said to be a bug.
-    server = (errors.MemgraphError, errors.JobFailed, errors.BenchFailed)
+    server = (errors.MemgraphError, errors.JobFailed, errors.BenchFailed, errors.ServerFailed)
     bug = kind in server or issubclass(kind, errors.RemoteError)
     assert (status == 500) is bug
 
