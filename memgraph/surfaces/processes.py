@@ -8,9 +8,10 @@ import shutil
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -21,6 +22,9 @@ from memgraph.errors import ServerFailed
 
 TURN_S: Final = 0.2
 """How long the parent waits at a time for the end of a process, in seconds."""
+PAUSE_S: Final = 1.0
+MOST_PAUSE_S: Final = 60.0
+"""The first and the longest pause before a process that lived for less is replaced."""
 
 
 Target = Callable[[socket.socket, int, Callable[[], None]], None]
@@ -31,7 +35,10 @@ class _Child:
     process: SpawnProcess
     pipe: connection.Connection
     number: int
+    pause_s: float
+    started_at: float = field(default_factory=time.monotonic)
     is_ready: bool = False
+    replaced_at: float = 0.0
 
 
 class ServerProcesses:
@@ -48,62 +55,88 @@ class ServerProcesses:
         self._listener = listener
         self._target = target
         self._context = multiprocessing.get_context("spawn")
-        self._ending = False
-        self._children = [self._started(number) for number in range(count)]
+        self._count = count
+        self._ending = self._ended_by_signal = False
+        self._children: list[_Child] = []
 
     def run(self, ready: Callable[[], None], died: Callable[[int, int], None]) -> None:
-        """Wait until a signal has ended all processes.
+        """Start the processes, and wait until a signal has ended all of them.
 
         Args:
             ready: called once, when all processes accept requests.
             died: called with the id and exit code of each process that ended by itself; another
-                takes its place.
+                takes its place, after a pause that doubles while processes live for seconds alone.
 
         Raises:
-            ServerFailed: a process ended before it accepted requests, or not in time.
+            ServerFailed: a process ended with an error at the start or at the end.
         """
         waiting = True
         with self._signals():
-            while any(child.process.exitcode is None for child in self._children):
-                connection.wait([child.process.sentinel for child in self._children], TURN_S)
+            for number in range(self._count):
+                if not self._ending:
+                    self._children.append(self._started(number))
+            while (running := self._running()) or not self._ending:
+                connection.wait(running, TURN_S)
                 for child in self._children:
                     if not child.is_ready and child.pipe.poll():
                         child.is_ready = _is_told(child.pipe)
                 if waiting and all(child.is_ready for child in self._children):
                     waiting = False
                     ready()
-                self._replace_dead(died)
+                self._replace_dead(died, starting=waiting)
         for child in self._children:
-            if code := child.process.exitcode:
+            code = child.process.exitcode
+            # A process that had no handler yet was ended by the signal itself.
+            by_signal = self._ended_by_signal and code == -signal.SIGTERM
+            if code and not by_signal and not child.replaced_at:
                 raise ServerFailed(f"a process of the server ended with {code}", exit_code=code)
 
-    def _replace_dead(self, died: Callable[[int, int], None]) -> None:
+    def _running(self) -> list[int]:
+        """Return the sentinels of the processes that run."""
+        return [
+            child.process.sentinel for child in self._children if child.process.exitcode is None
+        ]
+
+    def _replace_dead(self, died: Callable[[int, int], None], *, starting: bool) -> None:
         for at, child in enumerate(self._children):
             code = child.process.exitcode
-            if code is None or self._ending:
+            if code is None or self._ending or time.monotonic() < child.replaced_at:
                 continue
-            if not child.is_ready:
+            if not child.is_ready and starting:
                 # The next one would fail the same way.
-                self._end(signal.SIGTERM)
+                self._end()
                 return
-            died(child.process.pid or 0, code)
-            self._children[at] = self._started(child.number)
+            if child.replaced_at == 0.0:
+                died(child.process.pid or 0, code)
+                lived_s = time.monotonic() - child.started_at
+                child.pause_s = (
+                    0.0
+                    if lived_s > MOST_PAUSE_S
+                    else min(max(2 * child.pause_s, PAUSE_S), MOST_PAUSE_S)
+                )
+                child.replaced_at = time.monotonic() + child.pause_s
+            else:
+                self._children[at] = self._started(child.number, child.pause_s)
+        if self._ending:
+            # A signal may have come while a process started.
+            self._end()
 
-    def _started(self, number: int) -> _Child:
+    def _started(self, number: int, pause_s: float = 0.0) -> _Child:
         ours, theirs = self._context.Pipe(duplex=False)
         process = self._context.Process(
             target=_run, args=(self._target, self._listener, number, theirs)
         )
         process.start()
         theirs.close()
-        return _Child(process, ours, number)
+        return _Child(process, ours, number, pause_s=pause_s)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
         """Pass SIGTERM and SIGINT on to the processes, as SIGTERM, while the block runs."""
 
         def passed_on(_number: int, _frame: FrameType | None) -> None:
-            self._end(signal.SIGTERM)
+            self._ended_by_signal = True
+            self._end()
 
         numbers = (signal.SIGTERM, signal.SIGINT)
         before = [signal.signal(number, passed_on) for number in numbers]
@@ -113,11 +146,11 @@ class ServerProcesses:
             for number, handler in zip(numbers, before, strict=True):
                 signal.signal(number, handler)
 
-    def _end(self, number: int) -> None:
+    def _end(self) -> None:
         self._ending = True
         for child in self._children:
             if child.process.exitcode is None and child.process.pid is not None:
-                os.kill(child.process.pid, number)
+                os.kill(child.process.pid, signal.SIGTERM)
 
 
 def _is_told(pipe: connection.Connection) -> bool:

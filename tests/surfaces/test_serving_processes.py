@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import socket
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +19,7 @@ from server_processes import PATIENCE_S, ServerProcess, server_process
 from memgraph import MemoryService
 from memgraph.clock import SystemClock
 from memgraph.service.access.keys import KeyStore
+from memgraph.surfaces.processes import ServerProcesses
 
 MEMORIES = "/v1/orchestrators/orc-1/memories"
 WRITERS, WRITES = 4, 10
@@ -96,3 +101,37 @@ def test_a_person_who_signed_in_is_known_to_every_process(tmp_path: Path) -> Non
                 answers.append(client.get("/console/orc-1/").status_code)
         assert server.end() == 0
     assert set(answers) == {200}
+
+
+def waits(_listener: socket.socket, _number: int, ready: Callable[[], None]) -> None:
+    """What a process does here instead of serving."""
+    ready()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pause()
+
+
+def test_a_signal_while_a_process_is_replaced_ends_all_of_them() -> None:
+    ended: list[int] = []
+
+    def killed_one() -> None:
+        children = multiprocessing.active_children()
+        os.kill(children[0].pid or 0, signal.SIGKILL)
+
+    def died(pid: int, _exit_code: int) -> None:
+        ended.append(pid)
+        # It comes while the place of the process is empty.
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with socket.socket() as listener:
+        ServerProcesses(2, listener, waits).run(killed_one, died)
+    assert len(ended) == 1
+    assert multiprocessing.active_children() == []
+
+
+def test_a_signal_while_the_processes_start_is_no_failure() -> None:
+    with socket.socket() as listener:
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.start()
+        ServerProcesses(2, listener, waits).run(lambda: None, lambda *_: None)
+        timer.join()
+    assert multiprocessing.active_children() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -244,20 +244,25 @@ class Visit:
 
     def go(self, address: str, notice: str = "") -> Response:
         """Redirect the browser after a form was processed; the next page shows ``notice``."""
-        self.session.notice = notice
-        self.keep_session()
+        self._change(lambda session: replace(session, notice=notice))
         return RedirectResponse(address, 303)
 
-    def keep_session(self) -> None:
-        """Store the session after a change."""
-        self.console.sessions.keep(self.cookie, self.session)
+    def narrow(self, narrowing: Narrowing) -> None:
+        """Narrow the view of this orchestrator for the rest of the session."""
+        name = self.orchestrator
+        self._change(
+            lambda session: replace(session, narrowings={**session.narrowings, name: narrowing})
+        )
 
     def take_notice(self) -> str:
         """Return the notice of the last form and clear it."""
-        notice, self.session.notice = self.session.notice, ""
+        notice = self.session.notice
         if notice:
-            self.keep_session()
+            self._change(lambda session: replace(session, notice=""))
         return notice
+
+    def _change(self, change: Callable[[Session], Session]) -> None:
+        self.session = self.console.sessions.change(self.cookie, change) or self.session
 
     def is_in(self, section: MenuEntry) -> bool:
         """Return True if this page belongs to a section."""

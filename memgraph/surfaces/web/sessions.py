@@ -5,20 +5,22 @@ Sessions are small files in a folder of the root: every server process of the ro
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import os
 import secrets
 import threading
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from anyio.to_thread import run_sync
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -41,12 +43,15 @@ MOST_ADDRESSES: Final = 10_000
 SIGN_INS_PER_MINUTE: Final = 10
 """The maximum number of sign-in attempts of an IP address, successful or not."""
 ID_BYTES: Final = 32
+KEY_BYTES: Final = 32
 SUFFIX: Final = ".json"
+NEW: Final = ".new"
+"""The ending of a file that is being written."""
 NS_PER_MS: Final = 1_000_000
 NEVER_MS: Final = -(2**60)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Session:
     """The session of a signed-in browser.
 
@@ -86,39 +91,61 @@ class ConsoleSessions:
 
     def open(self, key_id: str | None, now_ms: int) -> tuple[str, Session]:
         """Create a session and return it with its id, 256 random bits; only a digest is stored."""
-        used = sorted((_used_ms(path), path) for path in self._folder.glob(f"*{SUFFIX}"))
-        expired = [path for used_ms, path in used if now_ms - used_ms > self._idle_ms]
-        for path in {
-            *expired,
-            *(path for _, path in used[: max(0, len(used) + 1 - MOST_SESSIONS)]),
-        }:
-            path.unlink(missing_ok=True)
         session_id, session = secrets.token_urlsafe(ID_BYTES), Session(key_id)
-        self._write(self._path(session_id), session, now_ms)
+        with self._locked():
+            used = sorted((_used_ms(path), path) for path in self._folder.glob(f"*{SUFFIX}"))
+            spare = max(0, len(used) + 1 - MOST_SESSIONS)
+            for at, (used_ms, path) in enumerate(used):
+                if at < spare or now_ms - used_ms > self._idle_ms:
+                    path.unlink(missing_ok=True)
+            # Left by processes that were killed: files are written under the lock.
+            for path in self._folder.glob(f"*{NEW}"):
+                path.unlink(missing_ok=True)
+            self._write(self._path(session_id), session, now_ms)
         return session_id, session
 
-    def keep(self, session_id: str, session: Session) -> None:
-        """Store a changed session, unless it was ended."""
+    def change(self, session_id: str, change: Callable[[Session], Session]) -> Session | None:
+        """Store a changed session and return it; None if it was ended meanwhile."""
         path = self._path(session_id)
-        if (used_ms := _used_ms(path)) != NEVER_MS:
-            self._write(path, session, used_ms)
-
-    def _write(self, path: Path, session: Session, used_ms: int) -> None:
-        temporary = _new_file(self._folder, _SESSION.dump_json(session))
-        _mark_used(temporary, used_ms)
-        temporary.replace(path)
+        with self._locked():
+            session = self._read(path)
+            if session is None:
+                return None
+            changed = change(session)
+            self._write(path, changed, _used_ms(path))
+            return changed
 
     def find(self, session_id: str | None, now_ms: int) -> Session | None:
         """Return the session with an id and mark it as used; None if missing or expired."""
         if not session_id or not self.lasts(session_id, now_ms):
             return None
         path = self._path(session_id)
+        session = self._read(path)
+        if session is not None:
+            _mark_used(path, now_ms)
+        return session
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self._folder / "lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @staticmethod
+    def _read(path: Path) -> Session | None:
         try:
-            session = _SESSION.validate_json(path.read_bytes())
+            return _SESSION.validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
-        _mark_used(path, now_ms)
-        return session
+        except ValidationError:
+            # Torn by a power failure, or of another version.
+            path.unlink(missing_ok=True)
+            return None
+
+    def _write(self, path: Path, session: Session, used_ms: int) -> None:
+        temporary = _new_file(self._folder, _SESSION.dump_json(session), NEW)
+        _mark_used(temporary, used_ms)
+        temporary.replace(path)
 
     def lasts(self, session_id: str, now_ms: int) -> bool:
         """Return True if there is such a session, without marking it as used."""
@@ -127,15 +154,16 @@ class ConsoleSessions:
 
     def end(self, session_id: str | None) -> None:
         """End a session if it exists."""
-        self._path(session_id or "").unlink(missing_ok=True)
+        with self._locked():
+            self._path(session_id or "").unlink(missing_ok=True)
 
     def _path(self, session_id: str) -> Path:
         return self._folder / f"{_digest(session_id)}{SUFFIX}"
 
 
-def _new_file(folder: Path, content: bytes) -> Path:
+def _new_file(folder: Path, content: bytes, suffix: str) -> Path:
     """Return a new file that only its owner can read, to be renamed or linked."""
-    path = folder / f"{secrets.token_hex(8)}.new"
+    path = folder / f"{secrets.token_hex(8)}{suffix}"
     path.touch(mode=0o600)
     path.write_bytes(content)
     return path
@@ -305,10 +333,13 @@ class CsrfTokens:
 
 def _key_of(file: Path) -> bytes:
     """Return the key in a file, which the first process creates."""
-    temporary = _new_file(file.parent, secrets.token_bytes(32))
+    temporary = _new_file(file.parent, secrets.token_bytes(KEY_BYTES), ".key")
     with suppress(FileExistsError):
         os.link(temporary, file)
-    temporary.unlink()
+    if file.stat().st_size != KEY_BYTES:
+        # Torn by a power failure.
+        temporary.replace(file)
+    temporary.unlink(missing_ok=True)
     return file.read_bytes()
 
 

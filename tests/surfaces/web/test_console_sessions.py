@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memgraph.model.access import Narrowing
 from memgraph.surfaces.web.sessions import (
     MOST_ADDRESSES,
     MOST_SESSIONS,
@@ -79,9 +80,40 @@ def test_a_token_fits_its_cookie_and_its_own_pages(
 def test_sessions_and_keys_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
     sessions, _ = ConsoleSessions(tmp_path / "console"), CsrfTokens(tmp_path / "key")
     session_id, session = sessions.open("k", 0)
-    sessions.keep(session_id, replace(session, notice="Done."))
-    [file] = (tmp_path / "console").iterdir()
+    sessions.change(session_id, lambda one: replace(one, notice="Done."))
+    [file] = (tmp_path / "console").glob("*.json")
     assert session_id not in file.name
     modes = [oct(path.stat().st_mode & 0o777) for path in (file.parent, file, tmp_path / "key")]
     assert modes == ["0o700", "0o600", "0o600"]
     assert sessions.find(session_id, 0) == replace(session, notice="Done.")
+
+
+def test_a_session_that_was_ended_is_not_brought_back_by_a_page(tmp_path: Path) -> None:
+    one, other = ConsoleSessions(tmp_path), ConsoleSessions(tmp_path)
+    session_id, _ = one.open("k", 0)
+    other.end(session_id)
+    assert one.change(session_id, lambda session: replace(session, notice="Done.")) is None
+    assert one.find(session_id, 0) is None
+
+
+def test_two_changes_of_a_session_are_both_kept(tmp_path: Path) -> None:
+    sessions = ConsoleSessions(tmp_path)
+    session_id, _ = sessions.open("k", 0)
+    narrowing = Narrowing(clearance="Public")
+    sessions.change(session_id, lambda one: replace(one, narrowings={"orc-1": narrowing}))
+    sessions.change(session_id, lambda one: replace(one, notice=""))
+    found = sessions.find(session_id, 0)
+    assert found is not None
+    assert found.narrowings == {"orc-1": narrowing}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"other": 1}'])
+def test_a_torn_file_is_no_session_and_no_key(content: bytes, tmp_path: Path) -> None:
+    sessions = ConsoleSessions(tmp_path)
+    session_id, _ = sessions.open("k", 0)
+    [file] = tmp_path.glob("*.json")
+    file.write_bytes(content)
+    assert sessions.find(session_id, 0) is None
+    (tmp_path / "key").write_bytes(content)
+    assert CsrfTokens(tmp_path / "key").of("a") == CsrfTokens(tmp_path / "key").of("a")
+    assert len((tmp_path / "key").read_bytes()) == 32

@@ -97,7 +97,7 @@ def choose(visit: Visit) -> Response:
     }
     narrowing = validated(Narrowing, fields)
     visit.enter(Permission.READ, narrowing)
-    visit.session.narrowings[visit.orchestrator] = narrowing
+    visit.narrow(narrowing)
     return visit.go(visit.link(), "Your view is updated.")
 
 
