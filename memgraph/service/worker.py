@@ -252,7 +252,7 @@ class Worker:
             self._service.forget(name)
 
     def _consolidate(self, name: str, opened: OpenOrchestrator, state: _VisitState) -> bool:
-        """Consolidate completed sessions; return True when there are more.
+        """Consolidate completed sessions; return True when there are more to consolidate now.
 
         A session whose run failed is left to the nightly job.
         """
@@ -271,7 +271,7 @@ class Worker:
             ended = self._run(name, opened, request)
             if ended is None:
                 # Another worker consolidates; the end of its run is noticed as a change.
-                break
+                return False
             if ended.error_code != STOPPED:
                 state.sessions[session_id] = completed[session_id]
         return len(waiting) > SESSIONS_AT_ONCE

@@ -15,7 +15,7 @@ from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.model.jobs import STOPPED, JobReport, JobRun
 from memgraph.operations.life import consolidation as consolidating
 from memgraph.service import job_runs as jobs
 from memgraph.service import pool
@@ -202,6 +202,27 @@ def test_one_at_which_another_is_stays_told(
     assert pending(orc) == {"s-1", "s-2"}
     worker.once()
     assert pending(orc) == {"s-2"}
+
+
+def test_many_sessions_wait_quietly_while_another_process_consolidates(
+    service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
+) -> None:
+    worker, runs = ran
+    for number in range(12):
+        talk(orc, f"s-{number}", "Good evening.")
+        orc.sessions.end(f"s-{number}")
+    request = jobs.RunRequest(JobName.CONSOLIDATION)
+    with service.opened(orc.name) as opened:
+        jobs._claim(opened, "run_x", request, jobs.WALL)
+        with patch.object(worker, "_visit", wraps=worker._visit) as visit:
+            for _ in range(6):
+                worker.once()
+        assert visit.call_count <= 2
+        assert runs == []
+        jobs._end(opened, "run_x", JobReport.done({}))
+    worker.once()
+    worker.once()
+    assert pending(orc) == set()
 
 
 def test_a_session_that_fails_is_left_to_the_nightly_job(
