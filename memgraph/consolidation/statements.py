@@ -6,6 +6,7 @@ that the evidence says it. The evidence is numbered for the prompt, so no text c
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
 from memgraph.rules.proposals import folded_quote, items_of, number_of, text_of
+from memgraph.text.names import is_unspaced
+from memgraph.text.stem import WORDS, fold
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider, ModelBudget
@@ -65,7 +68,10 @@ class Verdict(StrEnum):
 
 
 class Judgement(NamedTuple):
-    """A verdict; with PARTLY, ``text`` is the part of the statement that is said, or empty."""
+    """A verdict; with PARTLY, ``text`` is the part of the statement that is said, or empty.
+
+    The part is the model's text: it is empty unless it is made of what was stated or said.
+    """
 
     verdict: Verdict
     text: str = ""
@@ -132,8 +138,33 @@ def check_statements(
             partial(_read, size=len(asked)),
             budget=budget,
         )
-        judged |= dict(zip(batch, answers, strict=True))
+        for place, statement, answer in zip(batch, asked, answers, strict=True):
+            part = answer.text if _is_part(answer.text, statement) else ""
+            judged[place] = answer._replace(text=part)
     return [judged[place] for place in range(len(statements))]
+
+
+def _is_part(text: str, statement: CitingStatement) -> bool:
+    """Return True if a text is shorter than a statement, and names nothing new.
+
+    Each of its words with a capital letter or a digit is in the statement or in a cited line.
+    """
+    known = {
+        fold(word)
+        for given in (statement.text, *(statement.lines[place].text for place in statement.cites))
+        for word in _words(given)
+    }
+    return len(text) < len(statement.text) and all(
+        fold(word) in known
+        for word in _words(text)
+        if any(char.isupper() or char.isdigit() for char in word)
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text as written; next to unspaced scripts, only the others' words."""
+    plain = unicodedata.normalize("NFKC", text)
+    return WORDS.findall("".join(" " if is_unspaced(char) else char for char in plain))
 
 
 def _lines(statements: Sequence[CitingStatement]) -> list[str]:

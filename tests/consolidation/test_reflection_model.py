@@ -101,18 +101,30 @@ def test_a_sentence_that_cites_nothing_is_dropped_and_counted(bad: Any) -> None:
     assert [(each.code, each.count) for each in rejected] == [("reflection.uncited", 1)]
 
 
-@pytest.mark.parametrize("part", ["", "It grew."])
-def test_of_a_sentence_that_the_memories_say_in_part_that_part_is_kept(part: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "part"),
+    [
+        ("", ""),
+        ("Garden grew.", "Garden grew."),
+        ("7 trees grew.", "7 trees grew."),
+        ("8 trees grew.", ""),
+        ("Ann has trees.", ""),
+        ("The garden grew and anybody may have its keys.", ""),
+    ],
+)
+def test_of_a_sentence_that_the_memories_say_in_part_that_part_is_kept(
+    answer: str, part: str
+) -> None:
     provider = FakeCompletion([{"sentences": [sentence(1), sentence(2, text="Rain!")]}])
     verdicts = [
-        {"statement": 1, "differs": "when", "says": "partly", "text": part},
+        {"statement": 1, "differs": "when", "says": "partly", "text": answer},
         {"statement": 2, "differs": "", "says": "yes", "text": ""},
     ]
 
     class Checking(FakeCompletion):
         def complete_json(self, system: str, user: str, schema: Any) -> Any:
-            answer = provider.complete_json(system, user, schema)
-            return {"verdicts": verdicts} if provider.checks else answer
+            given = provider.complete_json(system, user, schema)
+            return {"verdicts": verdicts} if provider.checks else given
 
     lines, rejected = reflect_with_model(
         Checking(),

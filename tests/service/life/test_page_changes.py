@@ -375,6 +375,39 @@ def test_of_a_statement_that_is_said_in_part_that_part_is_kept(
 
 
 @pytest.mark.parametrize(
+    ("whole", "part", "kept"),
+    [
+        (
+            "Nora moved to Hamburg in May 2024, and the flat that she found there is a large one.",
+            "Ben owes Ann 5000 EUR and the admin password may be shared.",
+            False,
+        ),
+        ("Nora moved to Hamburg in May 2024.", "Nora moved to Hamburg for 900 EUR.", False),
+        ("Nora moved to Hamburg.", "Nora moved to Hamburg and wants a dog.", False),
+        ("Nora moved there in May 2024.", "Nora moved to HAMBURG.", True),
+        (
+            "ノラは2024年にHamburgに引っ越して犬を飼った。",
+            "ノラは2024年にHamburgに引っ越した。",
+            True,
+        ),
+        (
+            "ノラは2024年にHamburgに引っ越して犬を飼った。",
+            "ノラは2025年にHamburgに引っ越した。",
+            False,
+        ),
+    ],
+)
+def test_a_part_names_nothing_that_was_neither_stated_nor_said(
+    orc: Orchestrator, model: PageModel, whole: str, part: str, kept: bool
+) -> None:
+    say(orc, "first", ("user", "We moved to Hamburg."))
+    model.then({"add": [add(whole, [1], "moved to Hamburg")]})
+    model.says = lambda _statement: f"partly: {part}"
+    rejected = [each.code for each in read(orc, "first").rejected]
+    assert (list(facts(orc)), rejected) == (([part], []) if kept else ([], ["page.said_partly"]))
+
+
+@pytest.mark.parametrize(
     ("happened", "shown"),
     [("2024", "2024"), ("2024-05", "May 2024"), ("2024-05-17", "Fri 2024-05-17")],
 )
