@@ -24,6 +24,7 @@ from memgraph.model.operation import (
     methods_of,
     operation_of,
 )
+from memgraph.model.turns import MessageInput, TranscriptInput
 from memgraph.model.values import MemoryInput, Value, validated
 
 P = ParamSpec("P")
@@ -120,7 +121,8 @@ def remote(library: Callable[..., T]) -> Callable[..., T]:
             read(),
             target.view | rest if reads else target.view,
             None if reads or not fields else body_of(fields),
-            repeats=not is_unnumbered_turn(fields),
+            # A dry run is the default, so what runs without it must not happen twice.
+            repeats=not is_unnumbered_turn(fields) and bool(rest.get("dry_run", True)),
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )
@@ -171,6 +173,10 @@ def asked_of_a_server(kind: type[T]) -> type[T]:
 
 def is_unnumbered_turn(item: Mapping[str, Any] | Value) -> bool:
     """Return True for a turn without a ``turn_id``: sent again, it would be stored twice."""
+    if isinstance(item, TranscriptInput):
+        return not all(turn.get("turn_id") for turn in item.turns)
+    if isinstance(item, MessageInput):
+        return not item.turn_id
     return isinstance(item, MemoryInput) and item.kind is MemoryKind.EPISODE and not item.turn_id
 
 

@@ -494,14 +494,21 @@ def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> d
 @prepared
 def _speakers() -> sa.Select[Any]:
     d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    roles = sa.select(m.c.source_role).distinct()
+    roles = sa.select(m.c.source_role, m.c.session_id).distinct()
     roles = roles.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
     return roles.where(d.c.memory_id == value("memory_id"), m.c.kind == MemoryKind.EPISODE)
 
 
-def speakers(snapshot: Snapshot, memory_id: str) -> list[str | None]:
-    """Return the speakers of the turns that a memory was derived from.
+class Speaker(NamedTuple):
+    """The role of a turn's speaker, and the conversation of the turn."""
+
+    role: str | None
+    session_id: str | None
+
+
+def speakers(snapshot: Snapshot, memory_id: str) -> list[Speaker]:
+    """Return the speakers of the turns that a memory was derived from, in each conversation.
 
     The list is empty if it does not come from a conversation.
     """
-    return _speakers().column(snapshot, memory_id=memory_id)
+    return [Speaker(*row) for row in _speakers().rows(snapshot, memory_id=memory_id)]

@@ -478,14 +478,60 @@ def test_on_a_persons_word_a_model_forgets_what_that_person_confirmed(
     fact = put(agent, "The rent is 900.", derived_from=[said], source=source, confidence=0.8)
     agent.confirm(fact)
     asked = {"memory_id": fact, "reason": "asked"}
-    for role, allowed in (("assistant", False), ("user", True)):
-        turn = agent.save_episode("Forget my rent.", session_id=role, source_role=role)
-        told = call_tool(agent, "forget", asked, session_id=role)
+    for role, session_id, allowed in (
+        ("assistant", "s-1", False),
+        ("user", "s-2", False),
+        ("user", "s-1", True),
+    ):
+        turn = agent.save_episode("Forget my rent.", session_id=session_id, source_role=role)
+        told = call_tool(agent, "forget", asked, session_id=session_id)
         assert ("error" not in told) is allowed, told
     assert {*told["retracted"]} == {said, fact}
     last = agent.trace(fact).journal[-1]
     assert (last.action, last.details["on_the_word_of"]) == ("retract", turn)
     assert agent.get(turn).status == "active"
+
+
+@pytest.mark.parametrize("session_id", ["s-1", "s-2"])
+def test_on_the_word_of_a_user_a_model_corrects_what_was_said_in_that_conversation(
+    agent: Orchestrator, session_id: str
+) -> None:
+    said = agent.save_episode("The rent is 900.", session_id="s-1", source_role="user")
+    fact = put(agent, "The rent is 900.", derived_from=[said])
+    agent.confirm(fact)
+    agent.save_episode("It is 950 now.", session_id=session_id, source_role="user")
+    asked = {"memory_id": fact, "new_content": "The rent is 950."}
+    told = call_tool(agent, "correct_fact", asked, session_id=session_id)
+    assert told.get("replaced") == (fact if session_id == "s-1" else None), told
+    assert ("error" in told) is (session_id == "s-2")
+    assert agent.get(fact).status == ("superseded" if session_id == "s-1" else "active")
+
+
+def test_a_name_is_the_same_person_in_every_conversation(agent: Orchestrator) -> None:
+    def turn(content: str, session_id: str) -> None:
+        agent.events.publish(UserTurn(content=content, session_id=session_id, source_role="Ada"))
+
+    turn("My rent is 900.", "s-1")
+    said = agent.memories.list(session_id="s-1")[0].memory_id
+    fact = put(agent, "The rent of Ada is 900.", derived_from=[said])
+    agent.confirm(fact)
+    turn("Forget my rent.", "s-2")
+    asked = {"memory_id": fact, "reason": "asked"}
+    assert fact in call_tool(agent, "forget", asked, session_id="s-2")["retracted"]
+
+
+def test_a_confirmed_fact_that_nobody_said_is_changed_on_nobodys_word(
+    agent: Orchestrator,
+) -> None:
+    fact = agent.remember("The rent is 900.")
+    agent.confirm(fact)
+    agent.save_episode("Forget the rent.", session_id="s-1", source_role="user")
+    for name, asked in (
+        ("forget", {"memory_id": fact, "reason": "asked"}),
+        ("correct_fact", {"memory_id": fact, "new_content": "The rent is 950."}),
+    ):
+        assert code(call_tool(agent, name, asked, session_id="s-1")) == "access.denied"
+        assert agent.get(fact).status == "active"
 
 
 def test_a_preference_is_a_fact_of_that_type(agent: Orchestrator) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from memgraph.context.items import checked, equal, item_of, memory_input_of
 from memgraph.context.stores import OLDEST_FIRST
@@ -21,9 +21,6 @@ from memgraph.rules.scope import ScopeFacts
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items, memories
 from memgraph.store.items import ItemPlace
-
-if TYPE_CHECKING:
-    pass
 
 DELETED: Final = "deleted"
 REPLACED: Final = "replaced by a newer item of its id"

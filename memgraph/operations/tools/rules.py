@@ -115,7 +115,7 @@ def require_correctable(
 
     Args:
         turn: the turn at hand, if it is a person's: see ``persons_turn``. On the word of who said
-            it a model may correct what that person said, even if it was confirmed.
+            it a model may correct what that person said, even if it was confirmed; see ``_stated``.
 
     Raises:
         NotFound: the memory does not exist.
@@ -123,10 +123,8 @@ def require_correctable(
         AccessDenied: the fact is an Identity, or a person confirmed it.
     """
     memory = _fact(snapshot, memory_id, view)
-    if turn is not None:
-        speakers = evidence.speakers(snapshot, memory_id)
-        if not speakers or turn.source_role in speakers:
-            return memory
+    if turn is not None and _stated(snapshot, memory_id, turn):
+        return memory
     if memory.type is MemoryType.IDENTITY or edges.was_confirmed(snapshot, memory_id, until=None):
         raise AccessDenied(
             "a person confirmed this fact, so only a person can correct it; remember the new"
@@ -134,6 +132,18 @@ def require_correctable(
             memory_id=memory_id,
         )
     return memory
+
+
+def _stated(snapshot: Snapshot, memory_id: str, turn: Memory) -> bool:
+    """Return True if the speaker of a turn stated a fact in a turn that it was derived from.
+
+    A name is the same speaker in every conversation; a role such as ``user`` only in its own.
+    """
+    is_name = voice_of(turn.source_role) is SpeakerRole.NAMED
+    return any(
+        speaker.role == turn.source_role and (is_name or speaker.session_id == turn.session_id)
+        for speaker in evidence.speakers(snapshot, memory_id)
+    )
 
 
 def fact_meant(snapshot: Snapshot, memory_id: str, view: View) -> str:
@@ -242,7 +252,7 @@ def require_confirmable(
         SourceType.MANUAL,
     )
     speakers = evidence.speakers(snapshot, memory_id)
-    by_agents = all(voice_of(role) is not SpeakerRole.PERSON for role in speakers)
+    by_agents = all(voice_of(speaker.role) is not SpeakerRole.PERSON for speaker in speakers)
     if turn is None and (by_a_model or (speakers and by_agents)):
         raise AccessDenied(
             "only a model or an agent stated this fact; a person must confirm it",
