@@ -16,7 +16,7 @@ from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
 from memgraph.model.remote import Health, OrchestratorList
 from memgraph.model.values import validated
-from memgraph.operations.threads import ThreadPoolCaller, awaited, pool
+from memgraph.operations.threads import ThreadPoolCaller, awaited, daemon_pool
 
 
 class ViewOptions(TypedDict, total=False):
@@ -141,11 +141,14 @@ class Client:
 
 
 class AsyncClient(ThreadPoolCaller):
-    """The methods of ``Client`` as coroutines, with its arguments; each runs in a thread."""
+    """The methods of ``Client`` as coroutines, with its arguments; each runs in a thread.
+
+    A request whose call is cancelled is not stopped, but the process can exit during it.
+    """
 
     def __init__(self, url: str, **options: Unpack[ClientOptions]) -> None:
         self.client = Client(url, **options)
-        super().__init__(self.client, pool())
+        super().__init__(self.client, daemon_pool())
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> AsyncRemoteOrchestrator:
         """Return the handle of one orchestrator; see ``Client.orchestrator``."""

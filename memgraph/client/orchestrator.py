@@ -46,7 +46,7 @@ from memgraph.operations.groups import Operations, Sessions
 from memgraph.operations.handle import GroupT, Handle
 from memgraph.operations.ingestion.operations import Ingestion
 from memgraph.operations.jobs import MAINTENANCE, Jobs
-from memgraph.operations.threads import await_all, awaited_group, pool
+from memgraph.operations.threads import await_all, awaited_group, daemon_pool
 from memgraph.rules.access import question_about
 
 BYTES: Final = "application/octet-stream"
@@ -376,7 +376,7 @@ class AsyncRemoteOrchestrator(RemoteOperations[Awaited]):
     def __init__(self, orchestrator: RemoteOrchestrator) -> None:
         self.__dict__.update(vars(orchestrator))
         self._target: Any = orchestrator
-        self._pool = pool()
+        self._pool = daemon_pool()
 
     def _as(self, kind: type[GroupT]) -> GroupT:
         group: GroupT = super()._as(awaited_group(_remote_group(kind)))  # type: ignore[arg-type]

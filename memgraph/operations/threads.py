@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -25,7 +27,7 @@ class ThreadPoolCaller(Methods[Awaited]):
         target: the object with the blocking methods.
     """
 
-    def __init__(self, target: Any, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, target: Any, pool: Executor) -> None:
         self._target = target
         self._pool = pool
 
@@ -73,3 +75,66 @@ def awaited_group(kind: Any) -> Any:
 @cache
 def pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix="memgraph-aio")
+
+
+class DaemonThreads(Executor):
+    """Runs calls in daemon threads, so that a call that only waits keeps no process from exiting.
+
+    Args:
+        threads: the maximum number of threads, which are started on demand.
+        name: the name of the threads.
+    """
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._threads = threads
+        self._name = name
+        self._queue: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._changed = threading.Lock()
+        self._alive = 0
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """See ``Executor.submit``.
+
+        Raises:
+            RuntimeError: the system cannot start a thread, and none is left.
+        """
+        future: Future[T] = Future()
+        with self._changed:
+            self._queue.append((future, partial(fn, *args, **kwargs)))
+            if self._alive < self._threads:
+                self._start_thread()
+        return future
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+        self._alive += 1
+        try:
+            thread.start()
+        except RuntimeError:
+            self._alive -= 1
+            # Other threads serve the queue as well.
+            if not self._alive:
+                self._queue.pop()
+                raise
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                if not self._queue:
+                    self._alive -= 1
+                    return
+                future, call = self._queue.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = call()
+            except BaseException as error:  # noqa: BLE001  # raised again in the one that waits
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+
+@cache
+def daemon_pool() -> DaemonThreads:
+    """Return the threads for calls that change nothing in this process, such as requests."""
+    return DaemonThreads(THREADS, "memgraph-request")

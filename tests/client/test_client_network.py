@@ -294,6 +294,33 @@ def test_without_httpx_the_extra_is_named() -> None:
     assert done.stdout.strip() == "client"
 
 
+def test_a_cancelled_call_keeps_no_process_from_ending() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        script = (
+            "import asyncio\n"
+            "from memgraph.client import AsyncClient\n"
+            "async def main():\n"
+            f"    async with AsyncClient('http://127.0.0.1:{silent.getsockname()[1]}') as client:\n"
+            "        calls = client.orchestrators, client.orchestrator('orc-1').memories.counts\n"
+            "        for call in calls:\n"
+            "            try:\n"
+            "                await asyncio.wait_for(call(), 0.5)\n"
+            "            except TimeoutError:\n"
+            "                print('cancelled')\n"
+            "asyncio.run(main())"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            timeout=25,
+        )
+    assert done.stdout.split() == ["cancelled", "cancelled"]
+    assert done.stderr == ""
+
+
 def test_many_threads_share_a_client(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
