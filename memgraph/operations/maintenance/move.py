@@ -23,7 +23,7 @@ from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
 from memgraph.store.engine import store_of
-from memgraph.store.files import FileLock, draft_beside, publish
+from memgraph.store.files import FileLock, draft_beside, fsync, publish
 from memgraph.store.statements import row_count
 
 if TYPE_CHECKING:
@@ -188,6 +188,8 @@ def _put_aside(paths: OrchestratorPaths, url: str, clock: Clock) -> str | None:
         paths.left_on_servers.parent.mkdir(parents=True, exist_ok=True)
         with paths.left_on_servers.open("a", encoding="utf-8") as file:
             file.write(f"{place} on {url}\n")
+        for written in (paths.left_on_servers, paths.left_on_servers.parent, paths.memory):
+            fsync(written)
     return place
 
 
