@@ -625,7 +625,9 @@ def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
             screen.block(edge_line(edge, {**names, **places}), indent=2)
     if call["explain"]:
         _show_explanation(screen, bundle)
-    for line in decisions(call["orchestrator"], bundle.edges):
+    first = bundle.items[0].memory.memory_id if bundle.items else None
+    of_first = [edge for edge in bundle.edges if first in (edge.from_id, edge.to_id)]
+    for line in decisions(call["orchestrator"], of_first):
         screen.line(line)
     if edges or marks:
         screen.line(SHORT_IDS, style="dim")
