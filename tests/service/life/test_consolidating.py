@@ -89,7 +89,10 @@ def test_a_later_turn_is_read_alone(orc: Orchestrator) -> None:
     assert [turn.content for turn in page.before] == [TEA]
 
 
-def test_pages_have_30_turns_and_24_facts_at_most(service: MemoryService) -> None:
+def test_pages_have_30_turns_and_so_many_facts_at_most(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.operations.life.pages.MAX_FACTS", 24)
     orc = service.orchestrator("orc-1", create=True)
     lines = [f"Server number {n} stands in hall {n * 7}." for n in range(65)]
     say(orc, "s-1", *lines)
@@ -97,7 +100,7 @@ def test_pages_have_30_turns_and_24_facts_at_most(service: MemoryService) -> Non
     report = run(orc, "s-1", extractor=extractor)
     assert [len(page.turns) for page in extractor.pages] == [30, 30, 5]
     assert report.pages == 3
-    # 24 facts of a page at most; what was left out is told.
+    # What was left out is told.
     assert len(report.facts) == 24 + 24 + 5
     assert {each.code for each in report.rejected} == {"fact.too_many"}
 

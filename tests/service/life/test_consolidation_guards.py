@@ -142,7 +142,10 @@ def test_what_was_confirmed_keeps_its_confidence(orc: Orchestrator) -> None:
     assert len(orc.trace(fixed).supports) == 1
 
 
-def test_it_is_told_how_many_labels_were_left_out(orc: Orchestrator) -> None:
+def test_it_is_told_how_many_labels_were_left_out(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.operations.life.pages.MAX_FACTS", 24)
     things = "walnuts lobster gluten milk soy sesame mustard celery lupin eggs fish pollen dust"
     lines = [f"TODO: {do} no {each}." for each in things.split() for do in ("buy", "cook")]
     say(orc, "s-1", *lines, source_role="Ann")
