@@ -137,10 +137,16 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What consolidation wrote of one talk."""
+    """What consolidation wrote of one talk.
+
+    Attributes:
+        usage: ``calls``, ``tokens_in`` and ``tokens_out`` of the model for everything, also for
+            comparing and naming; tokens as the model counts them, else estimated.
+    """
 
     reports: Sequence[SessionReport]
     facts: Sequence[Fact]
+    usage: Mapping[str, int]
     changes: int
     in_force: int
 
@@ -299,9 +305,9 @@ class Store:
         """Return what consolidation wrote, and how many changes of the talk are in force by it."""
         facts = [self._fact(one) for one in self._facts()]
         changes = [question for question in self._talk.questions if question.old]
-        return Written(
-            self._reports, facts, len(changes), sum(in_force(one, facts) for one in changes)
-        )
+        usage = self._orc.maintenance.stats()["model"]
+        in_force_now = sum(in_force(one, facts) for one in changes)
+        return Written(self._reports, facts, usage, len(changes), in_force_now)
 
     def _facts(self) -> Iterator[Memory]:
         before = None
@@ -444,20 +450,21 @@ def _consolidation(written: Sequence[Written]) -> dict[str, Any]:
     """Return what the language model did to all talks of a set.
 
     Returns:
-        ``turns``, ``calls``, ``tokens``, both also for twenty turns; ``facts``, ``active`` ones,
-        ``rejected`` proposals, ``pending`` sessions; ``changes``, and those ``in_force``.
+        ``turns``; ``calls``, ``tokens_in`` and ``tokens_out`` of everything, also for twenty turns;
+        ``facts``, ``active`` ones, ``rejected`` proposals, ``pending`` sessions; ``changes``, and
+        those ``in_force``.
     """
     reports = [report for each in written for report in each.reports]
     facts = [fact for each in written for fact in each.facts]
-    turns, calls, tokens = (
-        sum(getattr(report, name) for report in reports) for name in ("turns", "calls", "tokens")
-    )
+    turns = sum(report.turns for report in reports)
+    used = {
+        name: sum(each.usage[name] for each in written)
+        for name in ("calls", "tokens_in", "tokens_out")
+    }
     return {
         "turns": turns,
-        "calls": calls,
-        "calls_per_20": 20 * calls / max(1, turns),
-        "tokens": tokens,
-        "tokens_per_20": 20 * tokens / max(1, turns),
+        **used,
+        **{f"{name}_per_20": 20 * count / max(1, turns) for name, count in used.items()},
         "facts": len(facts),
         "active": sum(fact.status is MemoryStatus.ACTIVE for fact in facts),
         "rejected": sum(len(report.rejected) for report in reports),

@@ -11,7 +11,7 @@ import httpx
 
 from memgraph.client.operations import body_of, orchestrator_path
 from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestrator
-from memgraph.client.server import RETRIES, TIMEOUT_S, Call, Server, value_of
+from memgraph.client.server import Call, Server, value_of
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
 from memgraph.model.remote import Health, OrchestratorList
@@ -56,26 +56,8 @@ class Client:
         InvalidInput: the URL is invalid, or the key would leave the machine unencrypted.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout_s: float = TIMEOUT_S,
-        retries: int = RETRIES,
-        verify: ssl.SSLContext | bool = True,
-        plain_http: bool = False,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        self._server = Server(
-            url,
-            key=key,
-            timeout_s=timeout_s,
-            retries=retries,
-            verify=verify,
-            plain_http=plain_http,
-            transport=transport,
-        )
+    def __init__(self, url: str, **options: Unpack[ClientOptions]) -> None:
+        self._server = Server(url, **options)
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> RemoteOrchestrator:
         """Return the handle of one orchestrator.

@@ -166,7 +166,7 @@ class Mark(Value):
 
     @property
     def relation(self) -> str:
-        """What the memory is to the other one, in words, such as "probably changed by"."""
+        """The relation of the memory to the other one in words, such as "probably changed by"."""
         undecided = self.kind in (MarkKind.CHANGES, MarkKind.CHANGED_BY) or self.weight < 1.0
         return f"{'probably ' * undecided}{self.kind.value.replace('_', ' ')}"
 

@@ -344,7 +344,7 @@ class Edge(Value):
 
     @property
     def relation(self) -> str:
-        """What the first memory does to the second one, in words, such as "probably changes"."""
+        """The relation of the first memory to the second, such as "probably changes"."""
         if self.edge_type is EdgeType.UPDATES:
             if self.weight < 1.0:
                 return "probably changes"

@@ -465,17 +465,18 @@ def _decidable_ending(view: View) -> sa.Select[Any]:
 
 
 def full_id(snapshot: Snapshot, text: str, view: View) -> str:
-    """Return the id of the contradiction or mark that a text names; others are unchanged.
+    """Return the id of the contradiction or mark that a text names.
 
     A text names it by its id, by the last characters of its id, or by the id or short id of a
     memory that is a side of it, if that memory has no other open one.
 
     Raises:
+        NotFound: it names none.
         Conflict: it names several visible ones, or several memories; ``details["candidates"]``.
     """
     if text.startswith(EDGE_PREFIX):
         return text
-    named = []
+    named: list[str] = []
     if memories.is_short(text):
         end = text.removeprefix("#").upper()
         ending = _decidable_ending(view.shape)
@@ -491,7 +492,13 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
             f"{text[:80]} names {len(named)} contradictions or marks: give the id of one",
             candidates=named,
         )
-    return named[0] if named else text
+    if not named:
+        raise NotFound(
+            f"no contradiction or open mark is named {text[:80]!r}; an accepted mark is in force"
+            " and keeps its full id alone, see: memgraph trace",
+            edge_id=text,
+        )
+    return named[0]
 
 
 # -- the journal of a contradiction, and dismissed pairs -------------------------------------------

@@ -26,7 +26,11 @@ def test_from_the_open_question_to_the_case_on_paper(
         tab.page.goto(case)
         _decide_for_the_notice(tab)
         _travel_back(tab, case, before)
-        _on_paper(tab, case, tmp_path)
+        text = _on_paper(tab, case, tmp_path)
+    assert OLD_LINE in text
+    assert NEW_LINE in text
+    assert "The notice is newer" in text
+    assert "<script" not in text
 
 
 def _sign_in_and_find_the_case(tab: Tab) -> None:
@@ -70,20 +74,17 @@ def _travel_back(tab: Tab, case: str, before: str) -> None:
     tab.keep("audit-case-back-then")
 
 
-def _on_paper(tab: Tab, case: str, folder: Path) -> None:
+def _on_paper(tab: Tab, case: str, folder: Path) -> str:
+    """The text of the exported case."""
     tab.page.goto(case)
     with tab.page.expect_download() as started:
         tab.page.get_by_role("link", name="Export as HTML").click()
     kept = folder / "case.html"
     started.value.save_as(kept)
-    text = kept.read_text(encoding="utf-8")
-    assert OLD_LINE in text
-    assert NEW_LINE in text
-    assert "The notice is newer" in text
-    assert "<script" not in text
     printed = tab.page.pdf(format="A4")
     assert printed.startswith(b"%PDF-")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 1
+    return kept.read_text(encoding="utf-8")
 
 
 def test_signing_out_ends_what_may_be_seen(look: Opening, served: Served) -> None:

@@ -107,6 +107,7 @@ def test_a_search_is_used_by_keyboard_alone(look: Opening, served: Served) -> No
         _tab_to(tab, f'main a[href="{link}"]')
         tab.page.keyboard.press("Enter")
         tab.page.wait_for_url(f"**{link}")
+        assert "festival" in tab.page.locator("main").inner_text().lower()
 
 
 def test_many_are_decided_by_keyboard_alone(look: Opening, served: Served) -> None:

@@ -252,7 +252,12 @@ def contradiction_or_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """
     edge = _visible(snapshot, edge_id, view)
     if edge.edge_type is not EdgeType.CONTRADICTS and not is_change_mark(edge):
-        message = f"{edge_id} is a {edge.edge_type.value} edge, neither a contradiction nor a mark"
+        message = f"{edge_id} is neither a contradiction nor a mark, its type is {edge.edge_type}"
+        if edge.edge_type is EdgeType.UPDATES:
+            message = (
+                f"{edge_id} is in force and no mark any more; to undo it, retract"
+                f" {edge.from_id} and then restore {edge.to_id}"
+            )
         raise NotFound(message, edge_id=edge_id)
     return edge
 

@@ -742,7 +742,7 @@ def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
 
 
 CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
-    "accept": {"done": "accepted {edge_id}"},
+    "accept": {"done": "accepted {edge_id}: the later statement replaces the earlier"},
     "ask": {"show": _show_answer},
     "audit": {"show": _show_health, "failure": _above_limits, "defaults": {"examples": 3}},
     "bulletin": {"show": _show_bulletin},
