@@ -252,6 +252,21 @@ def test_an_accepted_mark_is_in_force(orc: Orchestrator) -> None:
         orc.contradictions.accept(mark.edge_id, reason="again")
 
 
+def test_an_accepted_mark_is_undone_as_its_refusal_says(orc: Orchestrator) -> None:
+    old, new = orc.remember(OLD), orc.remember(NEW)
+    [mark] = orc.settle().compared.marks
+    orc.contradictions.accept(mark.edge_id, reason="the manual says so")
+    with pytest.raises(NotFound, match=f"retract {new} and then restore {old}"):
+        orc.contradictions.reopen(mark.edge_id, reason="too early")
+    with pytest.raises(NotFound, match="accepted mark"):
+        orc.contradictions.reopen(mark.edge_id[-6:], reason="too early")
+    orc.retract(new, reason="too early")
+    assert orc.get(old).status is MemoryStatus.SUPERSEDED
+    orc.restore(old, reason="too early")
+    assert orc.get(old).status is MemoryStatus.ACTIVE
+    assert orc.verify().ok
+
+
 def test_an_accepted_contradiction_is_won_by_the_later_statement(orc: Orchestrator) -> None:
     old, new = orc.remember(OLD, source=CONVERSATION), orc.remember(NEW)
     [mark] = orc.settle().compared.marks
