@@ -130,6 +130,8 @@ def _server(environment: dict[str, str], *options: str) -> Iterator[tuple[int, f
     settings = {
         "MEMGRAPH_MEMORY__SERVER__PORT": str(port),
         "MEMGRAPH_MEMORY__SERVER__ALLOW_WITHOUT_KEY": "true",
+        # As in the load: comparing what one measurement wrote would slow the next.
+        "MEMGRAPH_MEMORY__COMPARISON__READER": "none",
     }
     start = time.perf_counter()
     with subprocess.Popen(
