@@ -494,8 +494,8 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
         )
     if not named:
         raise NotFound(
-            f"no contradiction or open mark is named {text[:80]!r}; an accepted mark is in force"
-            " and keeps its full id alone, see: memgraph trace",
+            f"no contradiction or open mark is named {text[:80]!r}"
+            " (an accepted mark is in force; its full id names it)",
             edge_id=text,
         )
     return named[0]
