@@ -94,9 +94,9 @@ def _seeds(
     """Return the memories of a view without given ones.
 
     First come the sides of open contradictions and probable changes, then the paths to retracted
-    evidence, then the
-    memories with the most neighbours; if these are few, also the newest. Superseded and retracted
-    memories are included. One more than ``limit`` is returned, so that the view is marked as cut.
+    evidence, then the memories with the most neighbours; if these are few, also the newest.
+    Superseded and retracted memories are included. One more than ``limit`` is returned, so that the
+    view is marked as cut.
     """
     wanted = min(limit, MOST_NODES) + 1
     open_ones = orc.contradictions.list(limit=DISPUTED, as_of=as_of).items
