@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from memgraph.model.values import (
         Source as Source,
     )
-    from memgraph.operations.aio import AsyncOrchestrator as AsyncOrchestrator
     from memgraph.operations.context.assembler import ContextAssembler as ContextAssembler
     from memgraph.operations.context.entity import MemoryEntity as MemoryEntity
+    from memgraph.operations.orchestrator import AsyncOrchestrator as AsyncOrchestrator
     from memgraph.operations.orchestrator import Orchestrator as Orchestrator
     from memgraph.operations.tools.tools import answer_calls as answer_calls
     from memgraph.operations.tools.tools import call_tool as call_tool
@@ -77,7 +77,7 @@ _HOME = {
     "MemoryInput": "memgraph.model.values",
     "Source": "memgraph.model.values",
     "Viewer": "memgraph.rules.scope",
-    "AsyncOrchestrator": "memgraph.operations.aio",
+    "AsyncOrchestrator": "memgraph.operations.orchestrator",
     "ContextAssembler": "memgraph.operations.context.assembler",
     "MemoryEntity": "memgraph.operations.context.entity",
     "MemoryService": "memgraph.service.memory_service",

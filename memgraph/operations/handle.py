@@ -178,7 +178,9 @@ class Handle(Methods[F]):
         from memgraph.operations.write.checks import with_canonical_source
 
         try:
-            return with_canonical_source(opened, memory)
+            return with_canonical_source(
+                memory, opened.paths, opened.settings.memory.ingest.allowed_roots
+            )
         except AccessDenied as error:
             path = memory.source.source_path
             raise self._denied(error, field=SOURCE_FIELD, asked=path) from None

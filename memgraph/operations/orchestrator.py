@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memgraph.model.operation import Blocking, F, local, with_groups
+from memgraph.model.operation import Awaited, Blocking, F, local, with_groups
 from memgraph.operations.agents import Agents
 from memgraph.operations.contexts import Stores
 from memgraph.operations.events import Events
@@ -15,10 +15,11 @@ from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
 from memgraph.operations.maintenance.operations import Maintenance
 from memgraph.operations.memories import Memories
+from memgraph.operations.threads import await_all, awaited_group, pool
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
-    from memgraph.operations.aio import AsyncOrchestrator
+    from memgraph.operations.handle import GroupT
     from memgraph.operations.write.comparisons import SettleResult
     from memgraph.paths import OrchestratorPaths
 
@@ -78,8 +79,6 @@ class Orchestrator(LocalOperations[Blocking]):
     @property
     def aio(self) -> AsyncOrchestrator:
         """The same methods for asyncio; each runs in a thread."""
-        from memgraph.operations.aio import AsyncOrchestrator
-
         return AsyncOrchestrator(self)
 
     @property
@@ -97,3 +96,28 @@ class Orchestrator(LocalOperations[Blocking]):
         """Return True if spaCy or a language model is configured for entities; calls neither."""
         with self._service.opened(self.name) as opened:
             return opened.naming.accurate_available
+
+
+@await_all
+class AsyncOrchestrator(LocalOperations[Awaited]):
+    """The asynchronous memory of an orchestrator: ``service.orchestrator(name).aio``.
+
+    It has the operations of ``Orchestrator`` as coroutines, with the same groups, parameters,
+    results and errors. Each call runs in a thread, up to 64 at a time in the process. A call that
+    is cancelled before it has a thread does nothing. A call that has started runs to its end in its
+    thread, and its writes are kept.
+
+    The stores of tiers, ``exchange.export_lines``, and the methods that pipelines and tools call
+    for each file or text are not coroutines.
+    """
+
+    def __init__(self, orchestrator: Orchestrator) -> None:
+        self.__dict__.update(vars(orchestrator))
+        self.orchestrator = orchestrator
+        self._target: Any = orchestrator
+        self._pool = pool()
+
+    def _as(self, kind: type[GroupT]) -> GroupT:
+        group: GroupT = super()._as(awaited_group(kind))  # type: ignore[arg-type]  # of a cache
+        group.__dict__ = vars(self) | {"_target": self.orchestrator._as(kind)}
+        return group

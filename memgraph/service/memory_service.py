@@ -292,10 +292,12 @@ class MemoryService:
         one), ``verify.failed`` (the last audit by a worker found something), ``storage.full`` (the
         disk was full at the last write).
         """
+        from memgraph.service.readiness import shortcomings
+
         try:
             with self.opened(name) as opened:
                 opened.require_sound()
-                degraded = opened.shortcomings()
+                degraded = shortcomings(opened)
         except MemgraphError as error:
             return {"orchestrator": name, "status": "disabled", **error.as_dict()}
         return {"orchestrator": name, "status": "ready", "degraded": degraded}

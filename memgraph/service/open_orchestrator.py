@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
@@ -18,26 +17,19 @@ from memgraph.audit.journal import JournalHead
 from memgraph.bulletin.board import BulletinBoard, LatestReflections
 from memgraph.clock import Clock
 from memgraph.config import Settings
-from memgraph.errors import (
-    DatabaseCorrupt,
-    DatabaseFull,
-    ExtraMissing,
-    JournalBroken,
-    MemgraphError,
-)
+from memgraph.errors import DatabaseCorrupt, JournalBroken, MemgraphError
 from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
 from memgraph.operations.read.receipts import ReceiptBook
-from memgraph.operations.write.embedding import NOTHING_TO_EMBED, EmbeddingWorker, model_mismatch
+from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
 from memgraph.operations.write.entity_links import NameFinder, NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
-from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service.background import BackgroundWork, InFlightCalls
 from memgraph.service.events import SessionCallbacks
 from memgraph.service.housekeeping import Housekeeping
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
-from memgraph.store import comparisons, embeddings, health, ingest_files, metadata, whole_tables
+from memgraph.store import comparisons, embeddings, metadata, whole_tables
 from memgraph.store import journal as rows_of_journal
 from memgraph.store.engine import Database
 from memgraph.store.erasure import UNFINISHED_KEY, erased_through
@@ -51,8 +43,6 @@ if TYPE_CHECKING:
     from memgraph.providers.reranking import RerankingProvider
     from memgraph.store.vector_cache import HeldVectors
 
-HELD: Final = "held"
-"""The rejection reason of an ingested file that waits for an operator."""
 COMPARED_AT_ONCE: Final = 16
 """The number of memories that are compared before other background work runs."""
 JUDGED_AT_ONCE: Final = 8
@@ -209,7 +199,13 @@ class OpenOrchestrator:
         # Imported late: a process that only reads does not need it.
         from memgraph.operations.life.models import ModelMeter
 
-        return ModelMeter(self)
+        return ModelMeter(
+            self.database,
+            clock=self.clock,
+            log=self.log,
+            meters=self.meters,
+            monthly_tokens=self.settings.memory.llm.monthly_tokens,
+        )
 
     @cached_property
     def writer(self) -> Writer:
@@ -298,9 +294,11 @@ class OpenOrchestrator:
             self.damage = error.with_traceback(None)
 
     def _restore_used(self, used: Mapping[str, int]) -> None:
-        from memgraph.operations.life.decay import restore_used
+        # Imported late: a process that only reads does not need it.
+        from memgraph.operations.write.changes import restore_used
 
-        restore_used(self, used)
+        with self.transaction("decay") as transaction:
+            restore_used(transaction, used, self.settings.memory.decay)
 
     def require_sound(self) -> None:
         """Check that the database file is the one that was opened and that no damage is known.
@@ -319,54 +317,6 @@ class OpenOrchestrator:
         with self.database.read() as snapshot:
             anchor.require_held(snapshot, anchored, self.anchor_file, self.paths.name)
             self._require_key(snapshot)
-
-    def shortcomings(self) -> list[str]:
-        """Return the codes of current problems, such as failing jobs. Raises StorageError."""
-        from memgraph.service.job_runs import shortcomings
-
-        codes = []
-        anchored = anchor.read_state(self.anchor_file)
-        with self.database.read() as snapshot:
-            state = anchor.compare(snapshot, anchored, self.anchor_file)
-            if state in (AnchorState.MISSING, AnchorState.DAMAGED):
-                codes.append("journal.unanchored")
-            if health.last(snapshot).totals:
-                codes.append("verify.failed")
-            if model_mismatch(snapshot, self.embedding) is not None:
-                codes.append("embedding.model_changed")
-            if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
-                codes.append("embedding.failing")
-            if comparisons.is_failing(snapshot):
-                codes.append("comparison.failing")
-            if self.asks_model:
-                codes += self.model_meter.shortcomings(snapshot)
-            if metadata.get(snapshot, UNFINISHED_KEY) is not None:
-                codes.append("erasure.unfinished")
-            if ingest_files.is_any_refused_for(snapshot, HELD):
-                codes.append("ingest.held")
-        if self.database.is_full:
-            codes.append(DatabaseFull.code)
-        if self._lacks_litellm():
-            codes.append(ExtraMissing.code)
-        if self.rerank_failed:
-            codes.append("reranker.failing")
-        if self.naming.fast_failure is not None:
-            codes.append("entities.failing")
-        if self.receipts.dropped:
-            codes.append("receipts.dropped")
-        return codes + shortcomings(self, self.clock.now_ms())
-
-    @property
-    def asks_model(self) -> bool:
-        """True if a language model is configured."""
-        return self.llm is not None or self.settings.memory.extractor.provider != "none"
-
-    def _lacks_litellm(self) -> bool:
-        """Return True when a configured model needs litellm, which is not installed."""
-        providers = (self.embedding, self.reranker, self.llm)
-        names = [provider.name for provider in providers if provider is not None]
-        names.append(self.settings.memory.extractor.provider)
-        return any(name.startswith(LITELLM_PREFIX) for name in names) and not find_spec("litellm")
 
     @property
     def busy(self) -> bool:

@@ -14,22 +14,31 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
+from memgraph.audit.anchor import AnchorState
 from memgraph.errors import (
     DatabaseCorrupt,
+    DatabaseFull,
     DatabaseReplaced,
+    ExtraMissing,
     MemgraphError,
     MemoryDisabled,
     StorageError,
 )
 from memgraph.model.jobs import LastJob, OrchestratorState, ServiceReadiness
+from memgraph.operations.write.embedding import NOTHING_TO_EMBED, model_mismatch
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
+from memgraph.providers.options import LITELLM_PREFIX
+from memgraph.service import job_runs
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.store import embeddings, jobs
+from memgraph.store import comparisons, embeddings, health, ingest_files, jobs, metadata
 from memgraph.store.engine import Store, store_of
+from memgraph.store.erasure import UNFINISHED_KEY
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -84,6 +93,53 @@ class _Known:
     stamp: Stamp | None = None
     oldest: int | None = None
     failure: str | None = None
+
+
+def shortcomings(opened: OpenOrchestrator) -> list[str]:
+    """Return the codes of current problems, such as failing jobs; see ``REMEDIES``.
+
+    Raises:
+        StorageError: the database cannot be read.
+    """
+    codes = []
+    anchored = anchor.read_state(opened.anchor_file)
+    with opened.database.read() as snapshot:
+        state = anchor.compare(snapshot, anchored, opened.anchor_file)
+        if state in (AnchorState.MISSING, AnchorState.DAMAGED):
+            codes.append("journal.unanchored")
+        if health.last(snapshot).totals:
+            codes.append("verify.failed")
+        if model_mismatch(snapshot, opened.embedding) is not None:
+            codes.append("embedding.model_changed")
+        if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
+            codes.append("embedding.failing")
+        if comparisons.is_failing(snapshot):
+            codes.append("comparison.failing")
+        if opened.llm is not None or opened.settings.memory.extractor.provider != "none":
+            codes += opened.model_meter.shortcomings(snapshot)
+        if metadata.get(snapshot, UNFINISHED_KEY) is not None:
+            codes.append("erasure.unfinished")
+        if ingest_files.is_any_held(snapshot):
+            codes.append("ingest.held")
+    if opened.database.is_full:
+        codes.append(DatabaseFull.code)
+    if _lacks_litellm(opened):
+        codes.append(ExtraMissing.code)
+    if opened.rerank_failed:
+        codes.append("reranker.failing")
+    if opened.naming.fast_failure is not None:
+        codes.append("entities.failing")
+    if opened.receipts.dropped:
+        codes.append("receipts.dropped")
+    return codes + job_runs.shortcomings(opened, opened.clock.now_ms())
+
+
+def _lacks_litellm(opened: OpenOrchestrator) -> bool:
+    """Return True when a configured model needs litellm, which is not installed."""
+    providers = (opened.embedding, opened.reranker, opened.llm)
+    names = [provider.name for provider in providers if provider is not None]
+    names.append(opened.settings.memory.extractor.provider)
+    return any(name.startswith(LITELLM_PREFIX) for name in names) and not find_spec("litellm")
 
 
 class Readiness:
@@ -169,7 +225,7 @@ class Readiness:
                     state, oldest = self._of_closed(name)
                 else:
                     opened.require_sound()
-                    codes = opened.shortcomings()
+                    codes = shortcomings(opened)
                     with opened.database.read() as snapshot:
                         state, oldest = _read(snapshot, name, codes)
         except DatabaseReplaced as error:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from memgraph.clock import MS_PER_DAY
 from memgraph.model.conversation import AGENTS, SILENT, TOLD_AS
 from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.rules.decay import days_idle, should_retire
 from memgraph.store import tables
 from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
@@ -59,6 +60,19 @@ class ExpiryRule(NamedTuple):
     now_ms: int
     threshold: float
     exponent: float
+
+    def ends(self, row: DecayRow) -> bool:
+        """Return True if the job should retire this active fact."""
+        # A restored fact is kept even with a low confidence, since somebody wanted it.
+        return not row.restored and should_retire(
+            kind=MemoryKind.FACT,
+            status=MemoryStatus.ACTIVE,
+            confidence=row.confidence,
+            decay_rate=row.decay_rate,
+            days=days_idle(self.now_ms, row.created_at, row.last_accessed_at),
+            threshold=self.threshold,
+            exponent=self.exponent,
+        )
 
 
 def _may_decay(m: sa.FromClause) -> Column:

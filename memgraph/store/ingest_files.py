@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
@@ -16,6 +16,9 @@ from memgraph.store import tables
 from memgraph.store.rows import fetch, first, json_text, replace, save
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import member, prepared, row_count, value
+
+HELD: Final = "held"
+"""The rejection reason of a content that waits for an operator."""
 
 
 def get(snapshot: Snapshot, sha256: str) -> IngestFileRow | None:
@@ -97,12 +100,12 @@ def forget_parts(transaction: Transaction, sha256: str) -> None:
     transaction.execute(sa.delete(IngestPartRow).where(col(IngestPartRow.sha256) == sha256))
 
 
-def is_any_refused_for(snapshot: Snapshot, reason: str) -> bool:
-    """Return True if any content was rejected for this reason."""
+def is_any_held(snapshot: Snapshot) -> bool:
+    """Return True if any content waits for an operator."""
     # A literal, which the index on rejected files needs.
     rejected = sa.literal(IngestStatus.REJECTED.value, literal_execute=True)
     is_rejected = sa.type_coerce(IngestFileRow.status, sa.Text) == rejected
-    is_for = member(tables.files.c.manifest, "reason") == reason
+    is_for = member(tables.files.c.manifest, "reason") == HELD
     return first(snapshot, select(IngestFileRow.sha256).where(is_rejected, is_for)) is not None
 
 

@@ -16,7 +16,7 @@ from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.lifecycle import StatusAction, in_force, next_status
-from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import ingest_files, memories, supports
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
@@ -444,7 +444,7 @@ def record_rejection(
     opened: OpenOrchestrator, sha256: str, *, path: str, manifest: Mapping[str, Any], actor: str
 ) -> None:
     """Record the rejection of a content, or that it is on hold for an operator, with the reason."""
-    action = "ingest_held" if manifest.get("reason") == HELD else "ingest_rejected"
+    action = "ingest_held" if manifest.get("reason") == ingest_files.HELD else "ingest_rejected"
     with opened.transaction(actor) as transaction:
         previous = ingest_files.get(transaction, sha256)
         if previous is not None and previous.status is IngestStatus.PROCESSED:

@@ -16,7 +16,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
 from memgraph.operations.ingestion.ingest import BY
-from memgraph.service.open_orchestrator import HELD, OpenOrchestrator
+from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import ingest_files, memories
 from memgraph.store.visibility import View
 
@@ -142,7 +142,7 @@ def _seen(snapshot: Snapshot, row: IngestFileRow, reader: FileReader) -> Ingeste
 def _status(row: IngestFileRow) -> Literal["processed", "held", "rejected"]:
     if row.status is IngestStatus.PROCESSED:
         return "processed"
-    return "held" if row.manifest.get("reason") == HELD else "rejected"
+    return "held" if row.manifest.get("reason") == ingest_files.HELD else "rejected"
 
 
 def _memory_ids(manifest: Mapping[str, Any]) -> set[str]:

@@ -207,7 +207,7 @@ class _Run:
         self.page_turns = PAGE_TURNS
         self.tools = PageResources(
             opened=opened,
-            extractor=extractor or chosen_extractor(opened),
+            extractor=extractor or chosen_extractor(opened.llm),
             budget=budget or ModelBudget(),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
             stop=stop,

@@ -6,19 +6,15 @@ the same result: it retires the facts below the threshold at the time of the run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.jobs import JobReport
-from memgraph.operations.write import changes
-from memgraph.rules.decay import days_idle, should_retire
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay as decay_rows
-from memgraph.store.decay import REASON, DecayRow, ExpiryRule
+from memgraph.store.decay import REASON, ExpiryRule
 from memgraph.store.snapshot import NewEntry
 
 PART = "decay"
-USED = "used before it was retired"
 # The number of facts per transaction, so that other writers wait briefly.
 BATCH = 1_000
 
@@ -65,56 +61,11 @@ def decay(
     return JobReport.done(counts).model_copy(update={"reason": "stopped"})
 
 
-def restore_used(opened: OpenOrchestrator, used: Mapping[str, int]) -> int:
-    """Restore memories that were retired although another process had used them.
-
-    Args:
-        used: the times at which another process delivered the memories, by id.
-
-    Returns:
-        The number of restored memories.
-
-    Raises:
-        StorageError: nothing was restored.
-    """
-    settings = opened.settings.memory.decay
-    with opened.transaction(PART) as transaction:
-        restored = 0
-        for memory_id, at in used.items():
-            retired = decay_rows.retired(transaction, memory_id)
-            if retired is None or retired[1] < at:
-                continue
-            row, retired_at = retired
-            rule = ExpiryRule(retired_at, settings.threshold, settings.exponent)
-            # It may have expired again since that use.
-            if has_expired(row._replace(last_accessed_at=at), rule):
-                continue
-            transaction.record(changes.restore(transaction, memory_id, reason=USED, view=None))
-            restored += 1
-    return restored
-
-
-def has_expired(row: DecayRow, rule: ExpiryRule) -> bool:
-    """Return True if the job should retire this active fact."""
-    # A restored fact is kept even with a low confidence, since somebody wanted it.
-    return not row.restored and should_retire(
-        kind=MemoryKind.FACT,
-        status=MemoryStatus.ACTIVE,
-        confidence=row.confidence,
-        decay_rate=row.decay_rate,
-        days=days_idle(rule.now_ms, row.created_at, row.last_accessed_at),
-        threshold=rule.threshold,
-        exponent=rule.exponent,
-    )
-
-
 def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, actor: str) -> int:
     """Retire the facts that are still expired, in one transaction; return their number."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
-        expired = [
-            row for row in decay_rows.decaying_now(transaction, pks, rule) if has_expired(row, rule)
-        ]
+        expired = [row for row in decay_rows.decaying_now(transaction, pks, rule) if rule.ends(row)]
         if expired:
             decay_rows.retire(transaction, [row.memory_id for row in expired])
             transaction.record(

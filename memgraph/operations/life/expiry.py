@@ -8,7 +8,6 @@ from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput
 from memgraph.model.jobs import ExpiringMemory, ExpiringReport
 from memgraph.model.values import Memory
-from memgraph.operations.life.decay import has_expired
 from memgraph.rules import decay
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -43,9 +42,7 @@ def expiring(
     )
     with opened.database.read() as snapshot:
         rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
-        expiring_rows = [
-            (_expires_at(row, rule), row.pk, row) for row in rows if has_expired(row, rule)
-        ]
+        expiring_rows = [(_expires_at(row, rule), row.pk, row) for row in rows if rule.ends(row)]
         soonest = nsmallest(limit, expiring_rows, key=lambda item: item[:2])
         visible = graph.visible_memories(
             snapshot, [row.memory_id for _, _, row in soonest], View(viewer)

@@ -9,17 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from memgraph.clock import iso
+from memgraph.clock import Clock, iso
 from memgraph.config import Settings
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import Extractor
 from memgraph.errors import MonthlyLimitReached, StorageError
+from memgraph.log import EventLog
 from memgraph.model.enums import ModelUse, Sensitivity
 from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
 from memgraph.providers.usage import MeteredCompletion, ModelUsage, UsageMeter
-from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.service.meters import Meters
 from memgraph.store import metadata
+from memgraph.store.engine import Database
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot
 
@@ -82,9 +84,20 @@ class ModelMeter:
     in memory until the next call.
     """
 
-    def __init__(self, opened: OpenOrchestrator) -> None:
-        self._opened = opened
-        self._limit = opened.settings.memory.llm.monthly_tokens
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        log: EventLog,
+        meters: Meters,
+        monthly_tokens: int,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._log = log
+        self._meters = meters
+        self._limit = monthly_tokens
         self._unwritten: dict[tuple[str, ModelUse], ModelUsage] = defaultdict(ModelUsage)
         self._lock = threading.Lock()
 
@@ -93,7 +106,7 @@ class ModelMeter:
         if not self._limit:
             return
         month = self._month()
-        with self._opened.database.read() as snapshot:
+        with self._database.read() as snapshot:
             stored = sum(usage.tokens for usage in model_usage(snapshot, month).values())
         with self._lock:
             unwritten = sum(usage.tokens for usage in self._unwritten.values())
@@ -108,18 +121,18 @@ class ModelMeter:
 
     def record(self, use: ModelUse, usage: ModelUsage, error_code: str | None) -> None:
         """See `UsageMeter.record`."""
-        self._opened.meters.model_called(use, usage.tokens_in, usage.tokens_out, error_code)
+        self._meters.model_called(use, usage.tokens_in, usage.tokens_out, error_code)
         with self._lock:
             self._unwritten[self._month(), use].add(usage)
             try:
                 self._write(error_code)
             except StorageError as error:
-                self._opened.log.failure("model.usage", error)
+                self._log.failure("model.usage", error)
             else:
                 self._unwritten.clear()
 
     def _write(self, error_code: str | None) -> None:
-        with self._opened.database.write(durable=False) as transaction:
+        with self._database.write(durable=False) as transaction:
             for (month, use), usage in self._unwritten.items():
                 usages = model_usage(transaction, month)
                 usages.setdefault(use, ModelUsage()).add(usage)
@@ -131,7 +144,7 @@ class ModelMeter:
                 metadata.drop(transaction, FAILURE_KEY)
 
     def _month(self) -> str:
-        return month_of(self._opened.clock.now_ms())
+        return month_of(self._clock.now_ms())
 
     def shortcomings(self, snapshot: Snapshot) -> list[str]:
         """Return the codes of what keeps the models from working."""
@@ -156,9 +169,8 @@ def model_usage(snapshot: Snapshot, month: str) -> dict[ModelUse, ModelUsage]:
     return {ModelUse(use): ModelUsage(**numbers) for use, numbers in counts.items()}
 
 
-def chosen_extractor(opened: OpenOrchestrator) -> Extractor:
-    """Return the model of ``memory.llm``, or else what reads only labelled sentences."""
-    model = opened.llm
+def chosen_extractor(model: LanguageModel | None) -> Extractor:
+    """Return the extractor of a model; without one, what reads only labelled sentences."""
     if model is None:
         return LabelExtractor()
     from memgraph.consolidation.page_model import ModelExtractor

@@ -103,7 +103,8 @@ class BulkLoader:
     def _checked(self, item: Item, errors: list[MemgraphError]) -> MemoryInput | Outcome:
         """Return the validated item, or its outcome if rejected; append the error to ``errors``."""
         try:
-            return with_canonical_source(self._opened, self._as_input(item))
+            roots = self._opened.settings.memory.ingest.allowed_roots
+            return with_canonical_source(self._as_input(item), self._opened.paths, roots)
         except (AccessDenied, InvalidInput) as error:
             errors.append(error)
             return Outcome(outcome="rejected", code=error.code, message=error.message)

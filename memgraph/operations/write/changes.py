@@ -5,9 +5,10 @@ Each function works inside one write transaction and returns its journal entries
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from memgraph.config.schema import DecaySettings
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory
@@ -27,7 +28,7 @@ from memgraph.rules.lifecycle import (
     plan_resolution,
     reason_of,
 )
-from memgraph.store import edges, entities, memories, sessions, supports
+from memgraph.store import decay, edges, entities, memories, sessions, supports
 from memgraph.store.evidence import last_retractions
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import STANDING, View
@@ -458,3 +459,23 @@ def state_of(snapshot: Snapshot, memory_id: str) -> MemoryState:
         confidence=memory.confidence,
         supersedes=tuple(str(memory_id) for memory_id in won) if isinstance(won, list) else (),
     )
+
+
+def restore_used(
+    transaction: JournalledTransaction, used: Mapping[str, int], settings: DecaySettings
+) -> None:
+    """Restore memories that decayed although another process had used them.
+
+    Args:
+        used: the times at which another process delivered the memories, by id.
+    """
+    for memory_id, at in used.items():
+        retired = decay.retired(transaction, memory_id)
+        if retired is None or retired[1] < at:
+            continue
+        row, retired_at = retired
+        rule = decay.ExpiryRule(retired_at, settings.threshold, settings.exponent)
+        # It may have expired again since that use.
+        if not rule.ends(row._replace(last_accessed_at=at)):
+            reason = "used before it was retired"
+            transaction.record(restore(transaction, memory_id, reason=reason, view=None))

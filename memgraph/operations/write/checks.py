@@ -9,9 +9,8 @@ from memgraph.errors import AccessDenied
 from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, voice_of
 from memgraph.model.events import SessionCompleted
 from memgraph.model.values import EpisodeInput, MemoryInput
-from memgraph.paths import canonical_source
+from memgraph.paths import OrchestratorPaths, canonical_source
 from memgraph.rules.conversations import follow, taken_over
-from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions
 from memgraph.store.sessions import RegisteredSession, StoredSession
 from memgraph.store.snapshot import JournalledTransaction
@@ -114,7 +113,9 @@ def _taken_over(
     ]
 
 
-def with_canonical_source(opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
+def with_canonical_source(
+    memory: MemoryInput, paths: OrchestratorPaths, allowed_roots: Sequence[str]
+) -> MemoryInput:
     """Return the memory with its source's path made absolute and free of links.
 
     Raises:
@@ -125,7 +126,7 @@ def with_canonical_source(opened: OpenOrchestrator, memory: MemoryInput) -> Memo
     if path is None:
         return memory
     try:
-        real = canonical_source(path, opened.paths, opened.settings.memory.ingest.allowed_roots)
+        real = canonical_source(path, paths, allowed_roots)
     except AccessDenied as error:
         error.asked = path
         raise

@@ -63,10 +63,7 @@ class HookHost:
         profile: AgentProfile | None = None,
         confined: bool = False,
     ) -> None:
-        # Imported here, because it loads the whole service, as the caller has already done.
-        from memgraph.service.memory_service import MemoryService
-
-        if not isinstance(service, MemoryService):
+        if not callable(getattr(service, "orchestrator", None)):
             raise InvalidInput("service must be a MemoryService", field="service")
         validated(ActorReason, {"actor": actor})
         self.name = name
