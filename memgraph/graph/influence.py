@@ -8,12 +8,12 @@ such.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.clock import MAX_MS
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import EdgeType, SourceName
+from memgraph.model.enums import SourceName
 from memgraph.model.graph import Link
 from memgraph.model.influence import (
     EvidenceReport,
@@ -23,7 +23,7 @@ from memgraph.model.influence import (
     ReceiptMention,
 )
 from memgraph.model.sources import NamedSource
-from memgraph.model.values import Memory, StoredSource, built
+from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
@@ -43,8 +43,6 @@ MAX_LEFT = 10
 """The maximum number of memories listed for each run or conversation."""
 MAX_LEAVING = 20
 """The maximum number of runs, and of conversations, whose memories are listed."""
-# Rows may lead to memories that were already visited, so more rows than nodes are read.
-_ROWS_PER_NODE = 4
 
 
 def impact(
@@ -165,61 +163,27 @@ class _Walk:
 
     def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
         """Return the memories reached from the seeds, each at its shortest distance."""
-        links: dict[str, Link] = {}
-        visited = set(seeds)
-        frontier: Sequence[str] = seeds
-        for distance in range(1, MAX_DEPTH + 2):
-            if not frontier:
-                break
-            fresh = self._step(frontier, direction, distance, visited)
-            if fresh and distance > MAX_DEPTH:
-                self.cut.add("depth")
-                break
-            room = self.max_nodes - len(links)
-            if len(fresh) > room:
-                self.cut.add("max_nodes")
-            frontier = list(fresh)[:room]
-            links |= {memory_id: fresh[memory_id] for memory_id in frontier}
-            visited.update(frontier)
-        return tuple(links.values())
-
-    def _step(
-        self, frontier: Sequence[str], direction: Direction, distance: int, visited: Collection[str]
-    ) -> dict[str, Link]:
-        limit = _ROWS_PER_NODE * self.max_nodes
-        steps = graph.linked(
+        reach = graph.reach(
             self.snapshot,
-            frontier,
+            seeds,
             self.view,
             BASIS_EDGES,
             direction,
-            limit + 1,
+            max_depth=MAX_DEPTH,
+            max_nodes=self.max_nodes,
             derivations=True,
         )
-        if len(steps) > limit:
+        if reach.too_deep:
+            self.cut.add("depth")
+        if reach.too_many:
             self.cut.add("max_nodes")
-        fresh: dict[str, Link] = {}
-        for step in steps[:limit]:
-            if step.memory_id not in visited and step.memory_id not in fresh:
-                fresh[step.memory_id] = _link(step, distance)
-        return fresh
+        return reach.links
 
     def bounded(self, mentions: Sequence[ReceiptMention]) -> tuple[ReceiptMention, ...]:
         """Return at most ``max_nodes`` receipts, and record whether any were left out."""
         if len(mentions) > self.max_nodes:
             self.cut.add("max_receipts")
         return tuple(mentions[: self.max_nodes])
-
-
-def _link(step: graph.GraphStep, distance: int) -> Link:
-    fields = {
-        "memory_id": step.memory_id,
-        "via_id": step.origin_id,
-        "edge_type": None if step.edge_type is None else EdgeType(step.edge_type),
-        "distance": distance,
-        "partial": bool(step.partial),
-    }
-    return built(Link, fields)
 
 
 def _reached(

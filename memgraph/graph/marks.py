@@ -21,8 +21,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 
 MAX_STEPS: Final = 2_000
-MAX_CHAIN: Final = 5
-"""The maximum number of replacements that are followed, one after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,26 +233,8 @@ def _chains(
     """Return the successors of replaced memories, direct ones first, and which are only partial."""
     if graph.PAIRED.isdisjoint(ties.edge_types):
         return {}, set()
-    steps: list[tuple[str, str]] = []
-    passed, frontier = set[str](), list(ids)
-    for _ in range(MAX_CHAIN):
-        found = graph.replacements(snapshot, frontier, view, MAX_STEPS)
-        frontier = [new for _, new in found if new not in passed]
-        passed.update(old for old, _ in found)
-        steps += found
-        if not frontier:
-            break
-    chains = _followed([one for one in ids if one in passed], steps)
+    successions = graph.successions(snapshot, ids, view)
+    chains = {one: succession.chain for one, succession in successions.items()}
     partial = {one for one in ids if one not in chains and pairs.amendments(one)}
     chains |= {one: pairs.amendments(one)[-1:] for one in partial}
     return chains, partial
-
-
-def _followed(ids: Sequence[str], steps: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """Return all successors of each memory, nearest first."""
-    if not ids:
-        return {}
-    import networkx as nx
-
-    following = nx.DiGraph(steps)
-    return {one: tuple(new for _, new in nx.bfs_edges(following, one)) for one in ids}

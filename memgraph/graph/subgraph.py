@@ -7,6 +7,8 @@ only visible ones.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from operator import attrgetter
 
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import EdgeType, MemoryStatus
@@ -86,20 +88,22 @@ def subgraph_in(
     reasons = {"max_nodes"} if len(memories) > max_nodes else set()
     seeds = list(memories)[:max_nodes]
     distances = dict.fromkeys(seeds, 0)
-    frontier = seeds
-    for distance in range(1, hops + 1):
-        if not frontier:
-            break
+
+    def read(frontier: list[str]) -> list[GraphStep]:
         steps = graph.strongest_neighbours(snapshot, frontier, view, edge_types, max_degree + 1)
         followed, capped = _capped(steps, max_degree)
         if capped:
             reasons.add("max_degree")
-        fresh = _in_order(step for step in followed if step.memory_id not in distances)
+        return sorted(followed, key=_strength, reverse=True)
+
+    hops_read = graph.read_hops(seeds, read, attrgetter("memory_id"), hops)
+    for distance, steps in enumerate(hops_read, start=1):
+        fresh = dict.fromkeys(step.memory_id for step in steps if step.memory_id not in distances)
         room = max_nodes - len(distances)
+        distances.update(dict.fromkeys(islice(fresh, room), distance))
         if len(fresh) > room:
             reasons.add("max_nodes")
-        frontier = fresh[:room]
-        distances.update(dict.fromkeys(frontier, distance))
+            break
     nodes = {memory_id: memories[memory_id] for memory_id in seeds} | graph.visible_memories(
         snapshot, [memory_id for memory_id in distances if memory_id not in memories], view
     )
@@ -147,13 +151,6 @@ def _capped(steps: Iterable[GraphStep], max_degree: int) -> tuple[list[GraphStep
     return capped, any(len(own_steps) > max_degree for own_steps in by_origin.values())
 
 
-def _in_order(steps: Iterable[GraphStep]) -> list[str]:
-    """Return the reached memories without duplicates, strongest edge first."""
-    return list(
-        dict.fromkeys(step.memory_id for step in sorted(steps, key=_strength, reverse=True))
-    )
-
-
 NEWEST_PAIRS = 5_000
 """The number of newest edges, and of derivations, that ``connected`` examines."""
 NEAR_A_HUB = 12
@@ -177,18 +174,16 @@ def connected(
     """
     with database.read() as snapshot:
         pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)
-    near: dict[str, set[str]] = {}
-    for first, second in pairs:
-        near.setdefault(first, set()).add(second)
-        near.setdefault(second, set()).add(first)
+    import networkx as nx
+
+    near = nx.Graph(pairs)
 
     def rank(memory_id: str) -> tuple[int, str]:
-        return -len(near[memory_id]), memory_id
+        return -near.degree(memory_id), memory_id
 
     chosen: dict[str, None] = {}
     for hub in sorted(near, key=rank):
         if len(chosen) >= limit:
             break
-        neighbours = sorted(near[hub], key=rank)[:NEAR_A_HUB]
-        chosen.update(dict.fromkeys((hub, *neighbours)))
+        chosen.update(dict.fromkeys((hub, *sorted(near[hub], key=rank)[:NEAR_A_HUB])))
     return list(chosen)[:limit]

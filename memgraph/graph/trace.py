@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from memgraph.clock import MAX_MS
 from memgraph.graph.redaction import journal_notes, status_periods
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import DeliveryCount, JournalNote, Link, MemorySupport, Trace
+from memgraph.model.graph import DeliveryCount, JournalNote, MemorySupport, Trace
 from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import (
     BASIS_EDGES,
@@ -20,7 +20,7 @@ from memgraph.rules.lifecycle import is_change_mark
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph, influence, supports
 from memgraph.store.engine import Database
-from memgraph.store.graph import Direction
+from memgraph.store.graph import Direction, Reach
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -32,8 +32,6 @@ MAX_RECEIPTS = 10_000
 
 _UPDATES = frozenset({EdgeType.UPDATES})
 _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
-# A step may also return memories visited before; they take rows, but do not count as links.
-_ROWS_PER_STEP = 4 * MAX_LINKS
 
 
 def trace(
@@ -71,12 +69,11 @@ class _TraceBuilder:
     def of(self, memory_id: str) -> Trace:
         snapshot, view = self._snapshot, self._view
         memory = graph.visible_memory(snapshot, memory_id, view)
-        grounds, _ = self._chain(memory_id, BASIS_EDGES, Direction.OUT, derivations=True)
-        dependents, dependent_pairs = self._chain(
-            memory_id, BASIS_EDGES, Direction.IN, derivations=True
-        )
-        replaced, _ = self._chain(memory_id, _UPDATES, Direction.OUT)
-        replaced_by, _ = self._chain(memory_id, _UPDATES, Direction.IN)
+        grounds = self._reach(memory_id, BASIS_EDGES, Direction.OUT, derivations=True).links
+        reached = self._reach(memory_id, BASIS_EDGES, Direction.IN, derivations=True)
+        dependents = reached.links
+        replaced = self._reach(memory_id, _UPDATES, Direction.OUT).links
+        replaced_by = self._reach(memory_id, _UPDATES, Direction.IN).links
         edges_out = self._edges(memory_id, Direction.OUT)
         edges_in = self._edges(memory_id, Direction.IN)
         mentioned = {
@@ -85,7 +82,7 @@ class _TraceBuilder:
         memories = graph.visible_memories(snapshot, sorted(mentioned | {memory_id}), view)
         sources = graph.sources_of(snapshot, memories.values())
         refuted = self._refuted(memories.values())
-        bases = [Dependency(dependent, ground, None) for ground, dependent in dependent_pairs]
+        bases = [Dependency(dependent, ground, None) for ground, dependent in reached.pairs]
         stale = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
@@ -124,59 +121,29 @@ class _TraceBuilder:
             cut_reasons=tuple(sorted(self._cut)),
         )
 
-    def _chain(
+    def _reach(
         self,
         memory_id: str,
         edge_types: Collection[EdgeType],
         direction: Direction,
         *,
         derivations: bool = False,
-    ) -> tuple[tuple[Link, ...], set[tuple[str, str]]]:
-        """Return the memories reached from a memory, each once, at its shortest distance.
-
-        Also return the pairs of ids (a memory, a memory one step from it).
-        """
-        links: dict[str, Link] = {}
-        pairs: set[tuple[str, str]] = set()
-        frontier = [memory_id]
-        for distance in range(1, MAX_DEPTH + 2):
-            room = MAX_LINKS - len(links)
-            steps = graph.linked(
-                self._snapshot,
-                frontier,
-                self._view,
-                edge_types,
-                direction,
-                _ROWS_PER_STEP + 1,
-                derivations=derivations,
-            )
-            # A mark of a change replaces nothing.
-            steps = [
-                step for step in steps if step.edge_type != EdgeType.UPDATES or step.weight >= 1.0
-            ]
-            pairs.update((step.origin_id, step.memory_id) for step in steps)
-            fresh: dict[str, Link] = {}
-            for step in steps:
-                if step.memory_id != memory_id and step.memory_id not in links:
-                    edge_type = None if step.edge_type is None else EdgeType(step.edge_type)
-                    link = Link(
-                        memory_id=step.memory_id,
-                        via_id=step.origin_id,
-                        edge_type=edge_type,
-                        distance=distance,
-                        partial=bool(step.partial),
-                    )
-                    fresh.setdefault(step.memory_id, link)
-            if fresh and distance > MAX_DEPTH:
-                self._cut.add("depth")
-                break
-            if len(fresh) > room or len(steps) > _ROWS_PER_STEP:
-                self._cut.add("max_links")
-            frontier = list(fresh)[:room]
-            links |= {memory_id: fresh[memory_id] for memory_id in frontier}
-            if not frontier:
-                break
-        return tuple(links.values()), pairs
+    ) -> Reach:
+        reach = graph.reach(
+            self._snapshot,
+            [memory_id],
+            self._view,
+            edge_types,
+            direction,
+            max_depth=MAX_DEPTH,
+            max_nodes=MAX_LINKS,
+            derivations=derivations,
+        )
+        if reach.too_deep:
+            self._cut.add("depth")
+        if reach.too_many:
+            self._cut.add("max_links")
+        return reach
 
     def _refuted(self, memories: Iterable[Memory]) -> dict[str, RefutedEvidence]:
         """Return the memories that are refuted: superseded or retracted, except by housekeeping."""

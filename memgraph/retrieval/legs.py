@@ -44,7 +44,6 @@ MAX_MENTIONS = 5_000
 # A replaced memory leads to its successor if it contains a word of the question, or if it is among
 # this many nearest by vector.
 NEAREST_THAT_SPEAK = 3
-MAX_SUCCESSION_STEPS = 5
 DEADLINE_MS = 1_000
 """The time limit of a leg; a slower leg is left out."""
 NO_DEADLINE_MS = 86_400_000
@@ -62,7 +61,6 @@ memories that are linked to good candidates, ``succession`` those that replaced 
 LOADING = 10
 """Loading the vectors may take this many times the deadline."""
 TOP_K_ENTITY = 50
-MAX_STEPS = 1_000
 # Neighbouring turns are read for this many results of each leg.
 NEIGHBOURED = 10
 SEEDS = 15
@@ -375,7 +373,10 @@ class SnapshotSearch:
 
     def _succession(self, legs: LegResults) -> None:
         """Add the active successors of superseded candidates, in the same order."""
-        ends = self._successors(list(legs.replaced.values()))
+        replaced = [candidate.memory_id for candidate in legs.replaced.values()]
+        view = self.narrowing.with_statuses(STANDING).view
+        successions = graph.successions(self.snapshot, replaced, view)
+        ends = {one: succession.ends for one, succession in successions.items()}
         ids = dict.fromkeys(memory_id for end_ids in ends.values() for memory_id in end_ids)
         successors = [
             candidate
@@ -385,26 +386,8 @@ class SnapshotSearch:
         legs.put("succession", successors)
         keys = {candidate.memory_id: candidate.pk for candidate in successors}
         for pk, old in legs.replaced.items():
-            legs.successors[pk] = [keys[end] for end in ends[old.memory_id] if end in keys]
+            legs.successors[pk] = [keys[end] for end in ends.get(old.memory_id, ()) if end in keys]
             legs.links.extend((successor, pk, SUCCESSOR_SHARE) for successor in legs.successors[pk])
-
-    def _successors(self, replaced: Sequence[RecallCandidate]) -> dict[str, list[str]]:
-        """Follow replacements and lost contradictions; return the last ids of each chain."""
-        view = self.narrowing.with_statuses(STANDING).view
-        ends = {candidate.memory_id: [candidate.memory_id] for candidate in replaced}
-        frontier = set(ends)
-        for _ in range(MAX_SUCCESSION_STEPS):
-            following: dict[str, list[str]] = {}
-            for old, new in graph.replacements(self.snapshot, sorted(frontier), view, MAX_STEPS):
-                following.setdefault(old, []).append(new)
-            if not following:
-                break
-            for start, at in ends.items():
-                ends[start] = list(
-                    dict.fromkeys(after for end in at for after in following.get(end, [end]))
-                )
-            frontier = {successor for successors in following.values() for successor in successors}
-        return ends
 
     def _context(
         self,

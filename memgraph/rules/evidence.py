@@ -244,19 +244,12 @@ def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
     Args:
         bases: tuples that begin like a ``Dependency`` with the ids of dependent and ground.
     """
-    above: dict[str, list[Step]] = {}
-    for basis in bases:
-        above.setdefault(basis[1], []).append(basis)
-    steps: list[Step] = []
-    waiting = list(grounds)
-    passed = set(waiting)
-    while waiting:
-        for basis in above.get(waiting.pop(), ()):
-            steps.append(basis)
-            if basis[0] not in passed:
-                passed.add(basis[0])
-                waiting.append(basis[0])
-    return steps
+    bases = list(bases)
+    import networkx as nx
+
+    graph = nx.DiGraph((basis[1], basis[0]) for basis in bases)
+    reached = set().union(*nx.bfs_layers(graph, [each for each in grounds if each in graph]))
+    return [basis for basis in bases if basis[1] in reached]
 
 
 def _by_ids(basis: Dependency) -> tuple[str, str, str, str]:

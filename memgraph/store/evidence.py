@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import takewhile
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import sqlalchemy as sa
@@ -170,23 +171,17 @@ def _walk(
     Args:
         visible: skip memories that this view hides; None: skip none.
     """
-    walk: list[_Row] = []
-    frontier = list(memory_ids)
-    passed = set(frontier)
     cut = False
-    is_outward = direction is Direction.OUT
-    for _ in range(max_hops):
-        if not frontier:
-            break
+
+    def read(frontier: list[str]) -> list[_Row]:
+        nonlocal cut
         rows = _step(snapshot, frontier, view, direction, max_rows, visible)
-        if len(rows) > max_rows:
-            cut, rows = True, rows[:max_rows]
-        walk += rows
-        # A dict keeps the order, unlike a set.
-        reached = dict.fromkeys(row[1] if is_outward else row[0] for row in rows)
-        frontier = [memory_id for memory_id in reached if memory_id not in passed]
-        passed.update(frontier)
-    return walk, cut
+        cut = cut or len(rows) > max_rows
+        return rows[:max_rows]
+
+    end = itemgetter(1 if direction is Direction.OUT else 0)
+    hops = graph.read_hops(memory_ids, read, end, max_hops)
+    return [row for rows in hops for row in rows], cut
 
 
 def _dependency(row: _Row) -> Dependency:
