@@ -16,15 +16,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 CONTEXT_TOKENS = 8_192
-MAX_TOKENS = 320
+MAX_TOKENS = 1_000
 
 
 class Model:
     """A loaded model; calls wait for one another."""
 
     def __init__(self, path: str, context: int) -> None:
-        from llama_cpp import Llama
+        from llama_cpp import Llama, llama_cpp
 
+        defaults = llama_cpp.llama_model_default_params()
+        # Weights that are packed for AMX crash llama.cpp on virtual machines.
+        defaults.use_extra_bufts = False
+        llama_cpp.llama_model_default_params = lambda: defaults
         self._llama = Llama(model_path=path, n_ctx=context, verbose=False, seed=1)
         self._context = context
         self._lock = threading.Lock()

@@ -27,15 +27,19 @@ from memgraph.consolidation.statements import (
     Judgement,
     Verdict,
     check_statements,
+    no_longer,
+    said_again,
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderRejected
+from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.conversation import HAPPENED, SpeakerRole, voice_of
-from memgraph.model.enums import EntityType
+from memgraph.model.enums import EntityType, MemoryType
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
 from memgraph.rules.proposals import (
     MAX_CONTENT_CHARS,
+    MAX_IMPORTANCE,
     MAX_PROPOSALS,
     MAX_QUOTE_CHARS,
     MODEL_CONFIDENCE,
@@ -54,7 +58,6 @@ if TYPE_CHECKING:
     from memgraph.model.enums import Sensitivity
     from memgraph.providers.completion import CompletionProvider, ModelBudget
 
-MAX_EVIDENCE: Final = 8
 MAX_PAGE_CHARS: Final = 80_000
 """Characters of a page's turns that a model sees; the longest turns are cut."""
 MAX_BEFORE_CHARS: Final = 600
@@ -79,8 +82,8 @@ SYSTEM: Final = (
     "`text`: the third person, in the language of the speaker, understandable alone: names "
     "instead of pronouns, dates instead of 'tomorrow' (count from the date of the turn). Add "
     "nothing that was not said.\n"
-    "`type`: Todo or Goal for what is still to be done today. What was meant to be done on a day "
-    "that has passed is an Event with importance 25, unless a turn says that it was done.\n"
+    "`type`: as of the date of the turn that says it: Todo or Goal for what was still to be done "
+    "then, Event for what had happened. Of a change: the type of the new text.\n"
     "`turns`: the numbers of the turns that say it, and of the question that a short answer "
     "answers. `quote`: words of one of these turns, unchanged. `happened`: when it happened or "
     "will, as exactly as it is known: 2024, 2024-05, 2024-05-17; empty if no date is meant. "
@@ -93,8 +96,11 @@ SYSTEM: Final = (
 
 _TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": "integer"}
-_NUMBERS: Final = {"type": "array", "items": _NUMBER}
+MAX_EVIDENCE: Final = 8
+_NUMBERS: Final = {"type": "array", "items": _NUMBER, "maxItems": MAX_EVIDENCE}
 _ENTITY_TYPES: Final = ("person", "organization", "location", "project", "other")
+_TYPE: Final = {"type": "string", "enum": [each.value for each in TYPES]}
+_IMPORTANCE: Final = {"type": "integer", "minimum": 0, "maximum": MAX_IMPORTANCE}
 _SAID: Final[dict[str, Any]] = {"turns": _NUMBERS, "quote": _TEXT}
 
 
@@ -105,15 +111,17 @@ def _list_of(**properties: Mapping[str, Any]) -> dict[str, Any]:
 SCHEMA: Final[dict[str, Any]] = object_schema(
     add=_list_of(
         text=_TEXT,
-        type={"type": "string", "enum": [each.value for each in TYPES]},
+        type=_TYPE,
         **_SAID,
         happened=_TEXT,
         entities=_list_of(
             name=_TEXT, type={"type": "string", "enum": list(_ENTITY_TYPES)}, same_as=_TEXT
         ),
-        importance={"type": "integer", "minimum": 0, "maximum": 90},
+        importance=_IMPORTANCE,
     ),
-    change=_list_of(known=_TEXT, text=_TEXT, **_SAID, happened=_TEXT),
+    change=_list_of(
+        known=_TEXT, text=_TEXT, type=_TYPE, **_SAID, happened=_TEXT, importance=_IMPORTANCE
+    ),
     end=_list_of(known=_TEXT, **_SAID),
     same=_list_of(known=_TEXT, turns=_NUMBERS),
 )
@@ -163,7 +171,7 @@ class ModelExtractor:
             return PageProposal(complete=False)
         calls, tokens = page.budget.calls, page.budget.tokens
         try:
-            prompt = PagePrompt(page.turns, page.before, page.known(), page.now_ms)
+            prompt = PagePrompt(page.turns, page.before, page.known())
             proposal = _proposed(self._provider, prompt, page.max_facts, self._mark, page.budget)
         except ProviderRejected as error:
             if error.details.get("status") in _NOT_OF_THE_PAGE:
@@ -237,23 +245,17 @@ def operations_of(answer: Any) -> dict[str, list[Any]]:
 
 
 class PagePrompt:
-    """A page as a model sees it: turns with short numbers, known memories as k1, k2 and so on.
-
-    Args:
-        now_ms: today, in milliseconds; None: it does not matter.
-    """
+    """A page as a model sees it: turns with short numbers, known memories as k1, k2 and so on."""
 
     def __init__(
         self,
         turns: Sequence[PageTurn],
         before: Sequence[PageTurn],
         known: Sequence[KnownMemory],
-        now_ms: int | None = None,
     ) -> None:
         self.turns = tuple(turns)
         self.known = tuple(sorted(known, key=_known_key))
         self._before = tuple(before)
-        self._now_ms = now_ms
         self._size = longest_shown([len(turn.content) for turn in turns])
 
     @property
@@ -269,8 +271,6 @@ class PagePrompt:
         speakers = dict.fromkeys((turn.source_role, turn.told_as) for turn in self.turns)
         named = (f"{role} ({voice_of(role, told_as)})" for role, told_as in speakers)
         yield f"speakers: {', '.join(named)}"
-        if self._now_ms is not None:
-            yield f"today: {_day(self._now_ms)}"
         heading = ""
         for number, memory in enumerate(self.known, start=1):
             by = f" by {memory.speaker}" if memory.speaker else ""
@@ -279,7 +279,8 @@ class PagePrompt:
                 yield said
             heading = said
             about = f" (about {memory.happened})" if memory.happened else ""
-            yield f"k{number} {memory.content[:MAX_CONTENT_CHARS]}{about}"
+            kind = "" if memory.type is MemoryType.FACT else f"({memory.type.value}) "
+            yield f"k{number} {kind}{memory.content[:MAX_CONTENT_CHARS]}{about}"
         for turn in self._before:
             yield f"before [{_said_at(turn)}] {turn.source_role}: {turn.content[:MAX_BEFORE_CHARS]}"
         for number, turn in enumerate(self.turns, start=1):
@@ -298,9 +299,18 @@ class PagePrompt:
         return self.known[number - 1] if number and 1 <= number <= len(self.known) else None
 
     def statement(
-        self, text: str, places: Sequence[int], known: KnownMemory | None = None
+        self,
+        text: str,
+        places: Sequence[int],
+        known: KnownMemory | None = None,
+        *,
+        cites_known: bool = True,
     ) -> CitingStatement:
-        """Return a statement that cites turns, and the known memory that it takes up, if any."""
+        """Return a statement that cites turns, and the known memory that it takes up, if any.
+
+        Args:
+            cites_known: False: the memory is shown, and is no evidence.
+        """
         everything = (*self._before, *self.turns)
         offset = len(self._before)
         shown = {
@@ -317,7 +327,7 @@ class PagePrompt:
         if known is not None:
             said = _day(known.said_at)
             lines.insert(0, EvidenceLine(known.speaker or "memory", said, known.content))
-            cites = [0, *(cited + 1 for cited in cites)]
+            cites = [*([0] if cites_known else []), *(cited + 1 for cited in cites)]
         return CitingStatement(text, tuple(lines), tuple(cites))
 
 
@@ -424,24 +434,26 @@ class AnswerReader:
         if name == "same" and known is not None:
             places = self._places(item)
             repeated = RepeatedMemory(known.memory_id, known.content, known.type, self._ids(places))
-            return Claim(repeated, self._prompt.statement(known.content, places), where)
+            statement = self._prompt.statement(
+                said_again(known.content), places, known, cites_known=False
+            )
+            return Claim(repeated, statement, where)
         places, quoted, quote = self._quoted(item)
         if name == "end" and known is not None:
             ended = EndedMemory(known.memory_id, self._ids(places), quote)
-            text = f"This does not hold any more: “{known.content}”"
-            return Claim(ended, self._prompt.statement(text, places, known), where)
+            statement = self._prompt.statement(no_longer(known.content), places, known)
+            return Claim(ended, statement, where)
         text = self._text(item)
-        kind = known.type if known is not None else type_of(item.get("type"))
+        kind = type_of(item.get("type"), MemoryType.FACT if known is None else known.type)
         turn = self._prompt.turns[quoted]
         event_time, period = time_of(item.get("happened"))
         attributes = {"speaker": turn.source_role, "quote": quote, "model": self._model}
         fact = FactCandidate(
             content=text,
             type=kind,
-            importance=(
-                known.importance
-                if known is not None
-                else importance_of(item.get("importance"), kind)
+            importance=importance_of(
+                item.get("importance"),
+                DEFAULT_IMPORTANCE[kind] if known is None else known.importance,
             ),
             confidence=MODEL_CONFIDENCE,
             event_time=event_time,

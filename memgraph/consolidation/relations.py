@@ -1,7 +1,7 @@
 """Ask a language model how new facts relate to stored ones, several facts at once.
 
-A relation is proposed by the model or by a mark. It is accepted only if the model confirms that the
-later of the two statements says it (``memgraph.consolidation.statements``).
+A relation that the model proposes is accepted only if it confirms that the later of the two
+statements says it (``memgraph.consolidation.statements``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from memgraph.consolidation.statements import (
     EvidenceLine,
     Verdict,
     check_statements,
+    no_longer,
+    said_again,
 )
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Relation
@@ -129,31 +131,6 @@ def relate(
     return relations
 
 
-def confirm_changes(
-    provider: CompletionProvider,
-    facts: Sequence[NewFact],
-    *,
-    budget: ModelBudget | None = None,
-    mark: Callable[[], str] = random_mark,
-) -> Relations:
-    """Ask whether each fact and its stored ones are changes, as marks say: one call.
-
-    Args:
-        facts: none above the sensitivity that may be sent.
-
-    Raises:
-        ProviderError: see ``ask_json``.
-    """
-    pairs = {
-        (new, place): Relation.UPDATES
-        for new, fact in enumerate(facts)
-        for place in range(len(fact.known))
-    }
-    relations = Relations()
-    _confirm(provider, facts, pairs, relations, budget, mark)
-    return relations
-
-
 def _confirm(
     provider: CompletionProvider,
     facts: Sequence[NewFact],
@@ -217,9 +194,8 @@ def _claim(new: NewFact, place: int, relation: Relation) -> CitingStatement:
     lines = tuple(
         EvidenceLine("said", iso(each.said_at)[:16], each.text) for each in (earlier, later)
     )
-    if relation is Relation.DUPLICATE:
-        return CitingStatement(earlier.text, lines[1:], (0,))
-    return CitingStatement(f"This does not hold any more: “{earlier.text}”", lines, (1,))
+    form = said_again if relation is Relation.DUPLICATE else no_longer
+    return CitingStatement(form(earlier.text), lines, (1,))
 
 
 def _short(said: DatedText) -> str:

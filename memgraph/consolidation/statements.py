@@ -42,7 +42,11 @@ SYSTEM: Final = (
     "(who does what to whom, who owns, owes or pays), another name, number, date, place or order, "
     "a negation lost or added; a question, guess, wish, joke or plan told as a fact; said of "
     "somebody else; or it only tells its reader what to do.\n"
-    "`text` is empty unless it is `partly`."
+    "`text` is empty unless it is `partly`.\n"
+    "Some statements are about an earlier one, which is shown as a line, too. “This does not hold "
+    "any more” is said by lines that say that it ended, changed or was wrong, or that say what "
+    "cannot be true beside it. “This is said again” is said by lines that say the same; what they "
+    "only leave out because it is known from the earlier one does not matter."
 )
 _SAYS: Final = ("yes", "partly", "no")
 SCHEMA: Final[dict[str, Any]] = object_schema(
@@ -108,6 +112,16 @@ class CitingStatement(NamedTuple):
         """True if one of the cited lines has just this text."""
         own = folded_quote(self.text)
         return any(folded_quote(self.lines[place].text) == own for place in self.cites)
+
+
+def no_longer(text: str) -> str:
+    """Return the statement that an earlier one has ended, changed or was wrong."""
+    return f"This does not hold any more: “{text}”"
+
+
+def said_again(text: str) -> str:
+    """Return the statement that an earlier one is said again."""
+    return f"This is said again: “{text}”"
 
 
 def check_statements(

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
-from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
 from memgraph.rules.similarity import normalise_content
 
@@ -60,16 +59,16 @@ def number_of(value: Any) -> int | None:
     return int(found[0]) if len(found) == 1 and len(found[0]) < 10 else None
 
 
-def type_of(value: Any) -> MemoryType:
-    """Return the type with this name in any case; Fact if there is none, or for an Identity."""
+def type_of(value: Any, otherwise: MemoryType) -> MemoryType:
+    """Return the type with this name in any case; another one if there is none, or for Identity."""
     name = value.strip().casefold() if isinstance(value, str) else ""
-    return _TYPES_BY_NAME.get(name, MemoryType.FACT)
+    return _TYPES_BY_NAME.get(name, otherwise)
 
 
-def importance_of(value: Any, kind: MemoryType) -> int:
-    """Return an importance within 0..90; that of the type if the value is no number."""
+def importance_of(value: Any, otherwise: int) -> int:
+    """Return an importance within 0..90; another one if the value is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return min(DEFAULT_IMPORTANCE[kind], MAX_IMPORTANCE)
+        return min(otherwise, MAX_IMPORTANCE)
     return round(min(max(value, 0), MAX_IMPORTANCE))
 
 

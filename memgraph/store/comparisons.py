@@ -31,7 +31,6 @@ from memgraph.store.statements import (
     as_read,
     least,
     listed,
-    member,
     ordered,
     prepared,
     row_count,
@@ -74,7 +73,6 @@ class WaitingMemory(NamedTuple):
     Attributes:
         active: 1 if it is active and has not expired.
         said_at: see ``ComparedMemory``.
-        model: the name of the model that wrote it, by its attributes.
         entities: a JSON array of the keys of the entities that it mentions.
     """
 
@@ -95,19 +93,12 @@ class WaitingMemory(NamedTuple):
     source_type: str
     source_path: str | None
     content_sha256: str | None
-    model: str | None
     entities: str
 
     @property
     def document(self) -> str | None:
         """The digest of the file that states it; None if it was said or typed."""
         return document_of(self.source_type, self.content_sha256)
-
-    @property
-    def is_from_page(self) -> bool:
-        """True for a fact that a model found in a page, where it saw what the page may touch."""
-        is_said = self.source_type == SourceType.CHANNEL_TRANSCRIPT
-        return is_said and self.kind == MemoryKind.FACT and self.model is not None
 
 
 def document_of(source_type: str, content_sha256: str | None) -> str | None:
@@ -160,7 +151,6 @@ def _waiting() -> sa.Select[Any]:
             *(m.c.kind, m.c.content, _said_at(m, s), m.c.source_role),
             *(m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
             *_source_of(s),
-            member(m.c.attributes, "model"),
             entities.correlate(m).scalar_subquery(),
         )
         .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))

@@ -17,8 +17,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
 from memgraph.operations.write.comparisons import ComparisonRun
 from memgraph.providers import completion
-from memgraph.providers.pair_reader import PairVerdict
-from tests.pair_readers import CHANGES, NONE, ScriptedReader
+from tests.pair_readers import CHANGES, ScriptedReader
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -348,26 +347,13 @@ def test_candidates_are_found_by_their_vectors_too(
     assert "It was not the one" in sent(model)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "says", "checks", "weight"),
-    [(NONE, "yes", 0, None), (CHANGES, "yes", 1, 1.0), (CHANGES, "no", 1, 0.92)],
-)
-def test_of_a_fact_that_a_model_found_in_a_page_it_is_asked_only_what_is_marked(
-    tmp_path: Path,
-    clock: FixedClock,
-    model: PageModel,
-    verdict: PairVerdict,
-    says: str,
-    checks: int,
-    weight: float | None,
+def test_a_fact_that_a_model_found_in_a_page_is_not_compared_again(
+    tmp_path: Path, clock: FixedClock, model: PageModel
 ) -> None:
-    model.says = lambda _statement: says
-    reader = ScriptedReader({(VEGAN, STEAK): verdict})
+    reader = ScriptedReader({(VEGAN, STEAK): CHANGES})
     with start(tmp_path / "root", config(model), clock, reader) as service:
         ann = service.orchestrator("ann", create=True)
         old, _ = quotes(ann, VEGAN, STEAK, attributes={"model": NAME})
-        quotes(ann, "I like vegan cheese.", attributes={"model": NAME})
-        compared(ann)
-        assert (model.others, len(model.checks)) == ([], checks)
-        assert [each.weight for each in edges(ann, old)] == ([] if weight is None else [weight])
         assert ann.maintenance.pending_comparisons() == 0
+        compared(ann)
+        assert (model.server.requests, edges(ann, old)) == ([], ())

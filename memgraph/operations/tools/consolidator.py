@@ -111,7 +111,7 @@ class ConsolidatorTools:
 
     def _open(self, page: TurnPage) -> None:
         self._page = page
-        self._prompt = PagePrompt(page.turns, page.before, page.known(), page.now_ms)
+        self._prompt = PagePrompt(page.turns, page.before, page.known())
         self._reader = AnswerReader(self._prompt, self.name, page.max_facts)
         self._claims = []
 

@@ -2,8 +2,8 @@
 
 The reader of pairs finds marks, which change no status: an Updates edge where the same author said
 both, else an open contradiction, each with a probability as its weight. A configured language model
-decides: what it finds between statements of one author is in force. Of a fact from a page of turns,
-with which it saw the memories that the page touches, it is asked only what the reader marked.
+decides: what it finds between statements of one author is in force. A fact that a model wrote from
+a page of turns is not compared again: the model saw the memories that the page may touch.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from memgraph.model.enums import (
     ModelUse,
     Relation,
     Sensitivity,
+    SourceType,
 )
 from memgraph.model.values import EdgeInput, MemoryInput
 from memgraph.operations.write.changes import is_protected
@@ -90,11 +91,17 @@ _RELATION: Final = {
 
 
 def is_comparable(memory: MemoryInput) -> bool:
-    """Return True for an active fact or turn that is not an item of a store."""
+    """Return True for an active fact or turn that is neither an item of a store nor from a page."""
+    is_from_page = (
+        memory.kind is MemoryKind.FACT
+        and memory.source.source_type is SourceType.CHANNEL_TRANSCRIPT
+        and "model" in memory.attributes
+    )
     return (
         memory.kind is not MemoryKind.REFLECTION
         and memory.status is MemoryStatus.ACTIVE
         and not is_item(memory.item_id, memory.tags)
+        and not is_from_page
     )
 
 
@@ -258,11 +265,6 @@ class ComparisonWorker:
         limit = MAX_CANDIDATES if by_model else MAX_READ
         kind = MemoryKind.FACT if by_model else None
         found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model, kind=kind)
-        if by_model and memory.is_from_page:
-            marked = comparisons.joined_ids(
-                snapshot, memory.memory_id, [each.memory_id for each in found]
-            )
-            found = [each for each in found if each.memory_id in marked]
         both: list[WaitingMemory | ComparedMemory] = [memory, *found]
         facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
         spoken = sessions.speakers(snapshot, facts) if facts else {}
@@ -343,10 +345,8 @@ class ComparisonWorker:
         """Queue facts for the model if there is one; remove other memories from the outbox."""
         to_judge = [
             question.memory.pk
-            for question, marks in answered
-            if self._opened.llm is not None
-            and question.memory.kind == MemoryKind.FACT
-            and (not question.memory.is_from_page or any(map(_is_change, marks)))
+            for question, _ in answered
+            if self._opened.llm is not None and question.memory.kind == MemoryKind.FACT
         ]
         waiting = [question.memory.pk for question, _ in answered]
         comparisons.move_on(transaction, to_judge, _MODEL)
@@ -417,10 +417,8 @@ class ComparisonWorker:
                         snapshot, _MODEL, embedded=self._embeds, at=at, limit=JUDGED_PER_CALL
                     )
                     questions = [self._model_question(snapshot, fact, at) for fact in due]
-                for from_page in (True, False):
-                    some = [each for each in questions if each.memory.is_from_page is from_page]
-                    if some and done.error_code is None:
-                        self._judge(some, budget, done)
+                if questions:
+                    self._judge(questions, budget, done)
                 if not questions or done.error_code is not None:
                     break
         if done.refused:
@@ -437,14 +435,8 @@ class ComparisonWorker:
     def _judge(
         self, questions: Sequence[_Question], budget: ModelBudget, done: ComparisonRun
     ) -> None:
-        """Let the model judge facts, all or none of them from pages, and write the edges."""
-        from memgraph.consolidation.relations import (
-            DatedText,
-            NewFact,
-            Relations,
-            confirm_changes,
-            relate,
-        )
+        """Let the model judge facts, and write the edges."""
+        from memgraph.consolidation.relations import DatedText, NewFact, Relations, relate
 
         model = self._opened.llm
         asked = [question for question in questions if model is not None and question.candidates]
@@ -461,9 +453,8 @@ class ComparisonWorker:
             )
             for question in asked
         ]
-        ask = confirm_changes if asked[0].memory.is_from_page else relate
         try:
-            relations = ask(model.completion_for(ModelUse.COMPARISON), facts, budget=budget)
+            relations = relate(model.completion_for(ModelUse.COMPARISON), facts, budget=budget)
         except ProviderError as error:
             unreadable = isinstance(error, ProviderAnswerInvalid)
             done.refused[error.code] += unreadable
@@ -551,10 +542,6 @@ def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:
         if probability >= least:
             return changes, round(min(probability, BELOW_FORCE), 3)
     return None
-
-
-def _is_change(mark: EdgeInput) -> bool:
-    return mark.edge_type is not EdgeType.RELATED_TO
 
 
 def _spoken(memory: WaitingMemory | ComparedMemory, text: str) -> str:

@@ -162,14 +162,13 @@ def test_a_page_is_read_by_one_call_and_checked_by_another(asked: World, model: 
     fence, speakers, *lines, end = page.splitlines()
     assert fence.replace("<", "</") == end
     assert speakers == "speakers: Ana (named), Bruno (named), Mallory (named)"
-    assert lines[:3] == [
-        "today: 2026-01-01",
+    assert lines[:2] == [
         "known, said 2026-01-01:",
         "k1 Bruno lives in Lisbon. (about 2025-06-01)",
     ]
     assert lines[-1].startswith("4 [2025-12-30 Tue 00:00] Ana: I prefer to get")
     # No text begins a line of its own, and no id is shown.
-    assert len(lines) == 2 + len(STORED) + len(TURNS)
+    assert len(lines) == 1 + len(STORED) + len(TURNS)
     assert not [each for each in asked.episodes + asked.stored if each in page]
     memory = asked.ana.get(asked.facts()["Bruno lives in Oslo."])
     assert memory.attributes["model"] == "litellm/openai/any"

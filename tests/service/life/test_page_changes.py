@@ -13,7 +13,7 @@ from page_models import NAME, PageModel, add, settings
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
 from memgraph.ids import CountingIds
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import SessionReport
 
 pytestmark = pytest.mark.usefixtures("asks_once")
@@ -104,6 +104,29 @@ def test_a_change_is_in_force_with_the_model_as_its_actor_and_marks_the_turns_be
     orc.restore(old, reason="misread")
     assert orc.get(old).status is MemoryStatus.ACTIVE
     assert orc.get(old).valid_until is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_now"),
+    [
+        ({}, (MemoryType.TODO, 75)),
+        ({"type": "?", "importance": "high"}, (MemoryType.TODO, 75)),
+        ({"type": "Event", "importance": 25}, (MemoryType.EVENT, 25)),
+    ],
+)
+def test_a_changed_memory_has_the_type_and_importance_that_it_had_unless_others_are_stated(
+    orc: Orchestrator, model: PageModel, stated: dict[str, Any], is_now: tuple[MemoryType, int]
+) -> None:
+    plan, done = "Nora wants to see the dentist.", "Nora saw the dentist."
+    say(orc, "first", ("user", plan))
+    model.then({"add": [add(plan, [1], plan, type="Todo", importance=75)]})
+    read(orc, "first")
+    say(orc, "second", ("user", done))
+    model.then(change(done, done, **stated))
+    read(orc, "second")
+    assert f"k1 (Todo) {plan}" in model.pages[-1]
+    changed = orc.get(facts(orc)[done])
+    assert (changed.type, changed.importance) == is_now
 
 
 def test_an_end_needs_no_successor_and_can_be_undone(orc: Orchestrator, model: PageModel) -> None:
@@ -198,6 +221,12 @@ def test_a_memory_that_is_said_again_gains_evidence(orc: Orchestrator, model: Pa
     model.then({"same": [{"known": "k1", "turns": [1]}]})
     [fact] = read(orc, "second").facts
     assert (fact.outcome, fact.memory_id, fact.evidence) == ("strengthened", old, tuple(turns))
+    # The known memory is shown to the check, and cited by nothing.
+    assert model.checks[-1].splitlines()[1:-1] == [
+        f"1 [2026-01-01] user: {BERLIN}",
+        "2 [2026-01-03 Sat 00:00] user: As you know, I live in Park Row.",
+        f"statement 1 (cites 2): This is said again: “{BERLIN}”",
+    ]
     assert orc.get(old).confidence > before
 
 
@@ -421,7 +450,7 @@ def test_a_date_is_shown_as_exactly_as_it_was_said(
     assert f"] {shown}, Decision: {HAMBURG}" in orc.bulletin().bulletin.text
     say(orc, "second", ("user", "Hamburg is lovely."))
     read(orc, "second")
-    assert f"k1 {HAMBURG} (about {happened})" in model.pages[-1]
+    assert f"k1 (Decision) {HAMBURG} (about {happened})" in model.pages[-1]
 
 
 def test_the_order_of_words_keeps_two_facts_apart(orc: Orchestrator, model: PageModel) -> None:
