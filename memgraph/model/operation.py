@@ -105,6 +105,7 @@ def is_local(function: Any) -> bool:
 _IN_PATH: Final = re.compile(r"{(\w+)}")
 _ATTRIBUTE: Final = "__operation__"
 _LOCAL: Final = "__local__"
+DEFAULT_TAG: Final = "memories"
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,10 +415,9 @@ def _with_type(hint: Any, kind: Any) -> Any:
 
 def operation(
     permission: Permission,
-    method: str,
-    path: str,
+    route: str,
     *,
-    tag: str,
+    tag: str = DEFAULT_TAG,
     id: str | None = None,  # noqa: A002 - OpenAPI's word
     body: type[Value] | str | None = None,
     answer: type[Value] | WireResult | None = None,
@@ -428,7 +428,13 @@ def operation(
     served: bool = True,
     command: str | None = None,
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Method[P, T]]:
-    """Declare a method as an operation; see ``Operation`` for the arguments."""
+    """Declare a method as an operation; see ``Operation`` for the arguments.
+
+    Args:
+        route: the HTTP method and the path, e.g. ``GET /contradictions/{edge_id}``.
+        tag: by default that of the group.
+    """
+    method, _, path = route.partition(" ")
 
     def declare(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
         declared = Operation(
@@ -462,12 +468,17 @@ def operation_of(function: Any) -> Operation:
     return declared
 
 
-def grouped(kind: type, group: str) -> None:
-    """Set the attribute of an orchestrator, ``group``, that has the operations of a class."""
+def grouped(kind: type, group: str, tag: str) -> None:
+    """Set the attribute of an orchestrator, ``group``, that has the operations of a class.
+
+    Args:
+        tag: of the operations that name no other one.
+    """
     for member in vars(kind).values():
         declared = getattr(member, _ATTRIBUTE, None)
         if isinstance(declared, Operation):
-            setattr(member, _ATTRIBUTE, replace(declared, group=group))
+            own_tag = tag if declared.tag == DEFAULT_TAG else declared.tag
+            setattr(member, _ATTRIBUTE, replace(declared, group=group, tag=own_tag))
 
 
 class GroupAttribute:

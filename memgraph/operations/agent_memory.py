@@ -28,7 +28,7 @@ AgentName = Annotated[Name, Field(description="The agent whose memory it is.")]
 ROOT = "/agents/{agent_id}/memory"
 
 
-class AgentMemory(Handle[F], group="agent_memory"):
+class AgentMemory(Handle[F], group="agent_memory", tag="agent memory"):
     """The requests of ``MemoryEntity`` for any agent, as JSON has them: ``orc.agent_memory``.
 
     Requests for one agent take effect one after another. A handle that is limited to an agent, or
@@ -36,13 +36,7 @@ class AgentMemory(Handle[F], group="agent_memory"):
     """
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        f"{ROOT}/store",
-        tag="agent memory",
-        body=StoreRequest,
-        id="store_items",
-        command="",
+        Permission.WRITE, f"POST {ROOT}/store", body=StoreRequest, id="store_items", command=""
     )
     def store(self, agent_id: AgentName, request: StoreRequest | Mapping[str, Any]) -> StoreResult:
         """Store items in an agent's memory, all or none; an item that exists is not stored again.
@@ -57,9 +51,7 @@ class AgentMemory(Handle[F], group="agent_memory"):
 
     @operation(
         Permission.READ,
-        "POST",
-        f"{ROOT}/retrieve",
-        tag="agent memory",
+        f"POST {ROOT}/retrieve",
         body=RetrieveRequest,
         id="retrieve_items",
         command="",
@@ -74,13 +66,7 @@ class AgentMemory(Handle[F], group="agent_memory"):
         return self._entity(agent_id)._retrieve(validated(RetrieveRequest, request))
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        f"{ROOT}/forget",
-        tag="agent memory",
-        body=ForgetRequest,
-        id="forget_items",
-        command="",
+        Permission.WRITE, f"POST {ROOT}/forget", body=ForgetRequest, id="forget_items", command=""
     )
     def forget(
         self, agent_id: AgentName, request: ForgetRequest | Mapping[str, Any]
@@ -92,13 +78,7 @@ class AgentMemory(Handle[F], group="agent_memory"):
         return self._entity(agent_id)._forget(validated(ForgetRequest, request))
 
     @operation(
-        Permission.READ,
-        "POST",
-        f"{ROOT}/listItems",
-        tag="agent memory",
-        body=ListRequest,
-        id="list_items",
-        command="",
+        Permission.READ, f"POST {ROOT}/listItems", body=ListRequest, id="list_items", command=""
     )
     def list_items(
         self, agent_id: AgentName, request: ListRequest | Mapping[str, Any]

@@ -78,7 +78,7 @@ class Contexts(TierHandle[F], group="contexts"):
         )
         return builder.build_context(task, request, **fields)
 
-    @operation(Permission.READ, "POST", "/relevant", tag="recall", body="Message", command="")
+    @operation(Permission.READ, "POST /relevant", tag="recall", body="Message", command="")
     def relevant(
         self,
         prompt: Query,
@@ -106,9 +106,7 @@ class Contexts(TierHandle[F], group="contexts"):
         )
         return RelevantMemories(bundle=bundle, reflection=memories.latest_reflection())
 
-    @operation(
-        Permission.READ, "GET", "/tiers/{tier}", tag="contexts", id="list_tier", command="tier"
-    )
+    @operation(Permission.READ, "GET /tiers/{tier}", id="list_tier", command="tier")
     def tier(
         self,
         tier: Annotated[
@@ -196,7 +194,7 @@ class Contexts(TierHandle[F], group="contexts"):
         return promoted
 
 
-class Stores(TierHandle[F], group="stores"):
+class Stores(TierHandle[F], group="stores", tag="memories"):
     """The item stores of the tiers: ``orc.stores``."""
 
     def task(self, task_id: str) -> TaskMemoryStore:

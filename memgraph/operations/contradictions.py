@@ -20,16 +20,11 @@ if TYPE_CHECKING:
     from memgraph.store.snapshot import NewEntry
 
 
-class Contradictions(Handle[F], group="contradictions"):
+class Contradictions(Handle[F], group="contradictions", tag="graph"):
     """Contradictions between memories: ``orc.contradictions``."""
 
     @operation(
-        Permission.READ,
-        "GET",
-        "/contradictions",
-        tag="graph",
-        id="list_contradictions",
-        command="contradictions",
+        Permission.READ, "GET /contradictions", id="list_contradictions", command="contradictions"
     )
     def list(
         self,
@@ -84,7 +79,7 @@ class Contradictions(Handle[F], group="contradictions"):
                 changes=changes,
             )
 
-    @operation(Permission.READ, "GET", "/contradictions/{edge_id}", tag="cases", id="case")
+    @operation(Permission.READ, "GET /contradictions/{edge_id}", tag="cases", id="case")
     def get(
         self,
         edge_id: EdgeId,
@@ -121,9 +116,7 @@ class Contradictions(Handle[F], group="contradictions"):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/contradictions/{edge_id}/resolve",
-        tag="graph",
+        "POST /contradictions/{edge_id}/resolve",
         id="resolve_contradiction",
         command="resolve",
         body="Resolution",
@@ -145,8 +138,7 @@ class Contradictions(Handle[F], group="contradictions"):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/contradictions/{edge_id}/dismiss",
+        "POST /contradictions/{edge_id}/dismiss",
         tag="cases",
         id="dismiss_contradiction",
         command="dismiss",
@@ -167,8 +159,7 @@ class Contradictions(Handle[F], group="contradictions"):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/contradictions/{edge_id}/accept",
+        "POST /contradictions/{edge_id}/accept",
         tag="cases",
         id="accept_change",
         command="accept",
@@ -209,9 +200,7 @@ class Contradictions(Handle[F], group="contradictions"):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/contradictions/{edge_id}/reopen",
-        tag="graph",
+        "POST /contradictions/{edge_id}/reopen",
         id="reopen_contradiction",
         command="reopen",
         body=ReasonBody,

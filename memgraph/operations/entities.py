@@ -21,13 +21,7 @@ class Entities(Handle[F], group="entities"):
     """The entities that memories name: ``orc.entities``."""
 
     @operation(
-        Permission.READ,
-        "GET",
-        "/entities",
-        tag="entities",
-        id="list_entities",
-        answer=EntityList,
-        command="entities",
+        Permission.READ, "GET /entities", id="list_entities", answer=EntityList, command="entities"
     )
     def list(
         self,
@@ -49,9 +43,7 @@ class Entities(Handle[F], group="entities"):
 
     @operation(
         Permission.READ,
-        "POST",
-        "/entities/info",
-        tag="entities",
+        "POST /entities/info",
         body="EntityWanted",
         id="get_entity_info",
         command="entity",
@@ -75,14 +67,7 @@ class Entities(Handle[F], group="entities"):
         with self._service.opened(self.name) as opened:
             return profile(opened, self.viewer, name_or_id, limit=limit)
 
-    @operation(
-        Permission.ADMIN,
-        "POST",
-        "/entities/merge",
-        tag="entities",
-        body="Merge",
-        id="merge_entities",
-    )
+    @operation(Permission.ADMIN, "POST /entities/merge", body="Merge", id="merge_entities")
     def merge(self, into: Name, other: Name, *, reason: Reason) -> EntityInfo:
         """Merge two entities: ``other`` becomes a name of ``into``. Journalled.
 
@@ -100,13 +85,7 @@ class Entities(Handle[F], group="entities"):
         with self._service.opened(self.name) as opened:
             return merge(opened, self.viewer, into, other, reason=because, actor=self.actor)
 
-    @operation(
-        Permission.ADMIN,
-        "POST",
-        "/entities/remove-alias",
-        tag="entities",
-        body="AliasRemoval",
-    )
+    @operation(Permission.ADMIN, "POST /entities/remove-alias", body="AliasRemoval")
     def remove_alias(self, entity: Name, alias: Name, *, reason: Reason) -> EntityInfo:
         """Take a name away from an entity, and return the entity. Journalled.
 
@@ -130,14 +109,7 @@ class Entities(Handle[F], group="entities"):
                 opened, self.viewer, entity, alias, reason=because, actor=self.actor
             )
 
-    @operation(
-        Permission.ADMIN,
-        "POST",
-        "/entities/protect",
-        tag="entities",
-        body="Protect",
-        id="protect_entity",
-    )
+    @operation(Permission.ADMIN, "POST /entities/protect", body="Protect", id="protect_entity")
     def protect(self, name_or_id: Named, *, reason: Reason, protected: bool = True) -> EntityInfo:
         """Protect the facts about an entity from decay. Journalled.
 

@@ -78,9 +78,7 @@ class Everyday(WritingHandle[F]):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/memories",
-        tag="memories",
+        "POST /memories",
         body=MemoryInput,
         answer=StoredId,
         served=False,  # by ``store``
@@ -108,13 +106,7 @@ class Everyday(WritingHandle[F]):
         return self._remember(memory).memory_id or ""
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        "/memories/batch",
-        tag="memories",
-        body="MemoryBatch",
-        answer=Outcomes,
-        command="",
+        Permission.WRITE, "POST /memories/batch", body="MemoryBatch", answer=Outcomes, command=""
     )
     def remember_many(
         self,
@@ -137,8 +129,7 @@ class Everyday(WritingHandle[F]):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/episodes",
+        "POST /episodes",
         tag="conversations",
         body=EpisodeInput,
         answer=StoredId,
@@ -171,8 +162,7 @@ class Everyday(WritingHandle[F]):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/episodes/batch",
+        "POST /episodes/batch",
         tag="conversations",
         body="EpisodeBatch",
         answer=Outcomes,
@@ -193,7 +183,7 @@ class Everyday(WritingHandle[F]):
         """
         return self._remember_all(EpisodeInput, batch, embeds=False)
 
-    @operation(Permission.READ, "POST", "/recall", tag="recall", body=RecallRequest)
+    @operation(Permission.READ, "POST /recall", tag="recall", body=RecallRequest)
     def recall(self, query: str | RecallRequest = "", **fields: Unpack[RecallFields]) -> Bundle:
         """Return the memories that match a query, best first, with reasons and sources.
 
@@ -221,14 +211,7 @@ class Everyday(WritingHandle[F]):
             self._keep_receipt(opened, Receipt.of(request, bundle), receipt_context)
             return bundle
 
-    @operation(
-        Permission.READ,
-        "GET",
-        "/memories/{memory_id}",
-        tag="memories",
-        id="get_memory",
-        tagged=True,
-    )
+    @operation(Permission.READ, "GET /memories/{memory_id}", id="get_memory", tagged=True)
     def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
         """Return a memory; with ``as_of``, with its status at that time.
 
@@ -247,7 +230,7 @@ class Everyday(WritingHandle[F]):
                 opened, self.viewer, memory_id, as_of=None if as_of is None else parse_time(as_of)
             )
 
-    @operation(Permission.READ, "GET", "/memories/{memory_id}/trace", tag="memories")
+    @operation(Permission.READ, "GET /memories/{memory_id}/trace")
     def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
         """Return a memory's sources, changes, evidence and dependents.
 
@@ -261,12 +244,7 @@ class Everyday(WritingHandle[F]):
             return trace(opened.database, memory_id, viewer=self.viewer, as_of=moment)
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        "/memories/{memory_id}/correct",
-        tag="memories",
-        body=Correction,
-        answer=StoredId,
+        Permission.WRITE, "POST /memories/{memory_id}/correct", body=Correction, answer=StoredId
     )
     def correct(
         self, memory_id: MemoryId, content: str, *, reason: str, **fields: Unpack[MemoryFields]
@@ -318,7 +296,7 @@ class Everyday(WritingHandle[F]):
             self._embed_soon(opened)
         return written.ids_by_key["new"]
 
-    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/confirm", tag="memories")
+    @operation(Permission.WRITE, "POST /memories/{memory_id}/confirm")
     def confirm(self, memory_id: MemoryId) -> None:
         """Protect a memory: confidence 1, no decay. Raises NotFound, Conflict."""
         from memgraph.operations.write import changes
@@ -327,9 +305,7 @@ class Everyday(WritingHandle[F]):
         with self._write() as (_, transaction):
             transaction.record(changes.confirm(transaction, memory_id, view=self._view))
 
-    @operation(
-        Permission.WRITE, "POST", "/memories/{memory_id}/retract", tag="memories", body=ReasonBody
-    )
+    @operation(Permission.WRITE, "POST /memories/{memory_id}/retract", body=ReasonBody)
     def retract(self, memory_id: MemoryId, *, reason: Reason) -> None:
         """Retract a memory; it stays in the history.
 
@@ -348,9 +324,7 @@ class Everyday(WritingHandle[F]):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/memories/{memory_id}/restore",
-        tag="memories",
+        "POST /memories/{memory_id}/restore",
         body=ReasonBody,
         command="restore-memory",
     )
@@ -376,7 +350,7 @@ class Everyday(WritingHandle[F]):
             )
 
     @operation(
-        Permission.WRITE, "POST", "/edges", tag="graph", body=EdgeInput, answer=EdgeId, status=201
+        Permission.WRITE, "POST /edges", tag="graph", body=EdgeInput, answer=EdgeId, status=201
     )
     def relate(
         self,
@@ -406,12 +380,7 @@ class Everyday(WritingHandle[F]):
         return joined.edge_id or ""
 
     @operation(
-        Permission.READ,
-        "POST",
-        "/context/block",
-        tag="contexts",
-        body="BlockWanted",
-        id="get_context",
+        Permission.READ, "POST /context/block", tag="contexts", body="BlockWanted", id="get_context"
     )
     def context(
         self,
@@ -468,7 +437,7 @@ class Everyday(WritingHandle[F]):
             include_insight=include_insight,
         )
 
-    @operation(Permission.READ, "POST", "/ask", tag="recall", body="Question", slow=True)
+    @operation(Permission.READ, "POST /ask", tag="recall", body="Question", slow=True)
     def ask(
         self,
         question: Annotated[Query, Field(min_length=1)],
@@ -612,8 +581,7 @@ class Everyday(WritingHandle[F]):
 
     @operation(
         Permission.READ,
-        "GET",
-        "/bulletin",
+        "GET /bulletin",
         tag="recall",
         id="get_bulletin",
         # Without the id of its receipt, so that the same bulletin has the same ETag.

@@ -31,10 +31,10 @@ MAX_NODES = 1_000
 MaxNodes = Annotated[int, Field(ge=1, le=10_000, description="Limit of memories, of receipts.")]
 
 
-class Graph(Handle[F], group="graph"):
+class Graph(Handle[F], group="graph", tag="auditing"):
     """The graph of memories and receipts: ``orc.graph``."""
 
-    @operation(Permission.READ, "POST", "/subgraph", tag="graph", body="Neighbourhood")
+    @operation(Permission.READ, "POST /subgraph", tag="graph", body="Neighbourhood")
     def subgraph(
         self,
         ids: Annotated[Sequence[str], WireFormat(tuple[Name, ...]), Field(max_length=1_000)],
@@ -73,7 +73,7 @@ class Graph(Handle[F], group="graph"):
                 statuses=None if retracted else STANDING,
             )
 
-    @operation(Permission.AUDIT, "GET", "/memories/{memory_id}/impact", tag="auditing")
+    @operation(Permission.AUDIT, "GET /memories/{memory_id}/impact")
     def impact(
         self, memory_id: MemoryId, *, max_nodes: MaxNodes = MAX_NODES, as_of: AsOf = None
     ) -> Impact:
@@ -101,7 +101,7 @@ class Graph(Handle[F], group="graph"):
                 opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer, as_of=then
             )
 
-    @operation(Permission.AUDIT, "GET", "/grounds", tag="auditing")
+    @operation(Permission.AUDIT, "GET /grounds")
     def grounds(
         self,
         memory_id: Annotated[Name | None, Field(description="The memory.")] = None,
@@ -149,7 +149,7 @@ class Graph(Handle[F], group="graph"):
                 raise InvalidInput("exactly one memory or one run is required", field="memory_id")
             return with_lines(opened, self._view, result, limit=lines)
 
-    @operation(Permission.AUDIT, "GET", "/stale", tag="cases")
+    @operation(Permission.AUDIT, "GET /stale", tag="cases")
     def stale(self, *, limit: Limit = 50, after: After = None, as_of: AsOf = None) -> StalePage:
         """Return active memories that depend on superseded or retracted evidence, with the path.
 

@@ -36,18 +36,10 @@ if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot
 
 
-class Audit(Handle[F], group="audit"):
+class Audit(Handle[F], group="audit", tag="auditing"):
     """Measures the quality of the stored memories: ``orc.audit``."""
 
-    @operation(
-        Permission.AUDIT,
-        "POST",
-        "/audit",
-        tag="auditing",
-        body="AuditWanted",
-        slow=True,
-        id="audit",
-    )
+    @operation(Permission.AUDIT, "POST /audit", body="AuditWanted", slow=True, id="audit")
     def measure(
         self,
         *,
@@ -80,10 +72,10 @@ class Audit(Handle[F], group="audit"):
             )
 
 
-class HistoryOperations(Handle[F], group="history"):
+class HistoryOperations(Handle[F], group="history", tag="auditing"):
     """Returns changes between two times, and the history of a memory: ``orc.history``."""
 
-    @operation(Permission.READ, "GET", "/diff", tag="auditing")
+    @operation(Permission.READ, "GET /diff")
     def diff(
         self,
         since: Annotated[Time, Field(description="After this time.", examples=["2026-01-01"])],
@@ -114,14 +106,7 @@ class HistoryOperations(Handle[F], group="history"):
             last = opened.clock.now_ms() if until is None else parse_time(until)
             return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
 
-    @operation(
-        Permission.READ,
-        "GET",
-        "/memories/{memory_id}/history",
-        tag="auditing",
-        id="history",
-        command="",
-    )
+    @operation(Permission.READ, "GET /memories/{memory_id}/history", id="history", command="")
     def get(self, memory_id: MemoryId) -> History:
         """Return all statuses that a memory had, with their times. Raises NotFound."""
         from memgraph.graph.history import history
@@ -139,7 +124,7 @@ class HistoryOperations(Handle[F], group="history"):
 MOST_SESSIONS = 1_000
 
 
-class Sessions(Handle[F], group="sessions"):
+class Sessions(Handle[F], group="sessions", tag="conversations"):
     """Lists and ends sessions: ``orc.sessions``."""
 
     @local
@@ -182,13 +167,7 @@ class Sessions(Handle[F], group="sessions"):
         return place
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        "/sessions/end",
-        tag="conversations",
-        body="Ending",
-        answer=SessionEnded,
-        id="end_session",
+        Permission.WRITE, "POST /sessions/end", body="Ending", answer=SessionEnded, id="end_session"
     )
     def end(self, session_id: Name) -> bool:
         """End a session now, without waiting for the next one to begin.

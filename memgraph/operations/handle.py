@@ -70,15 +70,16 @@ class Handle(Methods[F]):
             opens = () if viewer.confined else (Scope.PROJECT, Scope.SESSION)
         self.opens = frozenset(opens)
 
-    def __init_subclass__(cls, group: str | None = None) -> None:
+    def __init_subclass__(cls, group: str | None = None, tag: str | None = None) -> None:
         """Register the operations of a group.
 
         Args:
             group: the attribute of an orchestrator that has these methods.
+            tag: the group in the reference; by default ``group``.
         """
         super().__init_subclass__()
         if group:
-            grouped(cls, group)
+            grouped(cls, group, tag or group)
 
     def _like(self, handle: Handle[Any]) -> None:
         """Initialise this handle for the caller of another one."""

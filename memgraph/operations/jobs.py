@@ -31,14 +31,12 @@ Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 
 
-class Jobs(Handle[F], group="jobs"):
+class Jobs(Handle[F], group="jobs", tag="operating"):
     """Background jobs: ``orc.jobs``."""
 
     @operation(
         Permission.ADMIN,
-        "GET",
-        "/jobs",
-        tag="operating",
+        "GET /jobs",
         id="list_jobs",
         answer=WireResult(JobBoard, unwrap=lambda board: board.runs),
         served=False,  # with ``plans``
@@ -59,9 +57,7 @@ class Jobs(Handle[F], group="jobs"):
 
     @operation(
         Permission.ADMIN,
-        "GET",
-        "/jobs",
-        tag="operating",
+        "GET /jobs",
         id="list_jobs",
         answer=WireResult(JobBoard, unwrap=lambda board: board.plans),
         served=False,  # with ``list``

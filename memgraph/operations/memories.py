@@ -39,9 +39,7 @@ class Memories(WritingHandle[F], group="memories"):
 
     @operation(
         Permission.READ,
-        "GET",
-        "/memories",
-        tag="memories",
+        "GET /memories",
         answer=WireResult(MemoryPage, cursor=lambda memory: memory.memory_id),
         id="list_memories",
         command="list",
@@ -119,9 +117,7 @@ class Memories(WritingHandle[F], group="memories"):
 
     @operation(
         Permission.WRITE,
-        "POST",
-        "/memories",
-        tag="memories",
+        "POST /memories",
         id="remember",
         body=MemoryInput,
         answer=WireResult(
@@ -145,13 +141,7 @@ class Memories(WritingHandle[F], group="memories"):
         return self._readable(self._remember(memory))
 
     @operation(
-        Permission.WRITE,
-        "POST",
-        "/forget",
-        tag="memories",
-        body="Forgetting",
-        answer=ForgetOutcomes,
-        command="",
+        Permission.WRITE, "POST /forget", body="Forgetting", answer=ForgetOutcomes, command=""
     )
     def forget(
         self,
@@ -181,8 +171,7 @@ class Memories(WritingHandle[F], group="memories"):
 
     @operation(
         Permission.READ,
-        "GET",
-        "/stats",
+        "GET /stats",
         tag="operating",
         id="get_stats",
         answer=WireResult(
@@ -200,7 +189,7 @@ class Memories(WritingHandle[F], group="memories"):
             return memories.counts(snapshot, self._view)
 
     @operation(
-        Permission.READ, "GET", "/expiring", tag="recall", id="list_expiring", command="expiring"
+        Permission.READ, "GET /expiring", tag="recall", id="list_expiring", command="expiring"
     )
     def expiring(
         self,
@@ -228,8 +217,7 @@ class Memories(WritingHandle[F], group="memories"):
 
     @operation(
         Permission.READ,
-        "GET",
-        "/reflection",
+        "GET /reflection",
         tag="recall",
         id="get_reflection",
         command="reflection",

@@ -24,9 +24,7 @@ Before = Annotated[Name | None, Field(description="The last id of the previous p
 class Receipts(Handle[F], group="receipts"):
     """Receipts of which memories were returned, and why: ``orc.receipts``."""
 
-    @operation(
-        Permission.AUDIT, "GET", "/receipts", tag="receipts", id="list_receipts", command="receipts"
-    )
+    @operation(Permission.AUDIT, "GET /receipts", id="list_receipts", command="receipts")
     def list(
         self,
         *,
@@ -67,14 +65,7 @@ class Receipts(Handle[F], group="receipts"):
         with self._service.opened(self.name) as opened:
             return reading.receipt_list(opened, self._view, conditions, limit=limit, before=before)
 
-    @operation(
-        Permission.AUDIT,
-        "GET",
-        "/receipts/{receipt_id}",
-        tag="receipts",
-        id="get_receipt",
-        command="receipt",
-    )
+    @operation(Permission.AUDIT, "GET /receipts/{receipt_id}", id="get_receipt", command="receipt")
     def get(self, receipt_id: Id) -> Receipt:
         """Return a receipt: which memories a recall, bulletin, context or turn returned, and why.
 
@@ -91,14 +82,7 @@ class Receipts(Handle[F], group="receipts"):
         with self._service.opened(self.name) as opened:
             return reading.receipt(opened, self._view, receipt_id)
 
-    @operation(
-        Permission.AUDIT,
-        "GET",
-        "/bulletins",
-        tag="receipts",
-        id="list_bulletins",
-        command="bulletins",
-    )
+    @operation(Permission.AUDIT, "GET /bulletins", id="list_bulletins", command="bulletins")
     def bulletins(self, *, limit: Page = 20, before: Before = None) -> BulletinHistory:
         """Return the bulletins that were delivered, newest first.
 
@@ -120,9 +104,7 @@ class Receipts(Handle[F], group="receipts"):
 
     @operation(
         Permission.AUDIT,
-        "GET",
-        "/bulletins/{bulletin_id}",
-        tag="receipts",
+        "GET /bulletins/{bulletin_id}",
         id="get_issued_bulletin",
         command="issued-bulletin",
     )

@@ -32,9 +32,7 @@ class Sources(Handle[F], group="sources"):
     (a workflow run) and ``content`` (a SHA-256).
     """
 
-    @operation(
-        Permission.AUDIT, "GET", "/sources", tag="sources", id="list_sources", command="sources"
-    )
+    @operation(Permission.AUDIT, "GET /sources", id="list_sources", command="sources")
     def list(
         self,
         *,
@@ -75,13 +73,7 @@ class Sources(Handle[F], group="sources"):
             )
 
     @operation(
-        Permission.AUDIT,
-        "POST",
-        "/sources/info",
-        tag="sources",
-        id="source_info",
-        body="SourceNamed",
-        command="",
+        Permission.AUDIT, "POST /sources/info", id="source_info", body="SourceNamed", command=""
     )
     def get(self, kind: Kind, name: SourceText) -> SourceInfo:
         """Return the totals of one source's memories.
@@ -101,8 +93,7 @@ class Sources(Handle[F], group="sources"):
 
     @operation(
         Permission.AUDIT,
-        "GET",
-        "/memories/{memory_id}/lines",
+        "GET /memories/{memory_id}/lines",
         tag="auditing",
         id="source_lines",
         command="",
@@ -121,14 +112,7 @@ class Sources(Handle[F], group="sources"):
         with self._service.opened(self.name) as opened:
             return source_lines(opened, self._view, memory_id)
 
-    @operation(
-        Permission.ADMIN,
-        "POST",
-        "/sources/retract",
-        tag="sources",
-        body="SourceTaken",
-        id="retract_source",
-    )
+    @operation(Permission.ADMIN, "POST /sources/retract", body="SourceTaken", id="retract_source")
     def retract(
         self,
         *,

@@ -42,9 +42,7 @@ class Turns(Handle[F], group="turns"):
     handle's actor is the agent.
     """
 
-    @operation(
-        Permission.WRITE, "POST", "/turns/message", tag="turns", body=MessageInput, command=""
-    )
+    @operation(Permission.WRITE, "POST /turns/message", body=MessageInput, command="")
     def on_message(self, message: MessageInput | Mapping[str, Any]) -> TurnContext:
         """Store a message, and return the bulletin and the context to put before its prompt.
 
@@ -60,7 +58,7 @@ class Turns(Handle[F], group="turns"):
         hooks, fields = self._of(validated(MessageInput, message))
         return hooks.on_message(**fields)
 
-    @operation(Permission.READ, "POST", "/turns/step", tag="turns", body=StepInput, command="")
+    @operation(Permission.READ, "POST /turns/step", body=StepInput, command="")
     def on_step(self, step: StepInput | Mapping[str, Any]) -> StepContext:
         """Return the bulletin and the context to put before the prompt of a workflow step.
 
@@ -69,9 +67,7 @@ class Turns(Handle[F], group="turns"):
         hooks, fields = self._of(validated(StepInput, step))
         return hooks.on_step(**fields)
 
-    @operation(
-        Permission.WRITE, "POST", "/turns/output", tag="turns", body=StepOutputInput, command=""
-    )
+    @operation(Permission.WRITE, "POST /turns/output", body=StepOutputInput, command="")
     def on_step_output(self, output: StepOutputInput | Mapping[str, Any]) -> WriteBackResult:
         """Store what a step's output says, each paragraph or line a memory.
 
@@ -80,9 +76,7 @@ class Turns(Handle[F], group="turns"):
         hooks, fields = self._of(validated(StepOutputInput, output))
         return hooks.on_step_output(**fields)
 
-    @operation(
-        Permission.WRITE, "POST", "/turns/transcript", tag="turns", body=TranscriptInput, command=""
-    )
+    @operation(Permission.WRITE, "POST /turns/transcript", body=TranscriptInput, command="")
     def on_transcript(self, transcript: TranscriptInput | Mapping[str, Any]) -> WriteBackResult:
         """Store turns of a conversation, such as the agent's answer, in order.
 
@@ -91,9 +85,7 @@ class Turns(Handle[F], group="turns"):
         hooks, fields = self._of(validated(TranscriptInput, transcript))
         return hooks.on_transcript(**fields)
 
-    @operation(
-        Permission.READ, "POST", "/turns/diagnostics", tag="turns", body=InquiryInput, command=""
-    )
+    @operation(Permission.READ, "POST /turns/diagnostics", body=InquiryInput, command="")
     def on_diagnostics(self, inquiry: InquiryInput | Mapping[str, Any]) -> EvidenceBundle:
         """Return the evidence that the memory has about a question, with all sources.
 
@@ -102,9 +94,7 @@ class Turns(Handle[F], group="turns"):
         hooks, fields = self._of(validated(InquiryInput, inquiry))
         return hooks.on_diagnostics(**fields)
 
-    @operation(
-        Permission.WRITE, "POST", "/turns/findings", tag="turns", body=FindingsInput, command=""
-    )
+    @operation(Permission.WRITE, "POST /turns/findings", body=FindingsInput, command="")
     def record_findings(self, findings: FindingsInput | Mapping[str, Any]) -> WriteBackResult:
         """Store the findings of a diagnosis, with their evidence.
 
@@ -116,7 +106,7 @@ class Turns(Handle[F], group="turns"):
         memory_ids = fields.pop("memory_ids", ())
         return hooks.record_findings(evidence=self._seen(fields, memory_ids), **fields)
 
-    @operation(Permission.WRITE, "POST", "/turns/end", tag="turns", body=TaskInput, command="")
+    @operation(Permission.WRITE, "POST /turns/end", body=TaskInput, command="")
     def end_task(self, task: TaskInput | Mapping[str, Any]) -> TaskOutcome:
         """Promote chosen memories of a task to its project, then retract the task's others.
 

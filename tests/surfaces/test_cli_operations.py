@@ -44,13 +44,7 @@ class Label(Value):
 class Labels(Handle, group="memories"):
     """The toy: what an engineer writes to add an operation."""
 
-    @operation(
-        Permission.WRITE,
-        "POST",
-        "/memories/{memory_id}/labels",
-        tag="memories",
-        body="LabelsWanted",
-    )
+    @operation(Permission.WRITE, "POST /memories/{memory_id}/labels", body="LabelsWanted")
     def label_memory(
         self,
         memory_id: MemoryId,
@@ -152,7 +146,7 @@ class Options(Value):
 
 
 class Painted(Handle, group="memories"):
-    @operation(Permission.READ, "POST", "/painted", tag="memories")
+    @operation(Permission.READ, "POST /painted")
     def painted(self, labels: Sequence[Label], *, options: Options | None = None) -> Sequence[str]:
         """Return the names of labels with a colour."""
         return [f"{'no' if options is None else options.colour} {each.name}" for each in labels]

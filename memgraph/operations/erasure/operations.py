@@ -25,13 +25,7 @@ class Erasure(Handle[F], group="erasure"):
     """Erases texts permanently: ``orc.erasure``."""
 
     @operation(
-        Permission.ADMIN,
-        "POST",
-        "/erase",
-        tag="erasure",
-        body="ErasureRequest",
-        whole="an erasure",
-        slow=True,
+        Permission.ADMIN, "POST /erase", body="ErasureRequest", whole="an erasure", slow=True
     )
     def erase(
         self,
@@ -99,9 +93,7 @@ class Erasure(Handle[F], group="erasure"):
 
     @operation(
         Permission.ADMIN,
-        "GET",
-        "/erasures",
-        tag="erasure",
+        "GET /erasures",
         id="list_erasures",
         command="erasures",
         answer=ErasureList,

@@ -23,17 +23,10 @@ if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
 
 
-class Ingestion(Handle[F], group="ingestion"):
+class Ingestion(Handle[F], group="ingestion", tag="ingest"):
     """Ingested files: ``orc.ingestion``."""
 
-    @operation(
-        Permission.READ,
-        "GET",
-        "/ingest/files/{sha256}",
-        tag="ingest",
-        id="get_file",
-        command="",
-    )
+    @operation(Permission.READ, "GET /ingest/files/{sha256}", id="get_file", command="")
     def get(
         self,
         sha256: Annotated[
@@ -73,14 +66,7 @@ class Ingestion(Handle[F], group="ingestion"):
             raise no_file(sha256)
         return IngestedFile(sha256=sha256, status="waiting", at=None, manifest=None)
 
-    @operation(
-        Permission.READ,
-        "GET",
-        "/ingest/files",
-        tag="ingest",
-        id="list_files",
-        command="files",
-    )
+    @operation(Permission.READ, "GET /ingest/files", id="list_files", command="files")
     def list(
         self,
         *,

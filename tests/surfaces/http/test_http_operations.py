@@ -47,7 +47,7 @@ class Label(Value):
 class LabelHandle(Handle):
     """The toy: what an engineer writes to add an operation."""
 
-    @operation(Permission.WRITE, "POST", "/memories/{memory_id}/labels", tag="memories")
+    @operation(Permission.WRITE, "POST /memories/{memory_id}/labels")
     def label_memory(
         self,
         memory_id: MemoryId,
@@ -67,7 +67,7 @@ class LabelHandle(Handle):
         progress(1)
         return Label(memory_id=memory_id, names=tuple(names), until=until)
 
-    @operation(Permission.READ, "GET", "/labels", tag="memories", id="list_labels")
+    @operation(Permission.READ, "GET /labels", id="list_labels")
     def labels(self, *, after: Annotated[str, WireFormat(name="cursor")] = "") -> None:
         """List nothing."""
 
@@ -134,7 +134,7 @@ def test_what_takes_anything_is_no_operation() -> None:
     def anything(self: Handle, **fields: Any) -> None: ...
 
     with pytest.raises(TypeError, match="fields"):
-        _ = operation_of(operation(Permission.READ, "GET", "/x", tag="x")(anything)).parameters
+        _ = operation_of(operation(Permission.READ, "GET /x", tag="x")(anything)).parameters
     with pytest.raises(InvalidInput):
         operation_of(Handle._whole_id)
 
