@@ -17,6 +17,7 @@ from memgraph.store.snapshot import JournalledTransaction, Snapshot
 from memgraph.store.statements import (
     Column,
     among,
+    bound,
     greatest,
     member,
     members,
@@ -118,41 +119,27 @@ def _was_restored(m: sa.FromClause) -> Column:
     return (m.c.confidence < value("base_threshold")) & sa.exists().where(*ended).correlate(m)
 
 
-@prepared
-def _decaying_count() -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    counted: tuple[Column, ...] = (sa.func.count(), sa.func.max(m.c.pk))
-    return sa.select(*counted).select_from(m).where(_may_decay(m))
-
-
 def decaying_count(snapshot: Snapshot, now_ms: int) -> tuple[int, int]:
     """Return the number of decaying facts, and the highest key among them, or 0."""
-    number, last = _decaying_count().row(snapshot, now=now_ms)
-    return number, last or 0
-
-
-@prepared
-def _expired_after() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(m.c.pk).where(m.c.pk > value("after"), _may_decay(m), _expired(m))
-    return query.order_by(m.c.pk).limit(value("limit"))
+    counted: tuple[Column, ...] = (sa.func.count(), sa.func.max(m.c.pk))
+    query = sa.select(*counted).select_from(m).where(_may_decay(m))
+    number, last = snapshot.row(query, now=now_ms)
+    return number, last or 0
 
 
 def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) -> list[int]:
     """Return the keys of the next facts that have expired or are within the margin of error."""
-    return _expired_after().column(snapshot, _values(rule), after=after, limit=limit)
-
-
-@prepared
-def _decaying_now() -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, "these"), _may_decay(m))
-    return query.order_by(m.c.pk)
+    query = sa.select(m.c.pk).where(m.c.pk > bound(after), _may_decay(m), _expired(m))
+    return snapshot.column(query.order_by(m.c.pk).limit(bound(limit)), _values(rule))
 
 
 def decaying_now(snapshot: Snapshot, pks: Sequence[int], rule: ExpiryRule) -> list[DecayRow]:
     """Return the current rows of the facts among ``pks`` that still decay."""
-    rows = _decaying_now().rows(snapshot, _values(rule), these=pks)
+    m = tables.memories.alias("m")
+    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, pks), _may_decay(m))
+    rows = snapshot.rows(query.order_by(m.c.pk), _values(rule))
     return [DecayRow(*row) for row in rows]
 
 

@@ -19,6 +19,7 @@ from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
+    bound,
     listed,
     member,
     ordered,
@@ -48,19 +49,18 @@ def insert(transaction: Transaction, *rows: Mapping[str, Any]) -> None:
     transaction.execute(sa.insert(tables.edges), rows)
 
 
-@prepared
-def _find(symmetric: bool) -> sa.Select[Any]:
-    e = tables.edges
-    ends = (e.c.from_memory_id == value("from_id")) & (e.c.to_memory_id == value("to_id"))
-    if symmetric:
-        ends |= (e.c.from_memory_id == value("to_id")) & (e.c.to_memory_id == value("from_id"))
-    return _columns(e).where(e.c.edge_type == value("type"), ends).order_by(e.c.edge_id).limit(1)
-
-
 def find(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeType) -> Edge | None:
     """Return the edge of a type between two memories; symmetric types match both directions."""
-    row = _find(edge_type in SYMMETRIC).row(
-        snapshot, from_id=from_id, to_id=to_id, type=edge_type.value
+    symmetric = edge_type in SYMMETRIC
+    e = tables.edges
+    ends = (e.c.from_memory_id == bound(from_id)) & (e.c.to_memory_id == bound(to_id))
+    if symmetric:
+        ends |= (e.c.from_memory_id == bound(to_id)) & (e.c.to_memory_id == bound(from_id))
+    row = snapshot.row(
+        _columns(e)
+        .where(e.c.edge_type == bound(edge_type.value), ends)
+        .order_by(e.c.edge_id)
+        .limit(1)
     )
     return edge_from_row(row) if row else None
 
@@ -77,18 +77,13 @@ def get_between(snapshot: Snapshot, from_id: str, to_id: str, edge_type: EdgeTyp
     return edge
 
 
-@prepared
-def _get() -> sa.Select[Any]:
-    return _columns(tables.edges).where(tables.edges.c.edge_id == value("edge_id"))
-
-
 def get(snapshot: Snapshot, edge_id: str) -> Edge:
     """Return an edge.
 
     Raises:
         NotFound: there is no edge with this id; see ``missing``.
     """
-    row = _get().row(snapshot, edge_id=edge_id)
+    row = snapshot.row(_columns(tables.edges).where(tables.edges.c.edge_id == bound(edge_id)))
     if row is None:
         raise missing(edge_id)
     return edge_from_row(row)
@@ -121,37 +116,6 @@ def successors(snapshot: Snapshot, memory_id: str) -> list[str]:
     return chain[1:]
 
 
-@prepared
-def _still_replaced() -> sa.Select[Any]:
-    """Select the memories with a successor that is not retracted.
-
-    A successor replaced the memory or won a contradiction with it. Retracted successors are
-    followed to theirs.
-    """
-    f = listed("ids", "f")
-    start = sa.select(f.c.value.label("old"), f.c.value.label("new"))
-    s = start.cte("successors", recursive=True)
-    steps = []
-    for near, far, kind in (
-        ("to_memory_id", "from_memory_id", EdgeType.UPDATES),
-        ("to_memory_id", "from_memory_id", EdgeType.CONTRADICTS),
-        ("from_memory_id", "to_memory_id", EdgeType.CONTRADICTS),
-    ):
-        e = tables.edges.alias("e")
-        has_lost = (e.c.edge_type == kind) & (member(e.c.resolution, "loser_id") == s.c.new)
-        steps.append(
-            sa.select(s.c.old, e.c[far])
-            .select_from(ordered(s, (e, e.c[near] == s.c.new)))
-            .where(
-                replaces_whole(e) if kind is EdgeType.UPDATES else has_lost,
-                e.c.edge_id.is_distinct_from(value("but")),
-                _is_retracted(s),
-            )
-        )
-    s = s.union(*steps)
-    return sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_is_retracted(s))
-
-
 def _is_retracted(s: sa.FromClause) -> Column:
     """Return the SQL condition that a successor is retracted, or is the memory itself."""
     m = tables.memories.alias("m")
@@ -175,7 +139,32 @@ def still_replaced(
         ignored_edge: the id of an edge that does not count.
     """
     values = {"ids": memory_ids, "gone": retracted}
-    return set(_still_replaced().column(snapshot, values, but=ignored_edge))
+    # Select the memories with a successor that is not retracted.
+    # A successor replaced the memory or won a contradiction with it. Retracted successors are
+    # followed to theirs.
+    f = listed("ids", "f")
+    start = sa.select(f.c.value.label("old"), f.c.value.label("new"))
+    s = start.cte("successors", recursive=True)
+    steps = []
+    for near, far, kind in (
+        ("to_memory_id", "from_memory_id", EdgeType.UPDATES),
+        ("to_memory_id", "from_memory_id", EdgeType.CONTRADICTS),
+        ("from_memory_id", "to_memory_id", EdgeType.CONTRADICTS),
+    ):
+        e = tables.edges.alias("e")
+        has_lost = (e.c.edge_type == kind) & (member(e.c.resolution, "loser_id") == s.c.new)
+        steps.append(
+            sa.select(s.c.old, e.c[far])
+            .select_from(ordered(s, (e, e.c[near] == s.c.new)))
+            .where(
+                replaces_whole(e) if kind is EdgeType.UPDATES else has_lost,
+                e.c.edge_id.is_distinct_from(bound(ignored_edge)),
+                _is_retracted(s),
+            )
+        )
+    s = s.union(*steps)
+    query = sa.select(s.c.old).distinct().where(s.c.old != s.c.new, ~_is_retracted(s))
+    return set(snapshot.column(query, values))
 
 
 @prepared
@@ -243,62 +232,43 @@ def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
     return _losers().column(snapshot, ids=memory_ids)
 
 
-@prepared
-def _put_in_force() -> sa.Update:
-    e = tables.edges
-    whole = {"partial": sa.false(), "weight": 1.0, "reason": value("reason")}
-    return sa.update(e).where(e.c.edge_id == value("edge")).values(whole)
-
-
 def put_in_force(transaction: JournalledTransaction, edge_id: str, reason: str | None) -> None:
     """Let a partial or marking Updates edge replace the older memory completely."""
-    _put_in_force().write(transaction, edge=edge_id, reason=reason)
-
-
-@prepared
-def _of_memory() -> sa.Select[Any]:
     e = tables.edges
-    end = (e.c.from_memory_id == value("memory_id")) | (e.c.to_memory_id == value("memory_id"))
-    return (
-        _columns(e).where(end, among(e.c.edge_type, "types")).order_by(e.c.created_at, e.c.edge_id)
-    )
+    whole = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
+    transaction.write(sa.update(e).where(e.c.edge_id == bound(edge_id)).values(whole))
 
 
 def of_memory(
     snapshot: Snapshot, memory_id: str, edge_types: Sequence[EdgeType] = tuple(EdgeType)
 ) -> list[Edge]:
     """Return the edges in and out of a memory, oldest first."""
-    return _of_memory().mapped(edge_from_row, snapshot, memory_id=memory_id, types=edge_types)
-
-
-@prepared
-def _set_resolution() -> sa.Update:
     e = tables.edges
-    decided = {"resolved_at": value("decided_at"), "resolution": value("how")}
-    return sa.update(e).where(e.c.edge_id == value("edge")).values(decided)
+    end = (e.c.from_memory_id == bound(memory_id)) | (e.c.to_memory_id == bound(memory_id))
+    query = (
+        _columns(e)
+        .where(end, among(e.c.edge_type, edge_types))
+        .order_by(e.c.created_at, e.c.edge_id)
+    )
+    return snapshot.mapped(edge_from_row, query)
 
 
 def set_resolution(
     transaction: JournalledTransaction, edge_id: str, resolution: Mapping[str, Any] | None
 ) -> None:
     """Set the resolution of a contradiction, or reopen it with None."""
-    _set_resolution().write(
-        transaction,
-        edge=edge_id,
-        decided_at=None if resolution is None else transaction.at,
-        how=None if resolution is None else json_text(resolution),
-    )
-
-
-@prepared
-def _counts() -> sa.Select[Any]:
-    kind = tables.edges.c.edge_type
-    return sa.select(kind, sa.func.count()).group_by(kind).order_by(kind)
+    e = tables.edges
+    decided = {
+        "resolved_at": bound(None if resolution is None else transaction.at),
+        "resolution": bound(None if resolution is None else json_text(resolution)),
+    }
+    transaction.write(sa.update(e).where(e.c.edge_id == bound(edge_id)).values(decided))
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of edges by type."""
-    return dict(_counts().rows(snapshot))
+    kind = tables.edges.c.edge_type
+    return dict(snapshot.rows(sa.select(kind, sa.func.count()).group_by(kind).order_by(kind)))
 
 
 # -- pages of contradictions and marks of changes between visible memories -----------------------
@@ -358,38 +328,6 @@ def contradictions(
         is_next=after is not None,
     )
     match = " AND ".join(f"({saying([word])})" for word in criteria.words)
-    return _contradictions(view.shape, page).mapped(
-        edge_from_row,
-        snapshot,
-        view.params,
-        words=snapshot.engine.phrases.expression(match),
-        memory_id=criteria.memory_id,
-        after_time=after_time,
-        after_id=after_id,
-        limit=limit,
-    )
-
-
-class _Page(NamedTuple):
-    """The shape of a statement for a page of contradictions."""
-
-    resolved: bool
-    by_words: bool
-    by_memory: bool
-    dismissed: bool | None
-    oldest_first: bool
-    changes: bool | None
-    is_next: bool
-
-
-def _decidable(e: sa.FromClause) -> Column:
-    """Return the condition of ``ix_memory_edges_contradictions``, in the words of that index."""
-    is_mark = sa.and_(e.c.edge_type == EdgeType.UPDATES, e.c.weight < 1.0)
-    return sa.or_(e.c.edge_type == EdgeType.CONTRADICTS, is_mark)
-
-
-@prepared
-def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
     e = tables.edges.alias("e")
     a, b, paired = edge_ends(e)
     resolved_at = view.resolved_at(e)
@@ -415,28 +353,42 @@ def _contradictions(view: View, page: _Page) -> sa.Select[Any]:
         matches = matching("words")
         query = query.where(a.c.pk.in_(matches) | b.c.pk.in_(matches))
     if page.by_memory:
-        query = query.where(value("memory_id").in_([e.c.from_memory_id, e.c.to_memory_id]))
+        query = query.where(bound(criteria.memory_id).in_([e.c.from_memory_id, e.c.to_memory_id]))
     if page.dismissed is not None:
         outcome = member(view.resolution(e), "outcome")
         is_other = outcome.is_distinct_from(DISMISSED)
         query = query.where(~is_other if page.dismissed else is_other)
     if page.is_next:
-        last_position = sa.tuple_(value("after_time"), value("after_id"))
+        last_position = sa.tuple_(bound(after_time), bound(after_id))
         position = sa.tuple_(time, e.c.edge_id)
         query = query.where(
             position > last_position if page.oldest_first else position < last_position
         )
     order = (time, e.c.edge_id) if page.oldest_first else (time.desc(), e.c.edge_id.desc())
-    return query.order_by(*order).limit(value("limit"))
+    return snapshot.mapped(
+        edge_from_row,
+        query.order_by(*order).limit(bound(limit)),
+        view.params,
+        words=snapshot.engine.phrases.expression(match),
+    )
 
 
-@prepared
-def _contradiction_times(view: View) -> sa.Select[Any]:
-    e = tables.edges.alias("e")
-    a, b, paired = edge_ends(e)
-    times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
-    conditions = (e.c.edge_id == value("edge_id"), _decidable(e))
-    return times.where(*conditions, view.where(a), view.where(b))
+class _Page(NamedTuple):
+    """The shape of a statement for a page of contradictions."""
+
+    resolved: bool
+    by_words: bool
+    by_memory: bool
+    dismissed: bool | None
+    oldest_first: bool
+    changes: bool | None
+    is_next: bool
+
+
+def _decidable(e: sa.FromClause) -> Column:
+    """Return the condition of ``ix_memory_edges_contradictions``, in the words of that index."""
+    is_mark = sa.and_(e.c.edge_type == EdgeType.UPDATES, e.c.weight < 1.0)
+    return sa.or_(e.c.edge_type == EdgeType.CONTRADICTS, is_mark)
 
 
 def contradiction_times(
@@ -446,7 +398,11 @@ def contradiction_times(
 
     Return None if it does not exist or the view does not show both ends.
     """
-    row = _contradiction_times(view.shape).row(snapshot, view.params, edge_id=edge_id)
+    e = tables.edges.alias("e")
+    a, b, paired = edge_ends(e)
+    times = sa.select(e.c.created_at, view.resolved_at(e)).select_from(paired)
+    conditions = (e.c.edge_id == bound(edge_id), _decidable(e))
+    row = snapshot.row(times.where(*conditions, view.where(a), view.where(b)), view.params)
     return None if row is None else (row[0], row[1])
 
 
@@ -504,35 +460,16 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
 # -- the journal of a contradiction, and dismissed pairs -------------------------------------------
 
 
-@prepared
-def _was_confirmed() -> sa.Select[Any]:
-    log = tables.audit_log
-    of_memory = (log.c.subject == value("memory_id"), log.c.action == "confirm")
-    return sa.select(log.c.seq).where(*of_memory, log.c.at <= value("until")).limit(1)
-
-
 def was_confirmed(snapshot: Snapshot, memory_id: str, *, until: int | None) -> bool:
     """Return True if a memory was confirmed by a time in milliseconds; None: at any time."""
-    row = _was_confirmed().row(
-        snapshot, memory_id=memory_id, until=LATEST if until is None else until
+    log = tables.audit_log
+    of_memory = (log.c.subject == bound(memory_id), log.c.action == "confirm")
+    row = snapshot.row(
+        sa.select(log.c.seq)
+        .where(*of_memory, log.c.at <= bound(LATEST if until is None else until))
+        .limit(1)
     )
     return row is not None
-
-
-@prepared
-def _journal_of_edge() -> sa.Select[Any]:
-    log = tables.audit_log
-    return (
-        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-        .where(
-            log.c.subject.in_([value("from_id"), value("to_id")]),
-            log.c.at <= value("until"),
-            sa.func.json_valid(log.c.details),
-            member(log.c.details, "edge_id") == value("edge_id"),
-        )
-        .order_by(log.c.seq.desc())
-        .limit(value("limit"))
-    )
 
 
 def journal_of_edge(snapshot: Snapshot, edge: Edge, *, until: int | None, limit: int) -> list[Any]:
@@ -543,14 +480,19 @@ def journal_of_edge(snapshot: Snapshot, edge: Edge, *, until: int | None, limit:
     Args:
         until: include entries up to this time in milliseconds; None: all.
     """
-    rows = _journal_of_edge().rows(
-        snapshot,
-        from_id=edge.from_id,
-        to_id=edge.to_id,
-        until=LATEST if until is None else until,
-        edge_id=edge.edge_id,
-        limit=limit,
+    log = tables.audit_log
+    query = (
+        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+        .where(
+            log.c.subject.in_([bound(edge.from_id), bound(edge.to_id)]),
+            log.c.at <= bound(LATEST if until is None else until),
+            sa.func.json_valid(log.c.details),
+            member(log.c.details, "edge_id") == bound(edge.edge_id),
+        )
+        .order_by(log.c.seq.desc())
+        .limit(bound(limit))
     )
+    rows = snapshot.rows(query)
     return rows[::-1]
 
 

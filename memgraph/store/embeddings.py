@@ -20,7 +20,7 @@ from memgraph.model.enums import STORED_STATUSES, EmbeddingState, Scope, Sensiti
 from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import among, prepared, value
+from memgraph.store.statements import among, bound, prepared, value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,42 +133,32 @@ def embedded_text(source_role: str | None, content: str, attributes: Mapping[str
     return f"{context}: {content}" if isinstance(context, str) and context else content
 
 
-@prepared
-def _due() -> sa.Select[Any]:
-    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
-    return (
-        sa.select(e.c.memory_pk, m.c.source_role, m.c.content, m.c.attributes, e.c.attempts)
-        .select_from(e.join(m, m.c.pk == e.c.memory_pk))
-        .where(_is_waiting(e), e.c.next_attempt_at <= value("now"))
-        .order_by(e.c.next_attempt_at, e.c.memory_pk)
-        .limit(value("limit"))
-    )
-
-
 def due(snapshot: Snapshot, now_ms: int, limit: int) -> list[DueEmbedding]:
     """Return embeddings that are due at ``now_ms``, longest overdue first."""
+    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
+    query = (
+        sa.select(e.c.memory_pk, m.c.source_role, m.c.content, m.c.attributes, e.c.attempts)
+        .select_from(e.join(m, m.c.pk == e.c.memory_pk))
+        .where(_is_waiting(e), e.c.next_attempt_at <= bound(now_ms))
+        .order_by(e.c.next_attempt_at, e.c.memory_pk)
+        .limit(bound(limit))
+    )
     return [
         DueEmbedding(
             pk,
             embedded_text(role, content, {} if attributes == "{}" else json.loads(attributes)),
             attempts,
         )
-        for pk, role, content, attributes, attempts in _due().rows(
-            snapshot, now=now_ms, limit=limit
-        )
+        for pk, role, content, attributes, attempts in snapshot.rows(query)
     ]
-
-
-@prepared
-def _still_pending() -> sa.Select[Any]:
-    e = tables.embeddings
-    pending = e.c.state == EmbeddingState.PENDING
-    return sa.select(e.c.memory_pk).where(among(e.c.memory_pk, "pks"), pending)
 
 
 def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
     """Return the keys that are still pending, not finished by another worker."""
-    return set(_still_pending().column(snapshot, pks=pks))
+    e = tables.embeddings
+    pending = e.c.state == EmbeddingState.PENDING
+    query = sa.select(e.c.memory_pk).where(among(e.c.memory_pk, pks), pending)
+    return set(snapshot.column(query))
 
 
 @prepared
@@ -193,18 +183,13 @@ def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_c
     _retry_later(False).write(transaction, pks=pks, until=until_ms, code=error_code)
 
 
-@prepared
-def _reset_failed() -> sa.Update:
+def reset_failed(transaction: Transaction) -> int:
+    """Make failed and postponed embeddings due at once; return their number."""
     e = tables.embeddings
     was_put_off = (e.c.state == EmbeddingState.PENDING) & (e.c.next_attempt_at > 0)
     anew = {"state": EmbeddingState.PENDING, "next_attempt_at": 0, "attempts": 0}
     failed = sa.update(e).where((e.c.state == EmbeddingState.FAILED) | was_put_off)
-    return failed.values(anew | {"error_code": sa.null()})
-
-
-def reset_failed(transaction: Transaction) -> int:
-    """Make failed and postponed embeddings due at once; return their number."""
-    return _reset_failed().write(transaction)
+    return transaction.write(failed.values(anew | {"error_code": sa.null()}))
 
 
 def forget(transaction: Transaction, pks: Sequence[int]) -> None:
@@ -213,45 +198,30 @@ def forget(transaction: Transaction, pks: Sequence[int]) -> None:
     mark_failed(transaction, pks, NOTHING_TO_EMBED)
 
 
-@prepared
-def _foreign() -> sa.Select[Any]:
-    e = tables.embeddings
-    others = (e.c.model != value("model")) | (e.c.dimensions != value("dimensions"))
-    foreign = sa.select(e.c.memory_pk).where(e.c.state == EmbeddingState.READY, others)
-    return foreign.order_by(e.c.memory_pk).limit(value("limit"))
-
-
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
     """Make up to ``limit`` vectors of other models pending again; return their number."""
-    pks = _foreign().column(snapshot, model=model, dimensions=dimensions, limit=limit)
+    e = tables.embeddings
+    others = (e.c.model != bound(model)) | (e.c.dimensions != bound(dimensions))
+    foreign = sa.select(e.c.memory_pk).where(e.c.state == EmbeddingState.READY, others)
+    pks = snapshot.column(foreign.order_by(e.c.memory_pk).limit(bound(limit)))
     return index(snapshot).remove(pks)
-
-
-@prepared
-def _missing() -> sa.Select[Any]:
-    m, e = tables.memories, tables.embeddings
-    is_queued = sa.exists().where(e.c.memory_pk == m.c.pk)
-    return sa.select(m.c.pk).where(~is_queued).order_by(m.c.pk)
 
 
 def enqueue_missing(transaction: Transaction) -> int:
     """Queue memories that are missing in the outbox; return their number."""
-    pks = _missing().column(transaction)
+    m, e = tables.memories, tables.embeddings
+    is_queued = sa.exists().where(e.c.memory_pk == m.c.pk)
+    pks = transaction.column(sa.select(m.c.pk).where(~is_queued).order_by(m.c.pk))
     enqueue(transaction, pks)
     return len(pks)
 
 
-@prepared
-def _error_counts() -> sa.Select[Any]:
+def error_counts(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of failed and postponed memories by error code."""
     e = tables.embeddings
     query = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
     failed = query.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
-    return failed.order_by(e.c.error_code)
-
-
-def error_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return the number of failed and postponed memories by error code."""
-    return dict(_error_counts().rows(snapshot))
+    return dict(snapshot.rows(failed.order_by(e.c.error_code)))
 
 
 @prepared
@@ -267,34 +237,22 @@ def oldest_pending(snapshot: Snapshot) -> int | None:
     return oldest
 
 
-@prepared
-def _state_counts() -> sa.Select[Any]:
-    e = tables.embeddings
-    return sa.select(e.c.state, sa.func.count()).group_by(e.c.state)
-
-
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of memories by state, with 0 for states without any."""
     none = dict.fromkeys((state.value for state in EmbeddingState), 0)
-    return none | dict(_state_counts().rows(snapshot))
-
-
-@prepared
-def _any_pending() -> sa.Select[Any]:
-    return sa.select(tables.embeddings.c.memory_pk).where(_is_waiting(tables.embeddings)).limit(1)
+    e = tables.embeddings
+    query = sa.select(e.c.state, sa.func.count()).group_by(e.c.state)
+    return none | dict(snapshot.rows(query))
 
 
 def has_pending(snapshot: Snapshot) -> bool:
     """Return True if any embedding is pending; reads only the index of the outbox."""
-    return _any_pending().row(snapshot) is not None
-
-
-@prepared
-def _pending_count() -> sa.Select[Any]:
-    e = tables.embeddings
-    return sa.select(sa.func.count()).select_from(e).where(_is_waiting(e))
+    query = sa.select(tables.embeddings.c.memory_pk).where(_is_waiting(tables.embeddings)).limit(1)
+    return snapshot.row(query) is not None
 
 
 def pending_count(snapshot: Snapshot) -> int:
     """Return the number of pending embeddings; reads only the index of the outbox."""
-    return int(_pending_count().scalar(snapshot))
+    e = tables.embeddings
+    query = sa.select(sa.func.count()).select_from(e).where(_is_waiting(e))
+    return int(snapshot.scalar(query))

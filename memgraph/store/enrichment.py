@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import among, member, prepared, value
+from memgraph.store.statements import among, bound, member, value
 
 # Attributes of a memory: when it was enriched, and the names that only the model found in it.
 ENRICHED_AT: Final = "enriched_at"
@@ -43,16 +43,6 @@ def _open(m: sa.FromClause) -> sa.Select[Any]:
     )
 
 
-@prepared
-def _candidates() -> sa.Select[Any]:
-    m, n = tables.memories.alias("m"), tables.links.alias("n")
-    mentions = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
-    # Scan the table in key order: no index is cheaper for a range of keys.
-    query = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
-    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
-    return query.where(mentions.scalar_subquery() <= value("most")).limit(value("limit"))
-
-
 def candidates(
     snapshot: Snapshot, after: int, through: int, max_entities: int, limit: int
 ) -> list[EnrichmentCandidate]:
@@ -61,18 +51,19 @@ def candidates(
     Memories that mention more than ``max_entities`` entities are left out.
     """
     window = {"after": after, "through": through}
-    return _read(_candidates().rows(snapshot, window, most=max_entities, limit=limit))
-
-
-@prepared
-def _still_open() -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return _open(m).where(among(m.c.pk, "pks"))
+    m, n = tables.memories.alias("m"), tables.links.alias("n")
+    mentions = sa.select(sa.func.count()).select_from(n).where(n.c.memory_pk == m.c.pk).correlate(m)
+    # Scan the table in key order: no index is cheaper for a range of keys.
+    query = _open(m).with_hint(m, "NOT INDEXED", "sqlite")
+    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    selected = query.where(mentions.scalar_subquery() <= bound(max_entities)).limit(bound(limit))
+    return _read(snapshot.rows(selected, window))
 
 
 def still_open(snapshot: Snapshot, pks: Collection[int]) -> list[EnrichmentCandidate]:
     """Return the current rows of the memories among ``pks`` that are still to be enriched."""
-    return _read(_still_open().rows(snapshot, pks=pks))
+    m = tables.memories.alias("m")
+    return _read(snapshot.rows(_open(m).where(among(m.c.pk, pks))))
 
 
 def _read(rows: list[tuple[Any, ...]]) -> list[EnrichmentCandidate]:

@@ -142,30 +142,23 @@ def contradictions_found(
     )
 
 
-@prepared
-def _pairs_of(view: View) -> sa.Select[Any]:
-    query, e = _pairs(view)
-    return query.where(among(e.c.edge_id, "ids"))
-
-
 def pairs(
     snapshot: Snapshot, view: View, edge_ids: Collection[str]
 ) -> dict[str, ContradictingPair]:
     """Return the contradictions between visible memories with these edge ids, by edge id."""
-    rows = _pairs_of(view.shape).rows(snapshot, view.params, ids=sorted(edge_ids))
+    query, e = _pairs(view)
+    rows = snapshot.rows(query.where(among(e.c.edge_id, sorted(edge_ids))), view.params)
     return {row[0]: ContradictingPair._make(row) for row in rows}
-
-
-@prepared
-def _decisions() -> sa.Select[Any]:
-    log = tables.audit_log
-    query = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-    return query.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(log.c.seq.desc())
 
 
 def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
     """Return the journal entries that decided or reopened contradictions, newest first."""
-    return _decisions().mapped(EdgeDecision._make, snapshot, during._asdict())
+    log = tables.audit_log
+    query = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+    selected = query.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(
+        log.c.seq.desc()
+    )
+    return snapshot.mapped(EdgeDecision._make, selected, during._asdict())
 
 
 @prepared

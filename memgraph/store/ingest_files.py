@@ -15,7 +15,7 @@ from memgraph.model.tables import DocumentKeyRow, IngestFileRow, PendingLinkRow
 from memgraph.store import tables
 from memgraph.store.rows import fetch, first, json_text, replace, save
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
-from memgraph.store.statements import member, prepared, row_count, value
+from memgraph.store.statements import bound, member, row_count
 
 HELD: Final = "held"
 """The rejection reason of a content that waits for an operator."""
@@ -144,8 +144,8 @@ def remove_pending_links(transaction: Transaction, links: Sequence[PendingLinkRo
     transaction.execute(sa.delete(PendingLinkRow).where(col(PendingLinkRow.link_id).in_(link_ids)))
 
 
-@prepared
-def _parts_left() -> sa.Select[Any]:
+def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
+    """Return a memory's active parts with a role that belong to no active memory, sorted by id."""
     e, o = tables.edges.alias("e"), tables.edges.alias("o")
     m, w = tables.memories.alias("m"), tables.memories.alias("w")
     elsewhere = (
@@ -155,19 +155,15 @@ def _parts_left() -> sa.Select[Any]:
         .where(w.c.status == MemoryStatus.ACTIVE)
         .correlate(m)
     )
-    return (
+    query = (
         sa.select(m.c.memory_id)
         .select_from(e.join(m, m.c.memory_id == e.c.from_memory_id))
-        .where(e.c.to_memory_id == value("whole_id"), e.c.edge_type == EdgeType.PART_OF)
+        .where(e.c.to_memory_id == bound(whole_id), e.c.edge_type == EdgeType.PART_OF)
         .where(m.c.status == MemoryStatus.ACTIVE, ~elsewhere)
-        .where(member(m.c.attributes, "role") == value("role"))
+        .where(member(m.c.attributes, "role") == bound(role))
         .order_by(m.c.memory_id)
     )
-
-
-def parts_left(snapshot: Snapshot, whole_id: str, role: str) -> list[str]:
-    """Return a memory's active parts with a role that belong to no active memory, sorted by id."""
-    return _parts_left().column(snapshot, whole_id=whole_id, role=role)
+    return snapshot.column(query)
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:

@@ -20,7 +20,7 @@ from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import prepared, value
+from memgraph.store.statements import bound, prepared, value
 
 SEAL: Final = "seal"
 """The action of an entry that only records the state of the tables."""
@@ -58,16 +58,12 @@ def chain_hash(
     )
 
 
-@prepared
-def _last_two() -> sa.Select[Any]:
-    log = tables.audit_log
-    fields = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    return sa.select(log.c.hash, *fields, log.c.state).order_by(log.c.seq.desc()).limit(2)
-
-
 def is_keyed(snapshot: Snapshot, key: bytes) -> bool:
     """Return True if the last entry is sealed with this key, or the journal is empty."""
-    rows = _last_two().rows(snapshot)
+    log = tables.audit_log
+    fields = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
+    query = sa.select(log.c.hash, *fields, log.c.state).order_by(log.c.seq.desc()).limit(2)
+    rows = snapshot.rows(query)
     if not rows:
         return True
     previous = rows[1][0] if len(rows) > 1 else ""
@@ -90,16 +86,11 @@ def append_seal(
     _insert(transaction, [(*entry, chain_hash(last, *entry, state, key=key), state)])
 
 
-@prepared
-def _sealed_state() -> sa.Select[Any]:
-    log = tables.audit_log
-    query = sa.select(log.c.state).where(log.c.state.is_not(None))
-    return query.order_by(log.c.seq.desc()).limit(1)
-
-
 def sealed_state(snapshot: Snapshot) -> str | None:
     """Return the last recorded state of the tables; None if there is none yet."""
-    state: str | None = _sealed_state().scalar(snapshot)
+    log = tables.audit_log
+    query = sa.select(log.c.state).where(log.c.state.is_not(None))
+    state: str | None = snapshot.scalar(query.order_by(log.c.seq.desc()).limit(1))
     return state
 
 
@@ -120,48 +111,22 @@ def hash_of(snapshot: Snapshot, seq: int) -> str | None:
     return seal
 
 
-@prepared
-def _changes() -> sa.Select[Any]:
+def has_several_changes(snapshot: Snapshot) -> bool:
+    """Return True if the entries are of more than one transaction, not counting seals."""
     # Each change records a state of the tables in its last entry.
     log = tables.audit_log
     changes = sa.select(log.c.seq).where(log.c.state.is_not(None), log.c.action != SEAL)
-    return changes.order_by(log.c.seq).limit(2)
-
-
-def has_several_changes(snapshot: Snapshot) -> bool:
-    """Return True if the entries are of more than one transaction, not counting seals."""
-    return len(_changes().column(snapshot)) > 1
-
-
-@prepared
-def _author_of() -> sa.Select[Any]:
-    log = tables.audit_log
-    stored = sa.select(log.c.actor).where(log.c.subject == value("id"), log.c.action == "remember")
-    return stored.order_by(log.c.seq).limit(1)
+    return len(snapshot.column(changes.order_by(log.c.seq).limit(2))) > 1
 
 
 def author_of(snapshot: Snapshot, memory_id: str) -> str | None:
     """Return the actor who stored a memory; None if the journal does not record it."""
-    actor: str | None = _author_of().scalar(snapshot, id=memory_id)
-    return actor
-
-
-@prepared
-def _authors_of_turns() -> sa.Select[Any]:
-    fact, turn = tables.memories.alias("m"), tables.memories.alias("t")
-    s, d, a = tables.sources, tables.derivations, tables.audit_log
-    stored = (a.c.subject == turn.c.memory_id) & (a.c.action == "remember")
-    turns = fact.join(s, s.c.source_id == fact.c.source_id)
-    turns = turns.join(d, d.c.memory_id == fact.c.memory_id)
-    turns = turns.join(turn, turn.c.memory_id == d.c.derived_from_id)
-    return (
-        sa.select(a.c.actor)
-        .distinct()
-        .select_from(turns.outerjoin(a, stored))
-        .where(fact.c.memory_id == value("memory_id"), turn.c.kind == MemoryKind.EPISODE)
-        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
-        .where(s.c.source_type == SourceType.CHANNEL_TRANSCRIPT)
+    log = tables.audit_log
+    stored = sa.select(log.c.actor).where(
+        log.c.subject == bound(memory_id), log.c.action == "remember"
     )
+    actor: str | None = snapshot.scalar(stored.order_by(log.c.seq).limit(1))
+    return actor
 
 
 def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
@@ -169,7 +134,21 @@ def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
 
     The set is empty if it was not extracted from turns, or if one of the actors is unknown.
     """
-    actors = _authors_of_turns().column(snapshot, memory_id=memory_id)
+    fact, turn = tables.memories.alias("m"), tables.memories.alias("t")
+    s, d, a = tables.sources, tables.derivations, tables.audit_log
+    stored = (a.c.subject == turn.c.memory_id) & (a.c.action == "remember")
+    turns = fact.join(s, s.c.source_id == fact.c.source_id)
+    turns = turns.join(d, d.c.memory_id == fact.c.memory_id)
+    turns = turns.join(turn, turn.c.memory_id == d.c.derived_from_id)
+    query = (
+        sa.select(a.c.actor)
+        .distinct()
+        .select_from(turns.outerjoin(a, stored))
+        .where(fact.c.memory_id == bound(memory_id), turn.c.kind == MemoryKind.EPISODE)
+        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
+        .where(s.c.source_type == SourceType.CHANNEL_TRANSCRIPT)
+    )
+    actors = snapshot.column(query)
     return frozenset() if None in actors else frozenset(map(str, actors))
 
 

@@ -26,6 +26,7 @@ from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot,
 from memgraph.store.statements import (
     Column,
     among,
+    bound,
     element,
     greatest,
     holds_all,
@@ -310,29 +311,21 @@ def get(snapshot: Snapshot, memory_id: str, view: View | None = None) -> Memory:
     return get_many(snapshot, [memory_id])[0]
 
 
-@prepared
-def _of_hashes(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    # The index by hash is without turns.
-    is_equal = (among(m.c.content_hash, "hashes"), m.c.kind != MemoryKind.EPISODE)
-    is_active = m.c.status == MemoryStatus.ACTIVE
-    return sa.select(m.c.memory_id).where(*is_equal, is_active, view.where(m))
-
-
 def of_hashes(snapshot: Snapshot, hashes: Collection[str], view: View) -> list[str]:
     """Return the active visible memories, without turns, whose text has one of these hashes."""
-    return _of_hashes(view.shape).column(snapshot, view.params, hashes=hashes)
-
-
-@prepared
-def _get_many() -> sa.Select[Any]:
-    m = tables.memories
-    return memory_fields(m).where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
+    m = tables.memories.alias("m")
+    # The index by hash is without turns.
+    is_equal = (among(m.c.content_hash, hashes), m.c.kind != MemoryKind.EPISODE)
+    is_active = m.c.status == MemoryStatus.ACTIVE
+    query = sa.select(m.c.memory_id).where(*is_equal, is_active, view.where(m))
+    return snapshot.column(query, view.params)
 
 
 def get_many(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
     """Return memories in the order of their keys; unknown ids are left out."""
-    return _get_many().mapped(memory_from_row, snapshot, ids=ids)
+    m = tables.memories
+    query = memory_fields(m).where(among(m.c.memory_id, ids)).order_by(m.c.pk)
+    return snapshot.mapped(memory_from_row, query)
 
 
 def set_status(
@@ -456,12 +449,6 @@ def _counts(view: View | None, *names: str) -> sa.Select[Any]:
     return sa.select(*columns, sa.func.count()).where(shown_by(view, m)).group_by(*columns)
 
 
-@prepared
-def _count_erased(view: View | None) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return sa.select(sa.func.count()).where(_is_erased(m), shown_by(view, m))
-
-
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
     """Return the number of visible memories by kind, type and shown status.
 
@@ -475,7 +462,9 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
         for *names, count in _counts(shape, *columns).rows(snapshot, values):
             for column, name in zip(columns, names, strict=True):
                 result[column][str(name)] += count
-    erased = _count_erased(shape).scalar(snapshot, values)
+    m = tables.memories.alias("m")
+    query = sa.select(sa.func.count()).where(_is_erased(m), shown_by(shape, m))
+    erased = snapshot.scalar(query, values)
     moved = Counter({MemoryStatus.RETRACTED.value: -erased, MemoryStatus.ERASED.value: erased})
     result["status"].update(moved)
     result["status"] = +result["status"]
@@ -483,13 +472,6 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
 
 
 # Change the status of many memories in a few statements: column, history and vector index.
-
-
-@prepared
-def _end_periods() -> sa.Update:
-    h = tables.statuses
-    conditions = (h.c.until.is_(None), among(h.c.memory_id, "ids"))
-    return sa.update(h).where(*conditions).values(until=greatest(h.c.since, value("at")))
 
 
 @prepared
@@ -536,19 +518,18 @@ def set_statuses(
     becomes active again counts as accessed, so that its decay starts again.
     """
     values = {"ids": memory_ids, "new": status.value, "at": transaction.at}
-    _end_periods().write(transaction, values)
+    h = tables.statuses
+    conditions = (h.c.until.is_(None), among(h.c.memory_id, "ids"))
+    statement = sa.update(h).where(*conditions).values(until=greatest(h.c.since, value("at")))
+    transaction.write(statement, values)
     _begin_periods().write(transaction, values, by=transaction.actor, why=reason)
     _set_statuses(status is MemoryStatus.ACTIVE).write(transaction, values)
     embeddings.index(transaction).refresh(memory_ids)
 
 
-@prepared
-def _beginnings() -> sa.Select[Any]:
-    m = tables.memories
-    query = sa.select(m.c.memory_id, beginning(m, value("chars")))
-    return query.where(among(m.c.memory_id, "ids")).order_by(m.c.memory_id)
-
-
 def beginnings(snapshot: Snapshot, memory_ids: Collection[str], chars: int) -> dict[str, str]:
     """Return the first characters of memories' contents by id, sorted by id."""
-    return dict(_beginnings().rows(snapshot, ids=memory_ids, chars=chars))
+    m = tables.memories
+    query = sa.select(m.c.memory_id, beginning(m, bound(chars)))
+    selected = query.where(among(m.c.memory_id, memory_ids)).order_by(m.c.memory_id)
+    return dict(snapshot.rows(selected))

@@ -24,6 +24,7 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
+    bound,
     each,
     greatest,
     is_untrue,
@@ -215,15 +216,11 @@ def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) 
         raise unreadable("recalls", receipt_or_bulletin_id) from error
 
 
-@prepared
-def _hidden_ids(view: View) -> sa.Select[Any]:
-    m, joined = memories_listed()
-    return sa.select(m.c.memory_id).select_from(joined).where(is_untrue(view.where(m)))
-
-
 def hidden_ids(snapshot: Snapshot, view: View, memory_ids: Iterable[str]) -> list[str]:
     """Return the ids whose memories exist but are hidden by the view."""
-    return _hidden_ids(view.shape).column(snapshot, view.params, ids=memory_ids)
+    m, joined = memories_listed()
+    query = sa.select(m.c.memory_id).select_from(joined).where(is_untrue(view.where(m)))
+    return snapshot.column(query, view.params, ids=memory_ids)
 
 
 @prepared
@@ -255,19 +252,15 @@ class HandedOut(NamedTuple):
     first_at: int
 
 
-@prepared
-def _handed_out() -> sa.Select[Any]:
+def handed_out(snapshot: Snapshot, conversation_id: str) -> list[HandedOut]:
+    """Return the memories that the receipts of a conversation have, each once."""
     r, i, m = tables.recalls.alias("r"), tables.recall_items.alias("i"), tables.memories.alias("m")
     receipt = sa.func.coalesce(r.c.same_as, r.c.recall_id)
     items = r.join(i, i.c.recall_id == receipt).join(m, m.c.memory_id == i.c.memory_id)
     query = sa.select(m.c.memory_id, m.c.content, m.c.summary, sa.func.min(r.c.created_at))
-    query = query.select_from(items).where(r.c.conversation_id == value("conversation_id"))
-    return query.group_by(m.c.memory_id, m.c.content, m.c.summary)
-
-
-def handed_out(snapshot: Snapshot, conversation_id: str) -> list[HandedOut]:
-    """Return the memories that the receipts of a conversation have, each once."""
-    return _handed_out().mapped(HandedOut._make, snapshot, conversation_id=conversation_id)
+    query = query.select_from(items).where(r.c.conversation_id == bound(conversation_id))
+    selected = query.group_by(m.c.memory_id, m.c.content, m.c.summary)
+    return snapshot.mapped(HandedOut._make, selected)
 
 
 @prepared
@@ -434,14 +427,10 @@ def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Selec
     return query.order_by(newest_rows.c.created_at.desc(), newest_rows.c.recall_id.desc())
 
 
-@prepared
-def _any_after() -> sa.Select[Any]:
-    return sa.select(tables.recalls.c.recall_id).limit(1).offset(value("number"))
-
-
 def is_count_above(snapshot: Snapshot, number: int) -> bool:
     """Return True if there are more receipts than ``number``."""
-    return _any_after().row(snapshot, number=number) is not None
+    query = sa.select(tables.recalls.c.recall_id).limit(1).offset(bound(number))
+    return snapshot.row(query) is not None
 
 
 @prepared
@@ -488,17 +477,13 @@ def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -
     return len(ids)
 
 
-@prepared
-def _remove_bulletins() -> sa.Delete:
-    b, r = tables.bulletins.alias("b"), tables.recalls.alias("r")
-    is_referenced = sa.exists().where(r.c.bulletin_id == b.c.bulletin_id).correlate(b)
-    unnamed = sa.select(b.c.bulletin_id).where(~is_referenced).limit(value("limit"))
-    return sa.delete(tables.bulletins).where(tables.bulletins.c.bulletin_id.in_(unnamed))
-
-
 def remove_bulletins(transaction: Transaction, limit: int) -> int:
     """Remove bulletins without receipts, at most ``limit``, and return their number."""
-    return _remove_bulletins().write(transaction, limit=limit)
+    b, r = tables.bulletins.alias("b"), tables.recalls.alias("r")
+    is_referenced = sa.exists().where(r.c.bulletin_id == b.c.bulletin_id).correlate(b)
+    unnamed = sa.select(b.c.bulletin_id).where(~is_referenced).limit(bound(limit))
+    statement = sa.delete(tables.bulletins).where(tables.bulletins.c.bulletin_id.in_(unnamed))
+    return transaction.write(statement)
 
 
 def _issued(b: sa.FromClause) -> list[Column]:
@@ -521,18 +506,6 @@ def _is_earlier(b: sa.FromClause) -> Column:
     return before
 
 
-@prepared
-def _bulletins(view: View) -> sa.Select[Any]:
-    b = tables.bulletins
-    newest_rows = sa.select(b).where(_is_earlier(b)).order_by(b.c.bulletin_id.desc())
-    bulletins_read = newest_rows.limit(value("most")).subquery("b")
-    return (
-        sa.select(*_issued(bulletins_read))
-        .where(_shows_cited(view, bulletins_read))
-        .order_by(bulletins_read.c.bulletin_id.desc())
-    )
-
-
 def bulletins(
     snapshot: Snapshot, view: View, *, limit: int, before: str | None, scanned: int
 ) -> list[IssuedBulletin]:
@@ -542,7 +515,15 @@ def bulletins(
         before: only bulletins with a lower id; ids grow with time.
         scanned: the number of the newest bulletins to examine.
     """
-    rows = _bulletins(view.shape).rows(snapshot, view.params, before=before, most=scanned)
+    b = tables.bulletins
+    newest_rows = sa.select(b).where(_is_earlier(b)).order_by(b.c.bulletin_id.desc())
+    bulletins_read = newest_rows.limit(bound(scanned)).subquery("b")
+    query = (
+        sa.select(*_issued(bulletins_read))
+        .where(_shows_cited(view, bulletins_read))
+        .order_by(bulletins_read.c.bulletin_id.desc())
+    )
+    rows = snapshot.rows(query, view.params, before=before)
     visible = (
         IssuedBulletin._make(head)
         for *head, viewer in rows
@@ -551,29 +532,21 @@ def bulletins(
     return list(islice(visible, limit))
 
 
-@prepared
-def _lower_bulletin() -> sa.Select[Any]:
-    b = tables.bulletins
-    return sa.select(b.c.bulletin_id).where(_is_earlier(b)).limit(1).offset(value("most"))
-
-
 def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bool:
     """Return True if more than ``count`` bulletins have a lower id than ``before``."""
-    return _lower_bulletin().row(snapshot, before=before, most=count) is not None
-
-
-@prepared
-def _get_bulletin(view: View) -> sa.Select[Any]:
-    b = tables.bulletins.alias("b")
-    columns = sa.select(*_issued(b), b.c.memory_ids, b.c.body)
-    return columns.where(b.c.bulletin_id == value("bulletin"), _shows_cited(view, b))
+    b = tables.bulletins
+    query = sa.select(b.c.bulletin_id).where(_is_earlier(b)).limit(1).offset(bound(count))
+    return snapshot.row(query, before=before) is not None
 
 
 def bulletin(
     snapshot: Snapshot, view: View, bulletin_id: str
 ) -> tuple[IssuedBulletin, BulletinText] | None:
     """Return a bulletin, or None if it does not exist or the view hides a part of it."""
-    row = _get_bulletin(view.shape).row(snapshot, view.params, bulletin=bulletin_id)
+    b = tables.bulletins.alias("b")
+    columns = sa.select(*_issued(b), b.c.memory_ids, b.c.body)
+    query = columns.where(b.c.bulletin_id == bound(bulletin_id), _shows_cited(view, b))
+    row = snapshot.row(query, view.params)
     if row is None:
         return None
     *head, viewer, memory_ids, body = row

@@ -20,7 +20,7 @@ from memgraph.rules.lifecycle import is_dismissed
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, among, prepared, value
+from memgraph.store.statements import Column, among, bound, prepared, value
 from memgraph.store.visibility import View, is_no_item, memory_fields
 
 
@@ -59,17 +59,12 @@ def latest(snapshot: Snapshot, view: View) -> Memory | None:
     return None if row is None else memory_from_row(row)
 
 
-@prepared
-def _times() -> sa.Select[Any]:
-    m = tables.memories
-    of_scope = (m.c.scope == value("scope"), m.c.scope_id.is_not_distinct_from(value("scope_id")))
-    weekly = sa.select(m.c.memory_id, m.c.created_at).where(_is_weekly(m), *of_scope)
-    return weekly.where(m.c.status != MemoryStatus.RETRACTED).order_by(m.c.pk)
-
-
 def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[str, int]]:
     """Return the ids and times of a scope's unretracted reflections."""
-    return _times().rows(snapshot, scope=scope, scope_id=scope_id)
+    m = tables.memories
+    of_scope = (m.c.scope == bound(scope), m.c.scope_id.is_not_distinct_from(bound(scope_id)))
+    weekly = sa.select(m.c.memory_id, m.c.created_at).where(_is_weekly(m), *of_scope)
+    return snapshot.rows(weekly.where(m.c.status != MemoryStatus.RETRACTED).order_by(m.c.pk))
 
 
 @prepared

@@ -14,7 +14,7 @@ from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivi
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
-from memgraph.store.statements import Column, among, greatest, member, prepared, value
+from memgraph.store.statements import Column, among, bound, greatest, member, prepared, value
 from memgraph.store.visibility import (
     View,
     happened_at,
@@ -136,29 +136,20 @@ def complete(transaction: JournalledTransaction, session_ids: Collection[str]) -
         )
 
 
-@prepared
-def _is_visible(view: View) -> sa.Select[Any]:
-    return sa.select(_has_turn(view, value("session_id")))
-
-
 def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSession | None:
     """Return a session, or None if it does not exist or has no visible turn."""
-    if not _is_visible(view.shape).scalar(snapshot, view.params, session_id=session_id):
+    if not snapshot.scalar(sa.select(_has_turn(view, bound(session_id))), view.params):
         return None
     return registered(snapshot, [session_id]).get(session_id)
 
 
-@prepared
-def _last_seen_at(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return sa.select(sa.func.max(m.c.created_at)).where(
-        *_is_turn_of(m, value("session_id")), view.where(m)
-    )
-
-
 def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
     """Return the place of a session by its visible turns, or None if it has none."""
-    last_seen_at = _last_seen_at(view.shape).scalar(snapshot, view.params, session_id=session_id)
+    m = tables.memories.alias("m")
+    query = sa.select(sa.func.max(m.c.created_at)).where(
+        *_is_turn_of(m, bound(session_id)), view.where(m)
+    )
+    last_seen_at = snapshot.scalar(query, view.params)
     if last_seen_at is None:
         return None
     return SessionPlace.model_construct(session_id=session_id, last_seen_at=last_seen_at)
@@ -298,61 +289,45 @@ class ComparisonPlace(NamedTuple):
     sensitivity: str
 
 
-@prepared
-def _session_state() -> sa.Select[Any]:
-    s, m = tables.sessions.alias("s"), tables.memories.alias("m")
-    pk = sa.func.coalesce(m.c.pk, 0)
-    return (
-        sa.select(s.c.session_id, s.c.consolidated_through, pk, s.c.consolidated_at)
-        .select_from(s.outerjoin(m, m.c.memory_id == s.c.consolidated_through))
-        .where(s.c.session_id == value("session_id"))
-    )
-
-
 def session_state(snapshot: Snapshot, session_id: str) -> Consolidation | None:
     """Return the progress of a session, or None if no turn of it was ever stored."""
-    row = _session_state().row(snapshot, session_id=session_id)
+    s, m = tables.sessions.alias("s"), tables.memories.alias("m")
+    pk = sa.func.coalesce(m.c.pk, 0)
+    query = (
+        sa.select(s.c.session_id, s.c.consolidated_through, pk, s.c.consolidated_at)
+        .select_from(s.outerjoin(m, m.c.memory_id == s.c.consolidated_through))
+        .where(s.c.session_id == bound(session_id))
+    )
+    row = snapshot.row(query)
     return None if row is None else Consolidation._make(row)
-
-
-@prepared
-def _ended_sessions() -> sa.Select[Any]:
-    s = tables.sessions
-    is_over = s.c.completed_at.is_not(None) | (s.c.last_seen_at <= value("idle_since"))
-    ended = sa.select(s.c.session_id).where(s.c.consolidated_at.is_(None), is_over)
-    return ended.order_by(s.c.last_seen_at, s.c.session_id).limit(value("limit"))
 
 
 def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) -> list[str]:
     """Return the pending sessions that are completed, or idle since a time, oldest first."""
-    return _ended_sessions().column(snapshot, idle_since=idle_since, limit=limit)
-
-
-@prepared
-def _consolidated_since() -> sa.Select[Any]:
     s = tables.sessions
-    return sa.select(sa.func.count()).where(s.c.consolidated_at >= value("since")).select_from(s)
+    is_over = s.c.completed_at.is_not(None) | (s.c.last_seen_at <= bound(idle_since))
+    ended = sa.select(s.c.session_id).where(s.c.consolidated_at.is_(None), is_over)
+    query = ended.order_by(s.c.last_seen_at, s.c.session_id).limit(bound(limit))
+    return snapshot.column(query)
 
 
 def consolidated_since(snapshot: Snapshot, since: int) -> int:
     """Count the sessions that were consolidated to their end since a time."""
-    return int(_consolidated_since().scalar(snapshot, since=since))
-
-
-@prepared
-def _completed() -> sa.Select[Any]:
     s = tables.sessions
-    ended = (s.c.consolidated_at.is_(None), s.c.completed_at.is_not(None))
-    return (
-        sa.select(s.c.session_id, s.c.completed_at)
-        .where(*ended)
-        .order_by(s.c.last_seen_at, s.c.session_id)
-    )
+    query = sa.select(sa.func.count()).where(s.c.consolidated_at >= bound(since)).select_from(s)
+    return int(snapshot.scalar(query))
 
 
 def completed(snapshot: Snapshot) -> dict[str, int]:
     """Return the completed sessions that wait for consolidation and their times, oldest first."""
-    return dict(_completed().rows(snapshot))
+    s = tables.sessions
+    ended = (s.c.consolidated_at.is_(None), s.c.completed_at.is_not(None))
+    query = (
+        sa.select(s.c.session_id, s.c.completed_at)
+        .where(*ended)
+        .order_by(s.c.last_seen_at, s.c.session_id)
+    )
+    return dict(snapshot.rows(query))
 
 
 def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
@@ -372,52 +347,27 @@ def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
     return joined.where(*_is_turn_of(m, value("session_id"))), m
 
 
-@prepared
-def _turns_after() -> sa.Select[Any]:
-    turns, m = _turns()
-    return turns.where(m.c.pk > value("pk")).order_by(m.c.pk).limit(value("limit"))
-
-
 def turns_after(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the next turns of a session in the order of storing, of any status."""
-    return _turns_after().mapped(TurnRow._make, snapshot, session_id=session_id, pk=pk, limit=limit)
-
-
-@prepared
-def _turns_before() -> sa.Select[Any]:
     turns, m = _turns()
-    turns = turns.where(m.c.pk <= value("pk"), m.c.status == MemoryStatus.ACTIVE)
-    return turns.order_by(m.c.pk.desc()).limit(value("limit"))
+    query = turns.where(m.c.pk > bound(pk)).order_by(m.c.pk).limit(bound(limit))
+    return snapshot.mapped(TurnRow._make, query, session_id=session_id)
 
 
 def turns_before(snapshot: Snapshot, session_id: str, pk: int, limit: int) -> list[TurnRow]:
     """Return the last active turns up to a key, oldest first."""
-    rows = _turns_before().rows(snapshot, session_id=session_id, pk=pk, limit=limit)
+    turns, m = _turns()
+    turns = turns.where(m.c.pk <= bound(pk), m.c.status == MemoryStatus.ACTIVE)
+    query = turns.order_by(m.c.pk.desc()).limit(bound(limit))
+    rows = snapshot.rows(query, session_id=session_id)
     return [TurnRow._make(row) for row in rows][::-1]
-
-
-@prepared
-def _has_turns_after() -> sa.Select[Any]:
-    m = tables.memories
-    later = sa.select(m.c.pk).where(*_is_turn_of(m, value("session_id")), m.c.pk > value("pk"))
-    return later.limit(1)
 
 
 def has_turns_after(snapshot: Snapshot, session_id: str, pk: int) -> bool:
     """Return True if a turn of a session was stored after a key."""
-    return _has_turns_after().row(snapshot, session_id=session_id, pk=pk) is not None
-
-
-@prepared
-def _set_progress(by_model: bool) -> sa.Update:
-    s = tables.sessions
-    before = sa.func.coalesce(s.c.labelled_after, s.c.consolidated_through, "")
-    read = {
-        "consolidated_through": value("through"),
-        "consolidated_at": value("at"),
-        "labelled_after": sa.null() if by_model else before,
-    }
-    return sa.update(s).where(s.c.session_id == value("session")).values(read)
+    m = tables.memories
+    later = sa.select(m.c.pk).where(*_is_turn_of(m, bound(session_id)), m.c.pk > bound(pk))
+    return snapshot.row(later.limit(1)) is not None
 
 
 def note_consolidated(
@@ -434,36 +384,32 @@ def note_consolidated(
         consolidated_at: None if turns remain.
         by_model: False if only labelled sentences were read; see ``reopen_labelled``.
     """
-    _set_progress(by_model).write(
-        transaction, session=session_id, through=through, at=consolidated_at
-    )
+    s = tables.sessions
+    before = sa.func.coalesce(s.c.labelled_after, s.c.consolidated_through, "")
+    read = {
+        "consolidated_through": bound(through),
+        "consolidated_at": bound(consolidated_at),
+        "labelled_after": sa.null() if by_model else before,
+    }
+    transaction.write(sa.update(s).where(s.c.session_id == bound(session_id)).values(read))
 
 
-@prepared
-def _reopen_labelled() -> sa.Update:
+def reopen_labelled(transaction: Transaction) -> None:
+    """Set all sessions back to before the turns that were read without a language model."""
     s = tables.sessions
     unread = {
         "consolidated_through": sa.func.nullif(s.c.labelled_after, ""),
         "consolidated_at": None,
         "labelled_after": None,
     }
-    return sa.update(s).where(s.c.labelled_after.is_not(None)).values(unread)
-
-
-def reopen_labelled(transaction: Transaction) -> None:
-    """Set all sessions back to before the turns that were read without a language model."""
-    _reopen_labelled().write(transaction)
-
-
-@prepared
-def _has_labelled() -> sa.Select[Any]:
-    s = tables.sessions
-    return sa.select(s.c.session_id).where(s.c.labelled_after.is_not(None)).limit(1)
+    transaction.write(sa.update(s).where(s.c.labelled_after.is_not(None)).values(unread))
 
 
 def has_labelled(snapshot: Snapshot) -> bool:
     """Return True if turns of a session were read without a language model."""
-    return _has_labelled().row(snapshot) is not None
+    s = tables.sessions
+    query = sa.select(s.c.session_id).where(s.c.labelled_after.is_not(None)).limit(1)
+    return snapshot.row(query) is not None
 
 
 def _comparable_facts() -> tuple[sa.Select[Any], sa.FromClause]:
@@ -510,23 +456,6 @@ def facts_by_id(
     return {row[0]: FactRow._make(row) for row in rows}
 
 
-@prepared
-def _same_facts() -> sa.Select[Any]:
-    m = tables.memories
-    return (
-        sa.select(m.c.content_hash, m.c.memory_id)
-        .where(
-            among(m.c.content_hash, "hashes"),
-            # The condition of the index on hashes.
-            m.c.kind != MemoryKind.EPISODE,
-            *_is_fact_of_scope(m),
-            m.c.agent_id.is_not_distinct_from(value("agent_id")),
-            m.c.sensitivity == value("sensitivity"),
-        )
-        .order_by(m.c.pk.desc())
-    )
-
-
 def same_facts(
     snapshot: Snapshot, hashes: Collection[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, str]:
@@ -535,60 +464,51 @@ def same_facts(
     Facts of any type count if they are active and valid ``at`` that time.
     """
     values = place._asdict() | {"at": at}
-    return dict(_same_facts().rows(snapshot, values, hashes=sorted(hashes)))
-
-
-@prepared
-def _facts_since() -> sa.Select[Any]:
-    facts, m = _comparable_facts()
-    return facts.where(m.c.pk > value("pk")).order_by(m.c.pk).limit(value("limit"))
+    m = tables.memories
+    query = (
+        sa.select(m.c.content_hash, m.c.memory_id)
+        .where(
+            among(m.c.content_hash, sorted(hashes)),
+            # The condition of the index on hashes.
+            m.c.kind != MemoryKind.EPISODE,
+            *_is_fact_of_scope(m),
+            m.c.agent_id.is_not_distinct_from(value("agent_id")),
+            m.c.sensitivity == value("sensitivity"),
+        )
+        .order_by(m.c.pk.desc())
+    )
+    return dict(snapshot.rows(query, values))
 
 
 def facts_since(
     snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
 ) -> list[FactRow]:
     """Return the comparable facts that were stored after a key, oldest first."""
-    return _facts_since().mapped(
-        FactRow._make, snapshot, _comparison_params(place, at), pk=pk, limit=limit
-    )
-
-
-@prepared
-def _extracted_facts() -> sa.Select[Any]:
-    m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    return (
-        sa.select(sa.func.count())
-        .select_from(m.join(s, s.c.source_id == m.c.source_id))
-        .where(m.c.session_id == value("session_id"), m.c.kind == MemoryKind.FACT)
-        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
+    facts, m = _comparable_facts()
+    return snapshot.mapped(
+        FactRow._make,
+        facts.where(m.c.pk > bound(pk)).order_by(m.c.pk).limit(bound(limit)),
+        _comparison_params(place, at),
     )
 
 
 def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
     """Return the number of facts ever extracted from a session."""
-    return int(_extracted_facts().scalar(snapshot, session_id=session_id))
-
-
-@prepared
-def _derived_from() -> sa.Select[Any]:
-    d = tables.derivations
-    return sa.select(d.c.derived_from_id).where(d.c.memory_id == value("memory_id"))
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    query = (
+        sa.select(sa.func.count())
+        .select_from(m.join(s, s.c.source_id == m.c.source_id))
+        .where(m.c.session_id == bound(session_id), m.c.kind == MemoryKind.FACT)
+        .where(s.c.captured_by == CapturedBy.EXTRACTOR)
+    )
+    return int(snapshot.scalar(query))
 
 
 def derived_from(snapshot: Snapshot, memory_id: str) -> set[str]:
     """Return the ids of the memories from which a memory was derived."""
-    return set(_derived_from().column(snapshot, memory_id=memory_id))
-
-
-@prepared
-def _speakers() -> sa.Select[Any]:
-    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    return (
-        sa.select(d.c.memory_id, m.c.source_role, member(m.c.attributes, "told_as"))
-        .distinct()
-        .select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
-        .where(among(d.c.memory_id, "ids"), m.c.kind == MemoryKind.EPISODE)
-    )
+    d = tables.derivations
+    query = sa.select(d.c.derived_from_id).where(d.c.memory_id == bound(memory_id))
+    return set(snapshot.column(query))
 
 
 def speakers(
@@ -596,7 +516,14 @@ def speakers(
 ) -> dict[str, list[tuple[str | None, str | None]]]:
     """Return the speakers of the turns each memory was derived from, as (role, declared role)."""
     result: dict[str, list[tuple[str | None, str | None]]] = {}
-    for memory_id, role, told_as in _speakers().rows(snapshot, ids=sorted(ids)):
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    query = (
+        sa.select(d.c.memory_id, m.c.source_role, member(m.c.attributes, "told_as"))
+        .distinct()
+        .select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
+        .where(among(d.c.memory_id, sorted(ids)), m.c.kind == MemoryKind.EPISODE)
+    )
+    for memory_id, role, told_as in snapshot.rows(query):
         result.setdefault(memory_id, []).append((role, told_as))
     return result
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
 
 from memgraph.errors import DatabaseCorrupt
+from memgraph.store.statements import BuiltStatement, SkippedRows
 
 if TYPE_CHECKING:
     from memgraph.model.events import SessionEvent
@@ -21,12 +22,6 @@ Rows = sa.CursorResult[*tuple[Any, ...]]
 _SKIPPED: ContextVar[SkippedRows | None] = ContextVar("skipped rows", default=None)
 _DAMAGED: Final = (AttributeError, DatabaseCorrupt, KeyError, TypeError, ValueError)
 """What a value of a wrong type may raise."""
-_KEYS: Final = {
-    "memories": "memory_id",
-    "memory_edges": "edge_id",
-    "memory_sources": "source_id",
-    "entities": "entity_id",
-}
 
 
 def despite_damage(read: Callable[[], T]) -> tuple[T, int]:
@@ -54,81 +49,6 @@ def despite_damage(read: Callable[[], T]) -> tuple[T, int]:
     if not skipped.found or isinstance(last, DatabaseCorrupt):
         raise last
     raise DatabaseCorrupt("a damaged row cannot be left out; run: memgraph verify") from last
-
-
-@dataclass(slots=True)
-class SkippedRows:
-    """The rows that a reader leaves out.
-
-    Attributes:
-        found: True once a value of a wrong type was found.
-        damaged: the ids of rows with such a value, as far as they were read with it.
-        ids: the ids of the rows that were left out; rows that contain one are left out, too.
-    """
-
-    found: bool = False
-    damaged: set[str] = field(default_factory=set)
-    ids: set[str] = field(default_factory=set)
-
-
-class ResultColumn(NamedTuple):
-    """A column of a result: its name, its table, and the Python types of its values.
-
-    The types are None for an expression without a known type.
-    """
-
-    name: str
-    table: str
-    types: type | tuple[type, ...] | None
-
-
-class SoundRows:
-    """A cursor without the rows that have values of wrong types, or ids of such rows.
-
-    Args:
-        skipped: receives the rows that are left out.
-    """
-
-    def __init__(self, cursor: Any, columns: Sequence[ResultColumn], skipped: SkippedRows) -> None:
-        self._cursor = cursor
-        self._columns = columns
-        self._skipped = skipped
-
-    def __iter__(self) -> Iterator[Any]:
-        return filter(self._is_sound, self._cursor)
-
-    def fetchall(self) -> list[Any]:
-        return list(self)
-
-    def fetchone(self) -> Any:
-        return next(iter(self), None)
-
-    def _is_sound(self, row: Sequence[Any]) -> bool:
-        cells = list(zip(self._columns, row, strict=True))
-        # An expression without a known type never has a value of bytes.
-        wrong = {
-            column.table
-            for column, cell in cells
-            if cell is not None and not isinstance(cell, column.types or (str, int, float))
-        }
-        ids = self._skipped.ids
-        tables = wrong | {
-            column.table for column, cell in cells if isinstance(cell, str) and cell in ids
-        }
-        if not tables:
-            return True
-        own = {
-            cell
-            for column, cell in cells
-            if column.table in tables
-            and column.name == _KEYS.get(column.table)
-            and isinstance(cell, str)
-        }
-        if wrong:
-            self._skipped.found = True
-            self._skipped.damaged |= own
-        ids |= own
-        return False
 
 
 class Snapshot:
@@ -161,9 +81,37 @@ class Snapshot:
         """Execute an expression or a text with named values."""
         return self.connection.execute(statement, values)
 
-    def scalar(self, statement: sa.Executable, values: Mapping[str, Any] | None = None) -> Any:
+    # These take a statement that is built where it is used; see ``BuiltStatement``.
+
+    def rows(
+        self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any
+    ) -> list[Any]:
+        """Return all rows as tuples."""
+        return BuiltStatement(statement).rows(self, values, **more)
+
+    def mapped(
+        self,
+        make: Callable[[Any], T],
+        statement: Any,
+        values: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> list[T]:
+        """Return ``make(row)`` for each row."""
+        return BuiltStatement(statement).mapped(make, self, values, **more)
+
+    def row(self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        """Return the first row, or None if there is no row."""
+        return BuiltStatement(statement).row(self, values, **more)
+
+    def column(
+        self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any
+    ) -> list[Any]:
+        """Return the first value of every row."""
+        return BuiltStatement(statement).column(self, values, **more)
+
+    def scalar(self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """Return the first value of the first row, or None if there is no row."""
-        return self.connection.scalar(statement, values)
+        return BuiltStatement(statement).scalar(self, values, **more)
 
     def exec_driver_sql(
         self,
@@ -181,6 +129,10 @@ class Transaction(Snapshot):
     """
 
     __slots__ = ()
+
+    def write(self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any) -> int:
+        """Execute a statement and return the number of rows it affected."""
+        return BuiltStatement(statement).write(self, values, **more)
 
     def begin_nested(self) -> sa.NestedTransaction:
         """Begin a savepoint, which can be rolled back separately."""

@@ -100,16 +100,6 @@ def _derived_from(view: View) -> sa.Select[Any]:
     return query.order_by(m.c.pk)
 
 
-@prepared
-def _grounds() -> sa.Select[Any]:
-    f, g = listed("ids", "f"), tables.memories.alias("g")
-    d = tables.derivations.alias("d")
-    joined = ordered(f, (d, d.c.memory_id == f.c.value), (g, g.c.memory_id == d.c.derived_from_id))
-    pair = (d.c.memory_id, d.c.derived_from_id)
-    query = sa.select(*pair).select_from(joined).where(g.c.status != MemoryStatus.RETRACTED)
-    return query.order_by(*pair)
-
-
 def derived_from(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, list[str]]:
@@ -120,7 +110,12 @@ def derived_from(
     """
     derived_ids = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
     grounds: dict[str, list[str]] = {memory_id: [] for memory_id in derived_ids}
-    for memory_id, ground in _grounds().rows(snapshot, ids=grounds):
+    f, g = listed(grounds, "f"), tables.memories.alias("g")
+    d = tables.derivations.alias("d")
+    joined = ordered(f, (d, d.c.memory_id == f.c.value), (g, g.c.memory_id == d.c.derived_from_id))
+    pair = (d.c.memory_id, d.c.derived_from_id)
+    query = sa.select(*pair).select_from(joined).where(g.c.status != MemoryStatus.RETRACTED)
+    for memory_id, ground in snapshot.rows(query.order_by(*pair)):
         grounds[memory_id].append(ground)
     return grounds
 
@@ -137,24 +132,20 @@ def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     return set(_supported().column(snapshot, ids=memory_ids))
 
 
-@prepared
-def _supported_by(view: View, kind: SourceName) -> sa.Select[Any]:
-    s, p = tables.sources.alias("s"), tables.supports.alias("p")
-    m = tables.memories.alias("m")
-    counts = (p.c.source_id == s.c.source_id) & p.c.ended_at.is_(None)
-    joined = s.join(p, counts).join(m, m.c.memory_id == p.c.memory_id)
-    query = sa.select(m.c.memory_id, p.c.source_id).select_from(joined)
-    query = query.where(_is_named(s, kind, _NAME), m.c.status != MemoryStatus.RETRACTED)
-    return query.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
-
-
 def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[str, list[str]]:
     """Return the visible memories that a source also states, oldest first.
 
     The values are the ids of the matching sources.
     """
     result: dict[str, list[str]] = {}
-    rows = _supported_by(view.shape, source.kind).rows(snapshot, view.params, name=source.name)
+    s, p = tables.sources.alias("s"), tables.supports.alias("p")
+    m = tables.memories.alias("m")
+    counts = (p.c.source_id == s.c.source_id) & p.c.ended_at.is_(None)
+    joined = s.join(p, counts).join(m, m.c.memory_id == p.c.memory_id)
+    query = sa.select(m.c.memory_id, p.c.source_id).select_from(joined)
+    query = query.where(_is_named(s, source.kind, _NAME), m.c.status != MemoryStatus.RETRACTED)
+    selected = query.where(view.where(m)).order_by(m.c.pk, p.c.source_id)
+    rows = snapshot.rows(selected, view.params, name=source.name)
     for memory_id, source_id in rows:
         result.setdefault(memory_id, []).append(source_id)
     return result
@@ -226,33 +217,25 @@ def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
     return bool(statement.scalar(snapshot, view.params, name=source.name))
 
 
-@prepared
-def _totals(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _memories_joined(kind)
+def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
+    """Return the totals of a source's visible memories; None if it has none."""
+    m, joined = _memories_joined(source.kind)
     number, status, at = sa.func.count(), m.c.status, m.c.created_at
     of_status = (
         sa.func.sum(status == MemoryStatus.ACTIVE),
         sa.func.sum(status == MemoryStatus.RETRACTED),
     )
     columns: tuple[Column, ...] = (number, *of_status, sa.func.min(at), sa.func.max(at))
-    return sa.select(*columns).select_from(joined).where(view.where(m))
-
-
-def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
-    """Return the totals of a source's visible memories; None if it has none."""
-    row = _totals(view.shape, source.kind).row(snapshot, view.params, name=source.name)
+    query = sa.select(*columns).select_from(joined).where(view.where(m))
+    row = snapshot.row(query, view.params, name=source.name)
     return SourceTotals(*row) if row[0] else None
-
-
-@prepared
-def _summaries() -> sa.Select[Any]:
-    m, joined = memories_listed()
-    return sa.select(m.c.memory_id, m.c.summary).select_from(joined)
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
     """Return the summaries of some memories by id."""
-    return dict(_summaries().rows(snapshot, ids=memory_ids))
+    m, joined = memories_listed()
+    query = sa.select(m.c.memory_id, m.c.summary).select_from(joined)
+    return dict(snapshot.rows(query, ids=memory_ids))
 
 
 def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
@@ -263,11 +246,16 @@ def _lost_to(w: sa.CTE) -> Iterator[tuple[sa.FromClause, Any, Column]]:
         yield m, ordered(w, (e, e.c[near] == w.c.id), (m, m.c.memory_id == e.c[far])), condition
 
 
-@prepared
-def _replaced_by(view: View) -> sa.Select[Any]:
+def replaced_by(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View
+) -> list[tuple[str, str]]:
+    """Return visible (superseded, successor) pairs with a successor among these memories.
+
+    Retracted memories that one of these had replaced or won against count as one of them.
+    """
     # Start from the given memories, and add retracted ones that they had replaced or won against:
     # nothing else keeps the memories that these had replaced superseded.
-    went = sa.select(listed("ids", "f").c.value.label("id")).cte("went", recursive=True)
+    went = sa.select(listed(memory_ids, "f").c.value.label("id")).cte("went", recursive=True)
     retracted = [
         sa.select(m.c.memory_id)
         .select_from(joined)
@@ -285,17 +273,7 @@ def _replaced_by(view: View) -> sa.Select[Any]:
     m, n = tables.memories.alias("m"), tables.memories.alias("n")
     joined_ends = ordered(r, (m, m.c.memory_id == r.c.old), (n, n.c.memory_id == r.c.new))
     query = sa.select(r.c.old, r.c.new).select_from(joined_ends).where(view.where(m), view.where(n))
-    return query.order_by(m.c.pk, r.c.new)
-
-
-def replaced_by(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> list[tuple[str, str]]:
-    """Return visible (superseded, successor) pairs with a successor among these memories.
-
-    Retracted memories that one of these had replaced or won against count as one of them.
-    """
-    return _replaced_by(view.shape).rows(snapshot, view.params, ids=memory_ids)
+    return snapshot.rows(query.order_by(m.c.pk, r.c.new), view.params)
 
 
 class JoinedContradiction(NamedTuple):

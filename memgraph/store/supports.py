@@ -19,7 +19,7 @@ from memgraph.rules.shares import SourceFacts
 from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
-from memgraph.store.statements import Column, among, listed, member, ordered, prepared, value
+from memgraph.store.statements import Column, among, bound, listed, member, ordered, prepared, value
 from memgraph.store.visibility import happened_at
 
 # Rows of ``memory_supports``: further sources of a memory.
@@ -211,36 +211,28 @@ def _of_memory(p: sa.Table) -> tuple[Column, Column]:
     return p.c.memory_id == value("memory"), among(p.c.source_id, "sources")
 
 
-@prepared
-def _end() -> sa.Update:
-    p = tables.supports
-    return sa.update(p).where(*_of_memory(p), p.c.ended_at.is_(None)).values(ended_at=_AT)
-
-
 def end(transaction: JournalledTransaction, memory_id: str, source_ids: Collection[str]) -> None:
     """End further sources of a memory."""
-    _end().write(transaction, memory=memory_id, sources=source_ids, at=transaction.at)
-
-
-@prepared
-def _end_own() -> sa.Insert:
-    """Insert the own source as already ended, because it is never a further source."""
-    m, p = tables.memories, tables.supports
-    chosen = sa.select(m.c.memory_id, m.c.source_id, _AT.label("added"), _AT.label("ended"))
-    new = insert(p).from_select(
-        ["memory_id", "source_id", "added_at", "ended_at"],
-        chosen.where(m.c.memory_id == value("memory")),
-    )
-    return new.on_conflict_do_update(
-        index_elements=["memory_id", "source_id"],
-        set_={"ended_at": new.excluded.ended_at},
-        where=p.c.ended_at.is_(None),
-    )
+    p = tables.supports
+    statement = sa.update(p).where(*_of_memory(p), p.c.ended_at.is_(None)).values(ended_at=_AT)
+    transaction.write(statement, memory=memory_id, sources=source_ids, at=transaction.at)
 
 
 def end_own(transaction: JournalledTransaction, memory_id: str) -> bool:
     """End the own source of a memory that has others; return False if it was already ended."""
-    return _end_own().write(transaction, memory=memory_id, at=transaction.at) > 0
+    # Insert the own source as already ended, because it is never a further source.
+    m, p = tables.memories, tables.supports
+    chosen = sa.select(m.c.memory_id, m.c.source_id, _AT.label("added"), _AT.label("ended"))
+    new = insert(p).from_select(
+        ["memory_id", "source_id", "added_at", "ended_at"],
+        chosen.where(m.c.memory_id == bound(memory_id)),
+    )
+    statement = new.on_conflict_do_update(
+        index_elements=["memory_id", "source_id"],
+        set_={"ended_at": new.excluded.ended_at},
+        where=p.c.ended_at.is_(None),
+    )
+    return transaction.write(statement, at=transaction.at) > 0
 
 
 @prepared
@@ -259,25 +251,21 @@ def sources_by_id(snapshot: Snapshot, source_ids: Collection[str]) -> dict[str, 
     }
 
 
-@prepared
-def _paths() -> sa.CompoundSelect[Any]:
+def paths(snapshot: Snapshot, memory_id: str) -> set[str | None]:
+    """Return the files that a memory comes from, as of ``folders``; None for other sources."""
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
     p, d = tables.supports.alias("p"), tables.derivations.alias("d")
-    path, its = s.c.source_path, value("memory_id")
+    path, its = s.c.source_path, bound(memory_id)
     own = sa.select(path).select_from(m.join(s, s.c.source_id == m.c.source_id))
     further = sa.select(path).select_from(p.join(s, s.c.source_id == p.c.source_id))
     evidence = d.join(m, m.c.memory_id == d.c.derived_from_id)
     basis = sa.select(path).select_from(evidence.join(s, s.c.source_id == m.c.source_id))
-    return sa.union(
+    query = sa.union(
         own.where(m.c.memory_id == its),
         further.where(p.c.memory_id == its, p.c.ended_at.is_(None)),
         basis.where(d.c.memory_id == its),
     )
-
-
-def paths(snapshot: Snapshot, memory_id: str) -> set[str | None]:
-    """Return the files that a memory comes from, as of ``folders``; None for other sources."""
-    return set(_paths().column(snapshot, memory_id=memory_id))
+    return set(snapshot.column(query))
 
 
 def folders(snapshot: Snapshot, memory_id: str) -> frozenset[str | None]:

@@ -160,21 +160,12 @@ def _terms(*, of_these: bool) -> sa.Select[Any]:
     return query.where(m.c.pk > value("after")).limit(5_000)
 
 
-@prepared
-def _entities_of() -> sa.Select[Any]:
-    link = tables.links
-    return sa.select(link.c.entity_pk).distinct().where(among(link.c.memory_pk, "pks"))
-
-
-@prepared
-def _unlink() -> sa.Delete:
-    return sa.delete(tables.links).where(among(tables.links.c.memory_pk, "pks"))
-
-
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
     """Remove the entity links of memories, and return the keys of the entities."""
-    touched: list[int] = _entities_of().column(transaction, pks=pks)
-    _unlink().write(transaction, pks=pks)
+    link = tables.links
+    query = sa.select(link.c.entity_pk).distinct().where(among(link.c.memory_pk, pks))
+    touched: list[int] = transaction.column(query)
+    transaction.write(sa.delete(tables.links).where(among(tables.links.c.memory_pk, pks)))
     return touched
 
 
@@ -214,24 +205,15 @@ def _is_unnamed(e: sa.FromClause) -> Column:
     )
 
 
-@prepared
-def _remove_own_names() -> sa.Delete:
-    e, a = tables.entities.alias("e"), tables.aliases
-    return sa.delete(a).where(
-        sa.exists().where(e.c.pk == a.c.entity_pk, _is_unnamed(e)).correlate(a)
-    )
-
-
-@prepared
-def _remove_unnamed() -> sa.Delete:
-    return sa.delete(tables.entities).where(_is_unnamed(tables.entities))
-
-
 def remove_unnamed(transaction: Transaction) -> int:
     """Remove entities without mentions and decisions, and return their number."""
+    e, a = tables.entities.alias("e"), tables.aliases
+    statement = sa.delete(a).where(
+        sa.exists().where(e.c.pk == a.c.entity_pk, _is_unnamed(e)).correlate(a)
+    )
     # An alias with the key of the entity's own name is not a decision; remove it first.
-    _remove_own_names().write(transaction)
-    return _remove_unnamed().write(transaction)
+    transaction.write(statement)
+    return transaction.write(sa.delete(tables.entities).where(_is_unnamed(tables.entities)))
 
 
 # The tables of the postings (see ``postings``), which the migrations create explicitly.

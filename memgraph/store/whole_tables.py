@@ -121,7 +121,7 @@ def renew(transaction: Transaction) -> str:
     """
     transaction.engine.row_changes(transaction)
     digests = dict(_current_digests(transaction))
-    _remove_digests().write(transaction)
+    transaction.write(sa.delete(tables.table_digests))
     _write(transaction, digests)
     return _state(digests)
 
@@ -185,11 +185,6 @@ def row_digest(name: str, *values: Any) -> bytes:
 def _digests() -> sa.Select[Any]:
     digests = tables.table_digests.c
     return sa.select(digests.name, digests.rows, digests.digest)
-
-
-@prepared
-def _remove_digests() -> sa.Delete:
-    return sa.delete(tables.table_digests)
 
 
 @prepared
