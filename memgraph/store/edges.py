@@ -167,10 +167,18 @@ def still_replaced(
     return set(snapshot.column(query, values))
 
 
-@prepared
-def _replaced_and_active(view: View | None) -> sa.Select[Any]:
-    """Select replaced memories that are active; retracted ones are followed further."""
-    f, e = listed("ids", "f"), tables.edges.alias("e")
+def replaced_and_active(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View | None
+) -> dict[str, str]:
+    """Return the active memories that ``memory_ids`` fully replace, with the latest replacement.
+
+    If a replaced memory is retracted, the memories that it had replaced count as well.
+
+    Args:
+        view: limits the result to visible memories; None: all.
+    """
+    # Select replaced memories that are active; retracted ones are followed further.
+    f, e = listed(memory_ids, "f"), tables.edges.alias("e")
     start = sa.select(
         e.c.to_memory_id.label("old"), f.c.value.label("new"), e.c.created_at.label("at")
     )
@@ -189,26 +197,13 @@ def _replaced_and_active(view: View | None) -> sa.Select[Any]:
         )
     ).where(replaces_whole(e))
     r = r.union(further)
-    return (
+    query = (
         sa.select(m.c.memory_id, r.c.new)
         .select_from(ordered(r, (m, m.c.memory_id == r.c.old)))
         .where(m.c.status == MemoryStatus.ACTIVE, shown_by(view, m))
         .order_by(r.c.at, r.c.edge_id)
     )
-
-
-def replaced_and_active(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View | None
-) -> dict[str, str]:
-    """Return the active memories that ``memory_ids`` fully replace, with the latest replacement.
-
-    If a replaced memory is retracted, the memories that it had replaced count as well.
-
-    Args:
-        view: limits the result to visible memories; None: all.
-    """
-    statement = _replaced_and_active(shape_of(view))
-    return dict(statement.rows(snapshot, params_of(view), ids=memory_ids))
+    return dict(snapshot.rows(query, params_of(view)))
 
 
 @prepared
@@ -435,8 +430,7 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
     named: list[str] = []
     if memories.is_short(text):
         end = text.removeprefix("#").upper()
-        ending = _decidable_ending(view.shape)
-        rows = ending.column(snapshot, view.params, end=end[-SHORT_CHARS:])
+        rows = _decidable_ending(view.shape).column(snapshot, view.params, end=end[-SHORT_CHARS:])
         named = [edge_id for edge_id in rows if edge_id.endswith(end)]
     if not named:
         [memory_id] = memories.full_ids(snapshot, [text], view)
@@ -539,6 +533,7 @@ def dismissed_alike(
     Args:
         view: ignore contradictions with memories that it does not show; None: ignore none.
     """
-    statement = _dismissed_alike(shape_of(view))
-    edge_id: str | None = statement.scalar(snapshot, params_of(view), one=one_id, other=other_id)
+    edge_id: str | None = _dismissed_alike(shape_of(view)).scalar(
+        snapshot, params_of(view), one=one_id, other=other_id
+    )
     return edge_id

@@ -80,42 +80,32 @@ def _text(m: Table) -> Column:
     return sa.func.substr(full_text, 1, EXCERPT_CHARS)
 
 
-@prepared
-def _statuses_begun(view: View) -> sa.Select[Any]:
+def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
+    """Return the statuses that began during an interval, except those of turns, newest first."""
     h, m, b = tables.statuses.alias("h"), tables.memories.alias("m"), tables.statuses.alias("b")
     earlier = sa.tuple_(b.c.since, b.c.status_id) < sa.tuple_(h.c.since, h.c.status_id)
     # A memory is stored with its first status.
     is_first = ~sa.exists().where(b.c.memory_id == h.c.memory_id, earlier).correlate(h)
     period = (h.c.status, h.c.since, h.c.actor, h.c.reason, is_first)
-    return (
+    query = (
         sa.select(m.c.memory_id, m.c.kind, m.c.type, _text(m), *period)
         .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
         .where(_within(h.c.since), m.c.kind != MemoryKind.EPISODE, view.where(m))
         .order_by(h.c.since.desc(), h.c.status_id.desc())
     )
+    return snapshot.mapped(StatusStart._make, query, view.params | during._asdict())
 
 
-def statuses_begun(snapshot: Snapshot, view: View, during: Interval) -> list[StatusStart]:
-    """Return the statuses that began during an interval, except those of turns, newest first."""
-    return _statuses_begun(view.shape).mapped(
-        StatusStart._make, snapshot, view.params, **during._asdict()
-    )
-
-
-@prepared
-def _turns_stored(view: View) -> sa.Select[Any]:
+def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
+    """Return the number of turns stored during an interval."""
     h, m = tables.statuses.alias("h"), tables.memories.alias("m")
-    return (
+    query = (
         sa.select(sa.func.count())
         .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
         .where(_within(h.c.since), h.c.since == m.c.created_at)
         .where(h.c.status == MemoryStatus.ACTIVE, m.c.kind == MemoryKind.EPISODE, view.where(m))
     )
-
-
-def turns_stored(snapshot: Snapshot, view: View, during: Interval) -> int:
-    """Return the number of turns stored during an interval."""
-    return int(_turns_stored(view.shape).scalar(snapshot, view.params, **during._asdict()))
+    return int(snapshot.scalar(query, view.params | during._asdict()))
 
 
 def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
@@ -127,19 +117,15 @@ def _pairs(view: View) -> tuple[sa.Select[Any], Table]:
     return query.where(e.c.edge_type == EdgeType.CONTRADICTS, view.where(a), view.where(b)), e
 
 
-@prepared
-def _contradictions_found(view: View) -> sa.Select[Any]:
-    query, e = _pairs(view)
-    return query.where(_within(e.c.created_at)).order_by(e.c.created_at.desc(), e.c.edge_id.desc())
-
-
 def contradictions_found(
     snapshot: Snapshot, view: View, during: Interval
 ) -> list[ContradictingPair]:
     """Return contradictions between visible memories found during an interval, newest first."""
-    return _contradictions_found(view.shape).mapped(
-        ContradictingPair._make, snapshot, view.params, **during._asdict()
+    query, e = _pairs(view)
+    selected = query.where(_within(e.c.created_at)).order_by(
+        e.c.created_at.desc(), e.c.edge_id.desc()
     )
+    return snapshot.mapped(ContradictingPair._make, selected, view.params | during._asdict())
 
 
 def pairs(

@@ -415,18 +415,6 @@ def _terms(view: View, m: sa.FromClause, names: frozenset[str]) -> list[Column]:
     return [term for name, term in terms.items() if name in names]
 
 
-@prepared
-def _select(view: View, statuses: frozenset[MemoryStatus], names: frozenset[str]) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return (
-        sa.select(*view.memory_columns(m))
-        .where(view.where(m), _shown_as(statuses, view, m))
-        .where(*_terms(view, m, names))
-        .order_by(m.c.pk.desc())
-        .limit(value("limit"))
-    )
-
-
 def _values(chosen: MemoryFilter) -> dict[str, Any]:
     lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
     values: dict[str, Any] = {name: items for name, items in lists.items() if items}
@@ -438,8 +426,16 @@ def _values(chosen: MemoryFilter) -> dict[str, Any]:
 def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
     values = _values(chosen)
-    statement = _select(view.shape, chosen.statuses, frozenset(values))
-    return statement.mapped(memory_from_row, snapshot, view.params, **values, limit=limit)
+    names = frozenset(values)
+    m = tables.memories.alias("m")
+    query = (
+        sa.select(*view.memory_columns(m))
+        .where(view.where(m), _shown_as(chosen.statuses, view, m))
+        .where(*_terms(view, m, names))
+        .order_by(m.c.pk.desc())
+        .limit(bound(limit))
+    )
+    return snapshot.mapped(memory_from_row, query, view.params | values)
 
 
 @prepared

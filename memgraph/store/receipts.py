@@ -392,8 +392,11 @@ def newest(
     values = {name: criteria[name] for name in columns}
     for index, key in enumerate(others):
         values |= {f"path{index}": f"$.{key}", f"text{index}": criteria[key]}
-    statement = _newest(columns, len(others), is_next=before is not None)
-    return iter(statement.column(snapshot, values, most=limit, before=before))
+    return iter(
+        _newest(columns, len(others), is_next=before is not None).column(
+            snapshot, values, most=limit, before=before
+        )
+    )
 
 
 @prepared

@@ -67,20 +67,6 @@ def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[st
     return snapshot.rows(weekly.where(m.c.status != MemoryStatus.RETRACTED).order_by(m.c.pk))
 
 
-@prepared
-def _projects() -> sa.Select[Any]:
-    m, number = tables.memories, sa.func.count()
-    is_shared = _is_shared(m, *_FACTS_AND_TURNS)
-    new = (m.c.status == MemoryStatus.ACTIVE, is_shared, _is_of_period(m))
-    return (
-        sa.select(m.c.scope_id)
-        .where(m.c.scope == Scope.PROJECT, *new, among(m.c.sensitivity, "sensitivities"))
-        .group_by(m.c.scope_id)
-        .order_by(number.desc(), m.c.scope_id)
-        .limit(value("limit"))
-    )
-
-
 def projects(
     snapshot: Snapshot,
     during: ReflectionPeriod,
@@ -89,7 +75,17 @@ def projects(
 ) -> list[str]:
     """Return the projects with new facts or turns, the busiest first."""
     values = {"sensitivities": sensitivities, "limit": limit}
-    scope_ids = _projects().column(snapshot, asdict(during), **values)
+    m, number = tables.memories, sa.func.count()
+    is_shared = _is_shared(m, *_FACTS_AND_TURNS)
+    new = (m.c.status == MemoryStatus.ACTIVE, is_shared, _is_of_period(m))
+    query = (
+        sa.select(m.c.scope_id)
+        .where(m.c.scope == Scope.PROJECT, *new, among(m.c.sensitivity, "sensitivities"))
+        .group_by(m.c.scope_id)
+        .order_by(number.desc(), m.c.scope_id)
+        .limit(value("limit"))
+    )
+    scope_ids = snapshot.column(query, asdict(during) | values)
     return [str(scope_id) for scope_id in scope_ids]
 
 
@@ -171,8 +167,9 @@ def joined(
 
     With ``resolved``, (winner, loser, weight) of those that were resolved in the period.
     """
-    statement = _joined(view.shape, edge_type, resolved)
-    rows = statement.rows(snapshot, view.params | asdict(during), limit=limit)
+    rows = _joined(view.shape, edge_type, resolved).rows(
+        snapshot, view.params | asdict(during), limit=limit
+    )
     if not resolved:
         return [(first, other, weight) for first, other, weight, _ in rows]
     decisions = [(json.loads(resolution), weight) for *_, weight, resolution in rows]

@@ -167,16 +167,7 @@ def select(
         before: the place of the last session of the previous page.
     """
     last = {} if before is None else {"at": before.last_seen_at, "id": before.session_id}
-    rows = _select(view.shape, pending, before is not None).rows(
-        snapshot, view.params, limit=limit, **last
-    )
-    return [
-        SessionInfo.model_construct(**dict(zip(_INFO_FIELDS, row, strict=True))) for row in rows
-    ]
-
-
-@prepared
-def _select(view: View, pending: bool | None, is_next: bool) -> sa.Select[Any]:
+    is_next = before is not None
     m, s, through = tables.memories.alias("m"), tables.sessions.alias("s"), tables.memories
     v = (
         sa.select(
@@ -213,7 +204,13 @@ def _select(view: View, pending: bool | None, is_next: bool) -> sa.Select[Any]:
     if is_next:
         place = sa.tuple_(v.c.last_at, s.c.session_id)
         infos = infos.where(place < sa.tuple_(value("at"), value("id")))
-    return infos.order_by(v.c.last_at.desc(), s.c.session_id.desc()).limit(value("limit"))
+    rows = snapshot.rows(
+        infos.order_by(v.c.last_at.desc(), s.c.session_id.desc()).limit(bound(limit)),
+        view.params | last,
+    )
+    return [
+        SessionInfo.model_construct(**dict(zip(_INFO_FIELDS, row, strict=True))) for row in rows
+    ]
 
 
 def _is_turn_of(m: sa.FromClause, session_id: Column) -> tuple[Column, Column]:

@@ -15,7 +15,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
 from memgraph.model.sources import NamedSource
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, listed, member, ordered, prepared, value
+from memgraph.store.statements import Column, bound, listed, member, ordered, prepared, value
 from memgraph.store.visibility import ENDS, View, memories_listed, replaces_whole
 
 _NAME: Final = value("name")
@@ -72,18 +72,12 @@ def _memories_joined(
     return m, ordered(f, (m, m.c.pk == f.c.pk))
 
 
-@prepared
-def _memories_of(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _memories_joined(kind)
-    is_kept = m.c.status != MemoryStatus.RETRACTED
-    query = sa.select(m.c.memory_id).select_from(joined).where(is_kept, view.where(m))
-    return query.order_by(m.c.pk)
-
-
 def memories_of(snapshot: Snapshot, source: NamedSource, view: View) -> list[str]:
     """Return the visible memories of a source, without retracted ones, oldest first."""
-    statement = _memories_of(view.shape, source.kind)
-    return statement.column(snapshot, view.params, name=source.name)
+    m, joined = _memories_joined(source.kind)
+    is_kept = m.c.status != MemoryStatus.RETRACTED
+    query = sa.select(m.c.memory_id).select_from(joined).where(is_kept, view.where(m))
+    return snapshot.column(query.order_by(m.c.pk), view.params, name=source.name)
 
 
 @prepared
@@ -201,20 +195,16 @@ def names(
         sender: only sources with a visible memory that was said by this speaker (ignoring case)
             or stored by this actor.
     """
-    statement = _names(view.shape, kind, sender is not None)
-    return statement.column(snapshot, view.params, after=after, limit=limit, sender=sender)
-
-
-@prepared
-def _is_visible(view: View, kind: SourceName) -> sa.Select[Any]:
-    m, joined = _memories_joined(kind)
-    return sa.select(sa.exists().select_from(joined).where(view.where(m)))
+    return _names(view.shape, kind, sender is not None).column(
+        snapshot, view.params, after=after, limit=limit, sender=sender
+    )
 
 
 def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
     """Return True if any memory of a source is visible."""
-    statement = _is_visible(view.shape, source.kind)
-    return bool(statement.scalar(snapshot, view.params, name=source.name))
+    m, joined = _memories_joined(source.kind)
+    query = sa.select(sa.exists().select_from(joined).where(view.where(m)))
+    return bool(snapshot.scalar(query, view.params, name=source.name))
 
 
 def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
@@ -321,15 +311,10 @@ def decided_for(
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
-@prepared
-def _of_run(view: View) -> sa.Select[Any]:
+def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) -> list[str]:
+    """Return the visible memories of a run, the newest first."""
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
     query = sa.select(m.c.memory_id).select_from(s.join(m, m.c.source_id == s.c.source_id))
     query = query.where(s.c.workflow_run_id == _NAME, view.where(m))
-    return query.order_by(m.c.created_at.desc(), m.c.memory_id.desc()).limit(value("limit"))
-
-
-def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) -> list[str]:
-    """Return the visible memories of a run, the newest first."""
-    statement = _of_run(view.shape)
-    return statement.column(snapshot, view.params, name=workflow_run_id, limit=limit)
+    selected = query.order_by(m.c.created_at.desc(), m.c.memory_id.desc()).limit(bound(limit))
+    return snapshot.column(selected, view.params, name=workflow_run_id)
