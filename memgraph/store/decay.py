@@ -171,31 +171,22 @@ def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
     return _retired_since().column(snapshot, used=used)
 
 
-@prepared
-def _retired() -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    h, is_current, retired = _by_decay(m)
-    query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, is_current))
-    return query.where(*retired, m.c.memory_id == value("memory_id"))
-
-
 def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
     """Return a memory that decay retired, and when; None if decay did not retire it."""
-    row = _retired().row(snapshot, memory_id=memory_id)
-    return None if row is None else (DecayRow(*row[:-1]), int(row[-1]))
-
-
-@prepared
-def _visible_expired(view: View) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    query = sa.select(*_columns(m), _was_restored(m))
-    return query.where(_may_decay(m), _expired(m), view.where(m)).order_by(m.c.pk)
+    h, is_current, conditions = _by_decay(m)
+    query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, is_current))
+    row = snapshot.row(query.where(*conditions, m.c.memory_id == bound(memory_id)))
+    return None if row is None else (DecayRow(*row[:-1]), int(row[-1]))
 
 
 def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:
     """Yield the visible facts that have expired or are within the margin of error, by key."""
-    values = view.params | _values(rule)
-    yield from (DecayRow(*row) for row in _visible_expired(view.shape).cursor(snapshot, values))
+    m = tables.memories.alias("m")
+    query = sa.select(*_columns(m), _was_restored(m))
+    query = query.where(_may_decay(m), _expired(m), view.where(m)).order_by(m.c.pk)
+    for row in snapshot.rows(query, view.params | _values(rule)):
+        yield DecayRow(*row)
 
 
 def _values(rule: ExpiryRule) -> dict[str, float]:

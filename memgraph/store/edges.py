@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -101,17 +101,12 @@ def _columns(e: sa.FromClause) -> sa.Select[Any]:
 # -- replacements -------------------------------------------------------------------------------
 
 
-@prepared
-def _successors() -> sa.Select[Any]:
-    e = tables.edges
-    newer = sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids"), replaces_whole(e))
-    return newer.order_by(e.c.from_memory_id)
-
-
 def successors(snapshot: Snapshot, memory_id: str) -> list[str]:
     """Return the memories that replaced one by Updates edges, each the successor of the former."""
-    chain = [memory_id]
-    while (new := _successors().column(snapshot, ids=chain[-1:])) and new[0] not in chain:
+    e, chain = tables.edges, [memory_id]
+    newer = sa.select(e.c.from_memory_id).where(e.c.to_memory_id == value("id"), replaces_whole(e))
+    newer = newer.order_by(e.c.from_memory_id)
+    while (new := snapshot.column(newer, id=chain[-1])) and new[0] not in chain:
         chain += new
     return chain[1:]
 
@@ -206,25 +201,17 @@ def replaced_and_active(
     return dict(snapshot.rows(query, params_of(view)))
 
 
-@prepared
-def _losers() -> sa.Select[Any]:
-    f, e = listed("ids", "f"), tables.edges.alias("e")
-
-    def lost(end: str) -> Column:
-        return (
-            sa.exists()
-            .where(e.c[end] == f.c.value, e.c.edge_type == EdgeType.CONTRADICTS)
-            .where(member(e.c.resolution, "loser_id") == f.c.value)
-            .correlate(f)
-        )
-
-    either = lost("from_memory_id") | lost("to_memory_id")
-    return sa.select(f.c.value).where(either).order_by(f.c.key)
-
-
 def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
     """Return the memories that lost a decided contradiction, in the order of ``memory_ids``."""
-    return _losers().column(snapshot, ids=memory_ids)
+    f, e = listed(memory_ids, "f"), tables.edges.alias("e")
+    lost = (
+        sa.exists()
+        .where(e.c[end] == f.c.value, e.c.edge_type == EdgeType.CONTRADICTS)
+        .where(member(e.c.resolution, "loser_id") == f.c.value)
+        .correlate(f)
+        for end in ("from_memory_id", "to_memory_id")
+    )
+    return snapshot.column(sa.select(f.c.value).where(sa.or_(*lost)).order_by(f.c.key))
 
 
 def put_in_force(transaction: JournalledTransaction, edge_id: str, reason: str | None) -> None:
@@ -310,23 +297,13 @@ def contradictions(
         view: the reader's view; with ``as_of``, the state at that time counts.
         resolved: True: resolved and dismissed ones, by ``resolved_at``; False: open ones, by
             ``created_at``.
-        after: (that time, edge id) of the last edge on the previous page.
+        after: (that time, edge id) of the last edge on the previous criteria.
     """
-    after_time, after_id = (None, None) if after is None else after
-    page = _Page(
-        resolved=resolved,
-        by_words=bool(criteria.words),
-        by_memory=criteria.memory_id is not None,
-        dismissed=criteria.dismissed,
-        oldest_first=criteria.oldest_first,
-        changes=criteria.changes,
-        is_next=after is not None,
-    )
     match = " AND ".join(f"({saying([word])})" for word in criteria.words)
     e = tables.edges.alias("e")
     a, b, paired = edge_ends(e)
     resolved_at = view.resolved_at(e)
-    time = resolved_at if page.resolved else e.c.created_at
+    time = resolved_at if resolved else e.c.created_at
     query = (
         sa.select(*view.edge_columns(e))
         .select_from(paired)
@@ -334,50 +311,38 @@ def contradictions(
         .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
         .where(
             _decidable(e),
-            resolved_at.is_not(None) if page.resolved else resolved_at.is_(None),
+            resolved_at.is_not(None) if resolved else resolved_at.is_(None),
             view.edge_where(e),
             view.where(a),
             view.where(b),
         )
     )
-    if page.changes is not None:
-        edge_type = EdgeType.UPDATES if page.changes else EdgeType.CONTRADICTS
+    if criteria.changes is not None:
+        edge_type = EdgeType.UPDATES if criteria.changes else EdgeType.CONTRADICTS
         query = query.where(e.c.edge_type == edge_type)
-    if page.by_words:
+    if criteria.words:
         # The index is searched once, regardless of the view; the ends are joined already.
         matches = matching("words")
         query = query.where(a.c.pk.in_(matches) | b.c.pk.in_(matches))
-    if page.by_memory:
+    if criteria.memory_id is not None:
         query = query.where(bound(criteria.memory_id).in_([e.c.from_memory_id, e.c.to_memory_id]))
-    if page.dismissed is not None:
+    if criteria.dismissed is not None:
         outcome = member(view.resolution(e), "outcome")
         is_other = outcome.is_distinct_from(DISMISSED)
-        query = query.where(~is_other if page.dismissed else is_other)
-    if page.is_next:
-        last_position = sa.tuple_(bound(after_time), bound(after_id))
+        query = query.where(~is_other if criteria.dismissed else is_other)
+    if after is not None:
+        last_position = sa.tuple_(*map(bound, after))
         position = sa.tuple_(time, e.c.edge_id)
         query = query.where(
-            position > last_position if page.oldest_first else position < last_position
+            position > last_position if criteria.oldest_first else position < last_position
         )
-    order = (time, e.c.edge_id) if page.oldest_first else (time.desc(), e.c.edge_id.desc())
+    order = (time, e.c.edge_id) if criteria.oldest_first else (time.desc(), e.c.edge_id.desc())
     return snapshot.mapped(
         edge_from_row,
         query.order_by(*order).limit(bound(limit)),
         view.params,
         words=snapshot.engine.phrases.expression(match),
     )
-
-
-class _Page(NamedTuple):
-    """The shape of a statement for a page of contradictions."""
-
-    resolved: bool
-    by_words: bool
-    by_memory: bool
-    dismissed: bool | None
-    oldest_first: bool
-    changes: bool | None
-    is_next: bool
 
 
 def _decidable(e: sa.FromClause) -> Column:
@@ -401,20 +366,6 @@ def contradiction_times(
     return None if row is None else (row[0], row[1])
 
 
-@prepared
-def _decidable_ending(view: View) -> sa.Select[Any]:
-    e = tables.edges.alias("e")
-    a, b, paired = edge_ends(e)
-    end = sa.func.substr(e.c.edge_id, -SHORT_CHARS) == value("end")
-    return (
-        sa.select(e.c.edge_id)
-        .select_from(paired)
-        .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
-        .where(_decidable(e), end, view.where(a), view.where(b))
-        .order_by(e.c.edge_id)
-    )
-
-
 def full_id(snapshot: Snapshot, text: str, view: View) -> str:
     """Return the id of the contradiction or mark that a text names.
 
@@ -430,7 +381,17 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
     named: list[str] = []
     if memories.is_short(text):
         end = text.removeprefix("#").upper()
-        rows = _decidable_ending(view.shape).column(snapshot, view.params, end=end[-SHORT_CHARS:])
+        e = tables.edges.alias("e")
+        a, b, paired = edge_ends(e)
+        ends_so = sa.func.substr(e.c.edge_id, -SHORT_CHARS) == bound(end[-SHORT_CHARS:])
+        query = (
+            sa.select(e.c.edge_id)
+            .select_from(paired)
+            .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
+            .where(_decidable(e), ends_so, view.where(a), view.where(b))
+            .order_by(e.c.edge_id)
+        )
+        rows = snapshot.column(query, view.params)
         named = [edge_id for edge_id in rows if edge_id.endswith(end)]
     if not named:
         [memory_id] = memories.full_ids(snapshot, [text], view)

@@ -20,7 +20,7 @@ from memgraph.model.enums import STORED_STATUSES, EmbeddingState, Scope, Sensiti
 from memgraph.store import tables
 from memgraph.store.ports import VectorIndex
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import among, bound, prepared, value
+from memgraph.store.statements import among, bound
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,26 +161,23 @@ def still_pending(snapshot: Snapshot, pks: Sequence[int]) -> set[int]:
     return set(snapshot.column(query))
 
 
-@prepared
-def _retry_later(failed: bool) -> sa.Update:
+def _retry_later(
+    transaction: Transaction, pks: Sequence[int], error_code: str, **changed: Any
+) -> None:
     e = tables.embeddings
-    changed = {"attempts": e.c.attempts + 1, "error_code": value("code")}
-    if failed:
-        changed["state"] = sa.literal(EmbeddingState.FAILED.value)
-    else:
-        changed["next_attempt_at"] = value("until")
+    changed |= {"attempts": e.c.attempts + 1, "error_code": bound(error_code)}
     pending = e.c.state == EmbeddingState.PENDING
-    return sa.update(e).where(among(e.c.memory_pk, "pks"), pending).values(changed)
+    transaction.write(sa.update(e).where(among(e.c.memory_pk, pks), pending).values(changed))
 
 
 def mark_failed(transaction: Transaction, pks: Sequence[int], error_code: str) -> None:
     """Mark pending embeddings as failed; they stay so until ``reset_failed``."""
-    _retry_later(True).write(transaction, pks=pks, code=error_code)
+    _retry_later(transaction, pks, error_code, state=EmbeddingState.FAILED)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
     """Postpone pending embeddings until a time in milliseconds."""
-    _retry_later(False).write(transaction, pks=pks, until=until_ms, code=error_code)
+    _retry_later(transaction, pks, error_code, next_attempt_at=bound(until_ms))
 
 
 def reset_failed(transaction: Transaction) -> int:
@@ -224,16 +221,11 @@ def error_counts(snapshot: Snapshot) -> dict[str, int]:
     return dict(snapshot.rows(failed.order_by(e.c.error_code)))
 
 
-@prepared
-def _oldest_pending() -> sa.Select[Any]:
-    e, m = tables.embeddings, tables.memories
-    oldest = sa.select(sa.func.min(m.c.created_at)).where(_is_waiting(e))
-    return oldest.select_from(m.join(e, e.c.memory_pk == m.c.pk))
-
-
 def oldest_pending(snapshot: Snapshot) -> int | None:
     """Return when the oldest pending memory was stored, in milliseconds; None if none waits."""
-    oldest: int | None = _oldest_pending().scalar(snapshot)
+    e, m = tables.embeddings, tables.memories
+    query = sa.select(sa.func.min(m.c.created_at)).where(_is_waiting(e))
+    oldest: int | None = snapshot.scalar(query.select_from(m.join(e, e.c.memory_pk == m.c.pk)))
     return oldest
 
 

@@ -20,7 +20,6 @@ from memgraph.store.statements import (
     listed,
     member,
     ordered,
-    prepared,
     value,
 )
 from memgraph.store.visibility import Table, View, edge_ends
@@ -147,24 +146,18 @@ def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
     return snapshot.mapped(EdgeDecision._make, selected, during._asdict())
 
 
-@prepared
-def _finders() -> sa.Select[Any]:
-    f, a = listed("pairs", "f"), tables.audit_log.alias("a")
-    edge_id, first_id = element(f.c.value, 0), element(f.c.value, 1)
-    joined = sa.and_(
-        a.c.subject == first_id,
-        a.c.action == "relate",
-        member(a.c.details, "edge_id") == edge_id,
-    )
-    reason = sa.func.coalesce(member(a.c.details, "reason"), "")
-    return sa.select(edge_id, a.c.actor, reason).select_from(ordered(f, (a, joined)))
-
-
 def finders(
     snapshot: Snapshot, contradictions: Collection[ContradictingPair]
 ) -> dict[str, tuple[str, str]]:
     """Return who recorded contradictions and why, as (actor, reason) by edge id."""
-    rows = _finders().rows(
-        snapshot, pairs=[(pair.edge_id, pair.first_id) for pair in contradictions]
+    pairs = [(pair.edge_id, pair.first_id) for pair in contradictions]
+    f, a = listed(pairs, "f"), tables.audit_log.alias("a")
+    of_edge = element(f.c.value, 0)
+    joined = sa.and_(
+        a.c.subject == element(f.c.value, 1),
+        a.c.action == "relate",
+        member(a.c.details, "edge_id") == of_edge,
     )
-    return {edge_id: (actor, reason) for edge_id, actor, reason in rows}
+    because = sa.func.coalesce(member(a.c.details, "reason"), "")
+    query = sa.select(of_edge, a.c.actor, because).select_from(ordered(f, (a, joined)))
+    return {edge_id: (actor, reason) for edge_id, actor, reason in snapshot.rows(query)}

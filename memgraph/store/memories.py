@@ -244,19 +244,14 @@ def is_short(text: object) -> bool:
     return isinstance(text, str) and _SHORT_ID.fullmatch(text) is not None
 
 
-@prepared
-def _ids_ending(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    end = sa.func.substr(m.c.memory_id, -SHORT_CHARS)
-    return sa.select(end, m.c.memory_id).where(among(end, "ends"), view.where(m))
-
-
 def _by_end(snapshot: Snapshot, ends: Collection[str], view: View) -> dict[str, list[str]]:
     """Return the visible memories by the last characters of their ids."""
     result: dict[str, list[str]] = {end: [] for end in ends}
     if ends:
-        values = {**view.params, "ends": sorted(result)}
-        for end, memory_id in _ids_ending(view.shape).rows(snapshot, values):
+        m = tables.memories.alias("m")
+        its_end = sa.func.substr(m.c.memory_id, -SHORT_CHARS)
+        query = sa.select(its_end, m.c.memory_id).where(among(its_end, sorted(result)))
+        for end, memory_id in snapshot.rows(query.where(view.where(m)), view.params):
             result[end].append(memory_id)
     return result
 
@@ -396,7 +391,7 @@ def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -
     return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
 
 
-def _terms(view: View, m: sa.FromClause, names: frozenset[str]) -> list[Column]:
+def _terms(view: View, m: sa.FromClause, names: Collection[str]) -> list[Column]:
     b, s = tables.memories.alias("b"), tables.sources.alias("s")
     # A hidden memory cannot mark a page, which would reveal it; one of another status can.
     before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
@@ -426,23 +421,15 @@ def _values(chosen: MemoryFilter) -> dict[str, Any]:
 def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
     values = _values(chosen)
-    names = frozenset(values)
     m = tables.memories.alias("m")
     query = (
         sa.select(*view.memory_columns(m))
         .where(view.where(m), _shown_as(chosen.statuses, view, m))
-        .where(*_terms(view, m, names))
+        .where(*_terms(view, m, values))
         .order_by(m.c.pk.desc())
         .limit(bound(limit))
     )
     return snapshot.mapped(memory_from_row, query, view.params | values)
-
-
-@prepared
-def _counts(view: View | None, *names: str) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    columns = [m.c[name] for name in names]
-    return sa.select(*columns, sa.func.count()).where(shown_by(view, m)).group_by(*columns)
 
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:
@@ -451,16 +438,16 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
     Args:
         view: the reader's view; None: count all memories.
     """
-    shape, values = shape_of(view), params_of(view)
+    m, values = tables.memories.alias("m"), params_of(view)
     result: dict[str, Counter[str]] = {"kind": Counter(), "type": Counter(), "status": Counter()}
     # An index covers type and status, so that only the query for kinds reads the table.
-    for columns in (("kind",), ("type", "status")):
-        for *names, count in _counts(shape, *columns).rows(snapshot, values):
+    for columns in ((m.c.kind,), (m.c.type, m.c.status)):
+        query = sa.select(*columns, sa.func.count()).where(shown_by(view, m)).group_by(*columns)
+        for *names, count in snapshot.rows(query, values):
             for column, name in zip(columns, names, strict=True):
-                result[column][str(name)] += count
-    m = tables.memories.alias("m")
-    query = sa.select(sa.func.count()).where(_is_erased(m), shown_by(shape, m))
-    erased = snapshot.scalar(query, values)
+                result[column.name][str(name)] += count
+    erased_rows = sa.select(sa.func.count()).where(_is_erased(m), shown_by(view, m))
+    erased = snapshot.scalar(erased_rows, values)
     moved = Counter({MemoryStatus.RETRACTED.value: -erased, MemoryStatus.ERASED.value: erased})
     result["status"].update(moved)
     result["status"] = +result["status"]

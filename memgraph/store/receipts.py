@@ -387,47 +387,36 @@ def newest(
         criteria: the required values by the keys of ``Receipt.asked``; empty: every receipt.
         before: only receipts older than this one, which may have been removed since.
     """
-    columns = tuple(sorted(_RECEIPT_COLUMNS & criteria.keys()))
+    columns = sorted(_RECEIPT_COLUMNS & criteria.keys())
     others = sorted(criteria.keys() - _RECEIPT_COLUMNS)
-    values = {name: criteria[name] for name in columns}
-    for index, key in enumerate(others):
-        values |= {f"path{index}": f"$.{key}", f"text{index}": criteria[key]}
-    return iter(
-        _newest(columns, len(others), is_next=before is not None).column(
-            snapshot, values, most=limit, before=before
-        )
-    )
-
-
-@prepared
-def _newest(columns: tuple[str, ...], others: int, *, is_next: bool) -> sa.Select[Any]:
     r = tables.recalls.alias("r")
-    conditions = [r.c[name] == value(name) for name in columns]
-    if is_next:
+    conditions = [r.c[name] == bound(criteria[name]) for name in columns]
+    if before is not None:
         last = (
             sa.select(r.c.created_at)
-            .where(r.c.recall_id <= value("before"))
+            .where(r.c.recall_id <= bound(before))
             .order_by(r.c.recall_id.desc())
             .limit(1)
             .correlate(None)
             .scalar_subquery()
         )
         place = sa.tuple_(r.c.created_at, r.c.recall_id)
-        conditions.append(place < sa.tuple_(last, value("before")))
+        conditions.append(place < sa.tuple_(last, bound(before)))
     newest_rows = (
         sa.select(r.c.recall_id, r.c.created_at, r.c.request)
         .where(*conditions)
         .order_by(r.c.created_at.desc(), r.c.recall_id.desc())
-        .limit(value("most"))
+        .limit(bound(limit))
         .subquery("looked")
     )
     # The other keys have no index, so they are checked only among the limited rows.
     terms = (
-        sa.func.json_extract(newest_rows.c.request, value(f"path{index}")) == value(f"text{index}")
-        for index in range(others)
+        sa.func.json_extract(newest_rows.c.request, bound(f"$.{key}")) == bound(criteria[key])
+        for key in others
     )
     query = sa.select(newest_rows.c.recall_id).where(*terms)
-    return query.order_by(newest_rows.c.created_at.desc(), newest_rows.c.recall_id.desc())
+    query = query.order_by(newest_rows.c.created_at.desc(), newest_rows.c.recall_id.desc())
+    return iter(snapshot.column(query))
 
 
 def is_count_above(snapshot: Snapshot, number: int) -> bool:
@@ -436,32 +425,25 @@ def is_count_above(snapshot: Snapshot, number: int) -> bool:
     return snapshot.row(query) is not None
 
 
-@prepared
-def _old_receipts() -> sa.Select[Any]:
+def _old_receipts(keep: int, since: int, limit: int) -> sa.Select[Any]:
     r, newer, k = tables.recalls.alias("r"), tables.recalls, tables.recalls.alias("k")
     newest_first = (newer.c.created_at.desc(), newer.c.recall_id.desc())
     last = sa.select(newer.c.created_at, newer.c.recall_id).order_by(*newest_first)
-    last = last.limit(1).offset(value("keep"))
+    last = last.limit(1).offset(bound(keep))
     place = sa.tuple_(r.c.created_at, r.c.recall_id)
     # A receipt that a kept one repeats has the items of both.
     repeated = sa.exists().where(k.c.same_as == r.c.recall_id).correlate(r)
     return (
         sa.select(r.c.recall_id)
-        .where((r.c.created_at < value("since")) | (place <= last.scalar_subquery()), ~repeated)
+        .where((r.c.created_at < bound(since)) | (place <= last.scalar_subquery()), ~repeated)
         .order_by(r.c.created_at, r.c.recall_id)
-        .limit(value("limit"))
+        .limit(bound(limit))
     )
 
 
 def has_old(snapshot: Snapshot, *, keep: int, since: int) -> bool:
     """Return True if ``remove_old`` would remove a receipt."""
-    return _old_receipts().row(snapshot, keep=keep, since=since, limit=1) is not None
-
-
-@prepared
-def _delete(table: str) -> sa.Delete:
-    target = getattr(tables, table)
-    return sa.delete(target).where(among(target.c.recall_id, "ids"))
+    return snapshot.row(_old_receipts(keep, since, 1)) is not None
 
 
 def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -> int:
@@ -473,10 +455,10 @@ def remove_old(transaction: Transaction, *, keep: int, since: int, limit: int) -
         keep: the number of the newest receipts to keep, unless they are older than ``since``.
         since: remove all receipts from before this time, in milliseconds.
     """
-    ids = _old_receipts().column(transaction, keep=keep, since=since, limit=limit)
+    ids = transaction.column(_old_receipts(keep, since, limit))
     if ids:
-        for table in ("recall_items", "recalls"):
-            _delete(table).write(transaction, ids=ids)
+        for table in (tables.recall_items, tables.recalls):
+            transaction.write(sa.delete(table).where(among(table.c.recall_id, ids)))
     return len(ids)
 
 

@@ -95,63 +95,23 @@ def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
     return memory_fields(m).where(*shared, view.where(m)).limit(value("limit"))
 
 
-@prepared
-def _of_period(view: View, facts: bool) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    chosen = _is_shared(m, MemoryKind.FACT if facts else MemoryKind.EPISODE)
-    return _active(view, m).where(chosen, _is_of_period(m)).order_by(m.c.pk.desc())
-
-
 def of_period(snapshot: Snapshot, view: View, during: ReflectionPeriod, limit: int) -> list[Memory]:
     """Return the latest active facts of a period, and turns up to the same limit."""
     rows: list[Any] = []
-    values = view.params | asdict(during)
-    for facts in (True, False):
-        statement = _of_period(view.shape, facts)
-        rows += statement.rows(snapshot, values, limit=limit - len(rows))
+    m, values = tables.memories.alias("m"), view.params | asdict(during)
+    for kind in (MemoryKind.FACT, MemoryKind.EPISODE):
+        query = _active(view, m).where(_is_shared(m, kind), _is_of_period(m))
+        rows += snapshot.rows(query.order_by(m.c.pk.desc()), values, limit=limit - len(rows))
     return [memory_from_row(row) for row in rows]
-
-
-@prepared
-def _tasks(view: View) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    is_task = m.c.type.in_([MemoryType.GOAL, MemoryType.TODO])
-    tasks = _active(view, m).where(is_task, m.c.kind != MemoryKind.EPISODE)
-    return tasks.order_by(m.c.importance.desc(), m.c.pk.desc())
 
 
 def tasks(snapshot: Snapshot, view: View, limit: int) -> list[Memory]:
     """Return the active goals and todos except turns, most important first."""
-    return _tasks(view.shape).mapped(memory_from_row, snapshot, view.params, limit=limit)
-
-
-@prepared
-def _joined(view: View, edge_type: EdgeType, resolved: bool) -> sa.Select[Any]:
-    """Select both sides and the weight of a period's edges, newest first."""
-    e = tables.edges.alias("e")
-    a, b = tables.memories.alias("a"), tables.memories.alias("b")
-    ends = e.join(a, a.c.memory_id == e.c.from_memory_id)
-    statement = (
-        sa.select(a.c.memory_id, b.c.memory_id, e.c.weight, e.c.resolution)
-        .select_from(ends.join(b, b.c.memory_id == e.c.to_memory_id))
-        .where(e.c.edge_type == edge_type)
-        .where(*(view.where(end) & _is_shared(end, *_FACTS_AND_TURNS) for end in (a, b)))
-        .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
-        .limit(value("limit"))
-    )
-    statuses = [end.c.status for end in (a, b)]
-    if resolved:
-        is_decided = (e.c.resolved_at >= value("since")) & (e.c.resolved_at < value("until"))
-        return statement.where(is_decided, *(each != MemoryStatus.RETRACTED for each in statuses))
-    is_open = e.c.resolved_at.is_(None)
-    is_current = (
-        statuses[1] == MemoryStatus.ACTIVE
-        if edge_type is EdgeType.CONTRADICTS
-        else statuses[1] != MemoryStatus.RETRACTED
-    )
-    return statement.where(
-        _is_of_period(e), is_open, statuses[0] == MemoryStatus.ACTIVE, is_current
-    )
+    m = tables.memories.alias("m")
+    is_task = m.c.type.in_([MemoryType.GOAL, MemoryType.TODO])
+    query = _active(view, m).where(is_task, m.c.kind != MemoryKind.EPISODE)
+    query = query.order_by(m.c.importance.desc(), m.c.pk.desc())
+    return snapshot.mapped(memory_from_row, query, view.params, limit=limit)
 
 
 def joined(
@@ -167,9 +127,28 @@ def joined(
 
     With ``resolved``, (winner, loser, weight) of those that were resolved in the period.
     """
-    rows = _joined(view.shape, edge_type, resolved).rows(
-        snapshot, view.params | asdict(during), limit=limit
+    e = tables.edges.alias("e")
+    a, b = tables.memories.alias("a"), tables.memories.alias("b")
+    ends = e.join(a, a.c.memory_id == e.c.from_memory_id)
+    query = (
+        sa.select(a.c.memory_id, b.c.memory_id, e.c.weight, e.c.resolution)
+        .select_from(ends.join(b, b.c.memory_id == e.c.to_memory_id))
+        .where(e.c.edge_type == edge_type)
+        .where(*(view.where(end) & _is_shared(end, *_FACTS_AND_TURNS) for end in (a, b)))
+        .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
+        .limit(bound(limit))
     )
+    if resolved:
+        is_decided = (e.c.resolved_at >= value("since")) & (e.c.resolved_at < value("until"))
+        kept = (end.c.status != MemoryStatus.RETRACTED for end in (a, b))
+        query = query.where(is_decided, *kept)
+    else:
+        is_current = b.c.status != MemoryStatus.RETRACTED
+        if edge_type is EdgeType.CONTRADICTS:
+            is_current = b.c.status == MemoryStatus.ACTIVE
+        is_open = (e.c.resolved_at.is_(None), a.c.status == MemoryStatus.ACTIVE, is_current)
+        query = query.where(_is_of_period(e), *is_open)
+    rows = snapshot.rows(query, view.params | asdict(during))
     if not resolved:
         return [(first, other, weight) for first, other, weight, _ in rows]
     decisions = [(json.loads(resolution), weight) for *_, weight, resolution in rows]

@@ -155,21 +155,6 @@ class SourceTotals(NamedTuple):
     last_at: int
 
 
-@prepared
-def _names(view: View, kind: SourceName, by_sender: bool) -> sa.Select[Any]:
-    own, after = tables.sources.c[_COLUMN[kind]], value("after")
-    ways = [sa.select(own.label("name")).distinct().where(own.is_not(None), own > after)]
-    if kind is SourceName.CONVERSATION:
-        session_id = tables.sessions.c.session_id
-        ways.append(sa.select(session_id).where(session_id > after))
-    n = sa.union(*ways).subquery("n")
-    m, joined = _memories_joined(kind, n.c.name, n)
-    is_visible = sa.exists().select_from(joined).where(view.where(m))
-    if by_sender:
-        is_visible = is_visible.where(_is_sent(m))
-    return sa.select(n.c.name).where(is_visible).order_by(n.c.name).limit(value("limit"))
-
-
 def _is_sent(m: sa.FromClause) -> Column:
     """Return the condition that a memory was said or stored by ``sender``."""
     a, sender = tables.audit_log.alias("a"), value("sender")
@@ -195,9 +180,18 @@ def names(
         sender: only sources with a visible memory that was said by this speaker (ignoring case)
             or stored by this actor.
     """
-    return _names(view.shape, kind, sender is not None).column(
-        snapshot, view.params, after=after, limit=limit, sender=sender
-    )
+    own = tables.sources.c[_COLUMN[kind]]
+    ways = [sa.select(own.label("name")).distinct().where(own.is_not(None), own > bound(after))]
+    if kind is SourceName.CONVERSATION:
+        session_id = tables.sessions.c.session_id
+        ways.append(sa.select(session_id).where(session_id > bound(after)))
+    n = sa.union(*ways).subquery("n")
+    m, joined = _memories_joined(kind, n.c.name, n)
+    shown = sa.exists().select_from(joined).where(view.where(m))
+    if sender is not None:
+        shown = shown.where(_is_sent(m))
+    query = sa.select(n.c.name).where(shown).order_by(n.c.name).limit(bound(limit))
+    return snapshot.column(query, view.params, sender=sender)
 
 
 def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
@@ -274,40 +268,24 @@ class JoinedContradiction(NamedTuple):
     to_id: str
 
 
-def _by_age(ways: list[sa.Select[Any]]) -> sa.CompoundSelect[Any]:
-    """Select distinct edges by age: the time, then the fields of ``JoinedContradiction``."""
-    return sa.union(*ways).order_by("created_at", "edge_id")
-
-
-def _joined(e: sa.FromClause) -> sa.Select[Any]:
-    # An order of a union is by names.
-    order = (e.c[name].label(name) for name in ("created_at", "edge_id"))
-    return sa.select(*order, e.c.from_memory_id, e.c.to_memory_id)
-
-
-@prepared
-def _decided_for() -> sa.CompoundSelect[Any]:
-    p, e = listed("pairs", "p"), tables.edges.alias("e")
-    old, new = member(p.c.value, "old"), member(p.c.value, "new")
-    decided = sa.and_(
-        e.c.edge_type == EdgeType.CONTRADICTS, member(e.c.resolution, "loser_id") == old
-    )
-    return _by_age(
-        [
-            _joined(e).select_from(
-                ordered(p, (e, (e.c[lost] == old) & (e.c[won] == new) & decided))
-            )
-            for lost, won in ENDS
-        ]
-    )
-
-
 def decided_for(
     snapshot: Snapshot, replaced: Mapping[str, Collection[str]]
 ) -> list[JoinedContradiction]:
     """Return the contradictions that memories lost to their given successors, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
-    rows = _decided_for().rows(snapshot, pairs=pairs)
+    p, e = listed(pairs, "p"), tables.edges.alias("e")
+    loser, winner = member(p.c.value, "old"), member(p.c.value, "new")
+    decided = e.c.edge_type == EdgeType.CONTRADICTS
+    decided &= member(e.c.resolution, "loser_id") == loser
+    # An order of a union is by names.
+    order = [e.c[name].label(name) for name in ("created_at", "edge_id")]
+    ways = (
+        sa.select(*order, e.c.from_memory_id, e.c.to_memory_id).select_from(
+            ordered(p, (e, (e.c[lost] == loser) & (e.c[won] == winner) & decided))
+        )
+        for lost, won in ENDS
+    )
+    rows = snapshot.rows(sa.union(*ways).order_by("created_at", "edge_id"))
     return [JoinedContradiction(*row) for _, *row in rows]
 
 
