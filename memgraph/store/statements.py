@@ -4,6 +4,9 @@ Executing an expression through SQLAlchemy costs 30 to 170 µs per call; executi
 the driver costs 3. So a statement is built by a function decorated with ``prepared``, whose
 arguments are its shape, and is compiled at the first use of each shape. Values known at build time
 become literals, which partial indexes need; all other values are parameters (``value``).
+
+A statement that is executed once per operation is instead built where it is used, with its values
+(``bound``), and passed to a method of the snapshot; see ``BuiltStatement``.
 """
 
 from __future__ import annotations
@@ -237,8 +240,7 @@ class CompiledStatement:
 class BuiltStatement(CompiledStatement):
     """A statement that is built where it is used, with its values (``bound``).
 
-    Building it takes 0.1 ms per call, so it is for statements that are executed once per operation.
-    The SQL of statements of one shape is compiled once per engine.
+    Building it takes about 0.1 ms. The SQL of statements of one shape is compiled once per engine.
     """
 
     __slots__ = ("_cache_key", "_shape")
