@@ -20,7 +20,7 @@ from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryType, Scope, Sensitivity
 from memgraph.model.recall import MAX_TOKEN_BUDGET, MAX_TOP_N, Degraded, Mark, Names, Query
-from memgraph.model.values import Attributes, Millis, Name, Unit, Value
+from memgraph.model.values import Attributes, Kind, Millis, Name, Unit, Value, with_preferences
 
 MAX_LEFT_OUT = 200
 
@@ -180,13 +180,15 @@ class ContextRequest(Value):
     model: Name | None = None
     format: BlockFormat | None = None
     max_items: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 100
-    kinds: tuple[MemoryKind, ...] = ()
+    kinds: tuple[Kind, ...] = ()
     types: tuple[MemoryType, ...] = ()
     tags: Names = ()
     exclude_session_id: Name | None = None
     conversation_id: Name | None = None
     workflow_run_id: Name | None = None
     step_id: Name | None = None
+
+    _preferences = model_validator(mode="before")(with_preferences)
 
 
 class ContextFields(TypedDict, total=False):

@@ -19,6 +19,15 @@ class MemoryKind(StrEnum):
         return {"episode": "ep_", "fact": "fact_", "reflection": "ref_"}[self.value]
 
 
+class KindFilter(StrEnum):
+    """A kind to search for; ``preference`` means the facts of the type Preference."""
+
+    EPISODE = "episode"
+    FACT = "fact"
+    REFLECTION = "reflection"
+    PREFERENCE = "preference"
+
+
 class MemoryType(StrEnum):
     FACT = "Fact"
     PREFERENCE = "Preference"

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from memgraph.model.enums import MarkKind, MemoryKind, MemoryType, Scope, Sensitivity, SourceType
+from memgraph.model.enums import (
+    MarkKind,
+    MemoryKind,
+    MemoryType,
+    Scope,
+    Sensitivity,
+    SourceType,
+)
 from memgraph.model.values import (
     Edge,
+    Kind,
     Memory,
     Millis,
     Moment,
@@ -19,6 +27,7 @@ from memgraph.model.values import (
     Text,
     Unit,
     Value,
+    with_preferences,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +74,7 @@ class RecallRequest(Value):
     query: Query = ""
     top_n: Annotated[int, Field(ge=1, le=MAX_TOP_N)] | None = None
     types: tuple[MemoryType, ...] = ()
-    kinds: tuple[MemoryKind, ...] = ()
+    kinds: tuple[Kind, ...] = ()
     tags: Names = ()
     scopes: tuple[Scope, ...] | None = None
     project_ids: Names | None = None
@@ -87,6 +96,8 @@ class RecallRequest(Value):
     for_conversation_id: Name | None = None
     for_workflow_run_id: Name | None = None
     for_step_id: Name | None = None
+
+    _preferences = model_validator(mode="before")(with_preferences)
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> RecallRequest:

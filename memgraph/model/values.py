@@ -30,6 +30,7 @@ from memgraph.model.enums import (
     STORED_STATUSES,
     CapturedBy,
     EdgeType,
+    KindFilter,
     MemoryKind,
     MemoryStatus,
     MemoryType,
@@ -134,6 +135,26 @@ class Source(Value):
     content_sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
 
 
+Kind = Annotated[MemoryKind, WithJsonSchema({"type": "string", "enum": [*KindFilter]})]
+"""A kind, which an input may also give as ``preference``."""
+
+
+def with_preferences(fields: Any) -> Any:
+    """Read the kind ``preference`` among the filters ``kinds`` and ``types`` of a request.
+
+    Raises:
+        ValueError: other kinds, or other types, are asked for beside it.
+    """
+    if not isinstance(fields, Mapping):
+        return fields
+    kinds, types = (tuple(fields.get(name) or ()) for name in ("kinds", "types"))
+    if KindFilter.PREFERENCE not in kinds:
+        return fields
+    if {*kinds} != {KindFilter.PREFERENCE} or not {*types} <= {MemoryType.PREFERENCE}:
+        raise ValueError("kinds: preference goes with no other kind and no other type")
+    return {**fields, "kinds": (MemoryKind.FACT,), "types": (MemoryType.PREFERENCE,)}
+
+
 class MemoryInput(Value):
     """A memory to be stored.
 
@@ -154,7 +175,7 @@ class MemoryInput(Value):
         Annotated[str, StringConstraints(max_length=MAX_SUMMARY_CHARS), AfterValidator(_storable)]
         | None
     ) = None
-    kind: MemoryKind = MemoryKind.FACT
+    kind: Kind = MemoryKind.FACT
     type: MemoryType = MemoryType.FACT
     importance: Annotated[int, Field(ge=0, le=100, strict=True)] = 50
     confidence: Unit = 1.0

@@ -19,7 +19,7 @@ from memgraph.model.context import (
     ContextBlock,
     ContextRequest,
 )
-from memgraph.model.enums import EdgeType, MemoryKind, Sensitivity
+from memgraph.model.enums import EdgeType, KindFilter, MemoryKind, Sensitivity
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
     AsOf,
@@ -392,7 +392,7 @@ class Everyday(WritingHandle[F]):
         ] = None,
         exclude_session_id: Name | None = None,
         include_insight: bool = True,
-        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (),
+        kinds: Annotated[Sequence[KindFilter | str], WireFormat(tuple[KindFilter, ...])] = (),
         agent_id: Name | None = None,
         model: Name | None = None,
     ) -> ContextBlock:
@@ -445,7 +445,7 @@ class Everyday(WritingHandle[F]):
         budget_tokens: Annotated[int, Field(ge=0, le=MAX_TOKEN_BUDGET)] | None = None,
         exclude_session_id: Name | None = None,
         include_insight: bool = True,
-        kinds: Annotated[Sequence[MemoryKind | str], WireFormat(tuple[MemoryKind, ...])] = (),
+        kinds: Annotated[Sequence[KindFilter | str], WireFormat(tuple[KindFilter, ...])] = (),
         agent_id: Name | None = None,
         as_of: AsOf = None,
     ) -> Answer:

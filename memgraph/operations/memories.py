@@ -10,7 +10,7 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import KindFilter, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
 from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, operation
 from memgraph.model.remote import (
@@ -53,8 +53,8 @@ class Memories(WritingHandle[F], group="memories"):
             Field(description="Only memories of these types."),
         ] = (),
         kinds: Annotated[
-            Sequence[MemoryKind],
-            WireFormat(list[MemoryKind], "kind"),
+            Sequence[KindFilter | str],
+            WireFormat(list[KindFilter], "kind"),
             Field(description="Only memories of these kinds."),
         ] = (),
         statuses: Annotated[

@@ -544,7 +544,16 @@ def test_a_preference_is_a_fact_of_that_type(agent: Orchestrator) -> None:
     found = call_tool(agent, "search_memory", {"query": "green tea", "kind": "preference"})
     assert "likes" in found
     assert "jar" not in found
-    assert {each.memory_id for each in agent.memories.list(types=["Preference"])} == {own, told}
+    assert {each.memory_id for each in agent.memories.list(kinds=["preference"])} == {own, told}
+    recalled = agent.recall("green tea", kinds=["preference"]).items
+    assert {each.memory.memory_id for each in recalled} == {own, told}
+    assert "jar" not in agent.context("green tea", kinds=["preference"]).text
+    for filters in ({"kinds": ["preference", "episode"]}, {"types": ["Goal"]}):
+        beside: dict[str, Any] = {"kinds": ["preference"], **filters}
+        with pytest.raises(InvalidInput, match="preference"):
+            agent.memories.list(**beside)
+        with pytest.raises(InvalidInput, match="preference"):
+            agent.recall("green tea", **beside)
 
 
 @pytest.mark.parametrize("odd", [None, "search_memory", {}, {"id": "c-1"}, {"function": {}}])

@@ -1835,7 +1835,7 @@ export interface components {
             /** @default true */
             include_insight?: boolean;
             /** @default [] */
-            kinds?: components["schemas"]["MemoryKind"][];
+            kinds?: components["schemas"]["KindFilter"][];
             model?: string | null;
             prompt: string;
         };
@@ -2108,7 +2108,7 @@ export interface components {
             format?: components["schemas"]["BlockFormat"] | null;
             head_tail?: number | null;
             /** @default [] */
-            kinds?: components["schemas"]["MemoryKind"][];
+            kinds?: ("episode" | "fact" | "reflection" | "preference")[];
             /** @default 100 */
             max_items?: number;
             model?: string | null;
@@ -2180,8 +2180,11 @@ export interface components {
             importance?: number;
             item_id?: string | null;
             key?: string | null;
-            /** @default fact */
-            kind?: components["schemas"]["MemoryKind"];
+            /**
+             * @default fact
+             * @enum {string}
+             */
+            kind?: "episode" | "fact" | "reflection" | "preference";
             reason: string;
             /** @default global */
             scope?: components["schemas"]["Scope"];
@@ -3028,6 +3031,11 @@ export interface components {
             };
             seq: number;
         };
+        /**
+         * @description A kind to search for; ``preference`` means the facts of the type Preference.
+         * @enum {string}
+         */
+        KindFilter: "episode" | "fact" | "reflection" | "preference";
         /** @description The run that started last. ``error_code``: why it was skipped or failed. */
         LastJob: {
             ended_at?: string | null;
@@ -3139,46 +3147,7 @@ export interface components {
             valid_until: string | null;
         };
         MemoryBatch: {
-            items: {
-                agent_id?: string | null;
-                attributes?: {
-                    [key: string]: unknown;
-                };
-                /** @default 1 */
-                confidence?: number;
-                content: string;
-                decay_rate?: number | null;
-                /** @default [] */
-                derived_from?: string[];
-                event_time?: string | number | null;
-                /** @default 50 */
-                importance?: number;
-                item_id?: string | null;
-                key?: string | null;
-                /** @default fact */
-                kind?: components["schemas"]["MemoryKind"];
-                /** @default global */
-                scope?: components["schemas"]["Scope"];
-                scope_id?: string | null;
-                /** @default Internal */
-                sensitivity?: components["schemas"]["Sensitivity"];
-                sequence?: number | null;
-                session_id?: string | null;
-                source?: components["schemas"]["Source"];
-                source_role?: string | null;
-                /**
-                 * @default active
-                 * @enum {string}
-                 */
-                status?: "active" | "superseded" | "retracted";
-                summary?: string | null;
-                /** @default [] */
-                tags?: string[];
-                turn_id?: string | null;
-                /** @default Fact */
-                type?: components["schemas"]["MemoryType"];
-                valid_until?: string | number | null;
-            }[];
+            items: components["schemas"]["MemoryInput"][];
         };
         /** @description The numbers of visible memories, by kind, type and status. */
         MemoryCounts: {
@@ -3238,8 +3207,11 @@ export interface components {
             importance?: number;
             item_id?: string | null;
             key?: string | null;
-            /** @default fact */
-            kind?: components["schemas"]["MemoryKind"];
+            /**
+             * @default fact
+             * @enum {string}
+             */
+            kind?: "episode" | "fact" | "reflection" | "preference";
             /** @default global */
             scope?: components["schemas"]["Scope"];
             scope_id?: string | null;
@@ -3577,7 +3549,7 @@ export interface components {
             /** @default true */
             include_insight?: boolean;
             /** @default [] */
-            kinds?: components["schemas"]["MemoryKind"][];
+            kinds?: components["schemas"]["KindFilter"][];
             question: string;
         };
         /**
@@ -3681,7 +3653,7 @@ export interface components {
             /** @default false */
             include_superseded?: boolean;
             /** @default [] */
-            kinds?: components["schemas"]["MemoryKind"][];
+            kinds?: ("episode" | "fact" | "reflection" | "preference")[];
             min_relevance?: number | null;
             project_ids?: string[] | null;
             /** @default  */
@@ -6587,7 +6559,7 @@ export interface operations {
                 /** @description Only memories of these types. */
                 type?: components["schemas"]["MemoryType"][];
                 /** @description Only memories of these kinds. */
-                kind?: components["schemas"]["MemoryKind"][];
+                kind?: components["schemas"]["KindFilter"][];
                 /** @description Only memories with these statuses. */
                 status?: components["schemas"]["MemoryStatus"][];
                 /** @description Only memories with all these tags. */

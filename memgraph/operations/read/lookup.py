@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ModelUse
-from memgraph.model.values import Memory
+from memgraph.model.values import Memory, with_preferences
 from memgraph.providers.usage import ModelUsage
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -56,7 +56,7 @@ def listing(
     viewer: Viewer,
     *,
     types: Sequence[MemoryType],
-    kinds: Sequence[MemoryKind],
+    kinds: Sequence[MemoryKind | str],
     statuses: Sequence[MemoryStatus],
     tags: Sequence[str],
     session_id: str | None,
@@ -78,9 +78,13 @@ def listing(
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
+    try:
+        wanted = with_preferences({"kinds": kinds, "types": types})
+    except ValueError as error:
+        raise InvalidInput(str(error), field="kinds") from None
     filters = MemoryFilter(
-        types=members(MemoryType, types),
-        kinds=members(MemoryKind, kinds),
+        types=members(MemoryType, wanted["types"]),
+        kinds=members(MemoryKind, wanted["kinds"]),
         tags=tuple(tags),
         session_id=session_id,
         before=before,

@@ -13,9 +13,9 @@ from pydantic import Field
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.model.access import Permission
-from memgraph.model.enums import EdgeType, JobName, JobState, MemoryKind, MemoryType
+from memgraph.model.enums import EdgeType, JobName, JobState, KindFilter, MemoryType
 from memgraph.model.values import Name, Reason
-from memgraph.operations.tools.schemas import MAX_LISTED, Kind, LineId, Query, Statement
+from memgraph.operations.tools.schemas import MAX_LISTED, LineId, Query, Statement
 from memgraph.rules.lines import said_at
 from memgraph.rules.sources import short_citation
 
@@ -37,7 +37,7 @@ _FOUND: Final = {"reasons", "comparison"}
 def search_memory(
     handle: Orchestrator,
     query: Query,
-    kind: Kind | None = None,
+    kind: KindFilter | None = None,
     type: MemoryType | None = None,  # noqa: A002 - the documents' word
     tag: Name | None = None,
     limit: Annotated[
@@ -46,17 +46,11 @@ def search_memory(
     *,
     session_id: str | None = None,
 ) -> str:
-    kinds: tuple[MemoryKind, ...] = ()
-    types = () if type is None else (type,)
-    if kind == "preference":
-        kinds, types = (MemoryKind.FACT,), (MemoryType.PREFERENCE,)
-    elif kind is not None:
-        kinds = (MemoryKind(kind),)
     block = handle.agents.search(
         query,
         max_lines=limit,
-        kinds=kinds,
-        types=types,
+        kinds=() if kind is None else (kind,),
+        types=() if type is None else (type,),
         tags=() if tag is None else (tag,),
         for_conversation_id=session_id,
     )

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -17,8 +17,6 @@ from memgraph.rules.proposals import MAX_CONTENT_CHARS
 MAX_ARGUMENTS_CHARS: Final = 20_000
 MAX_QUERY_CHARS: Final = 2_000
 MAX_LISTED: Final = 20
-
-Kind = Literal["episode", "fact", "reflection", "preference"]
 
 
 def _said(text: str) -> str:

@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 import typer
-from pydantic import PlainSerializer, TypeAdapter, ValidationError
+from pydantic import PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from memgraph.clock import iso
@@ -408,6 +408,8 @@ def _option_type(hint: Any) -> tuple[Any, str | None]:
         hint, *metadata = get_args(hint)
         for part in metadata:
             is_time |= isinstance(part, PlainSerializer) and part.func is iso
+            if isinstance(part, WithJsonSchema) and part.json_schema and "enum" in part.json_schema:
+                hint = _choices(part.json_schema["enum"])
             if isinstance(part, FieldInfo):
                 described = " ".join(filter(None, (described, part.description, _range(part))))
     if is_time:
@@ -429,6 +431,10 @@ def _option_type(hint: Any) -> tuple[Any, str | None]:
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
         return hint, described
     return _Json, described
+
+
+def _choices(values: Sequence[str]) -> Any:
+    return StrEnum("Choice", {value: value for value in values})
 
 
 def _range(field: FieldInfo) -> str | None:
