@@ -496,8 +496,8 @@ def _write_group(
         if note is not None:
             result.facts.append(note)
     transaction.record(written.entries)
+    roles = _name_speakers(opened, transaction, session_id, group)
     if group.proposal.model is not None:
-        roles = _name_speakers(opened, transaction, session_id, group)
         _name_entities(opened, transaction, group, first_pk, roles)
         _change_known(opened, transaction, group, written, result)
 
@@ -570,9 +570,10 @@ def _name_speakers(
     session_id: str,
     group: GroupWork,
 ) -> set[str]:
-    """Link a person's turns of the session to the name that the model found for their role.
+    """Link a person's turns of the session to the name behind their role.
 
-    The name is kept with each turn (``attributes.speaker_name``), so that later pages use it, too.
+    It is the name that one of the turns was stored with (``attributes.speaker_name``), or that the
+    model read. It is kept with each turn, so that later pages use it, too.
 
     Returns:
         The keys of the roles of persons that are no names, such as "user".

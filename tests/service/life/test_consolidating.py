@@ -67,6 +67,28 @@ def test_facts_rest_on_their_turns(orc: Orchestrator) -> None:
     assert orc.verify().ok
 
 
+def test_a_name_that_the_host_gives_with_one_turn_is_of_all_turns_of_the_speaker(
+    orc: Orchestrator,
+) -> None:
+    turns = [
+        *say(orc, "s-1", "Good morning."),
+        *say(orc, "s-1", "Hi, I'm Vitaly.", attributes={"speaker_name": "Vitaly"}),
+        *say(orc, "s-1", "I play the oboe."),
+    ]
+    say(orc, "s-1", "Hello!", source_role="assistant")
+    say(orc, "s-2", "Who is there?")
+
+    def of_vitaly() -> set[str]:
+        return {each.memory_id for each in orc.entities.get("Vitaly").memories}
+
+    assert of_vitaly() == {turns[1]}
+    orc.jobs.consolidate()
+    assert of_vitaly() == {*turns}
+    orc.maintenance.rebuild(["entities"])
+    assert of_vitaly() == {*turns}
+    assert orc.verify().ok
+
+
 def test_a_second_run_writes_nothing(orc: Orchestrator) -> None:
     say(orc, "s-1", TEA, BERLIN)
     run(orc, "s-1")
