@@ -175,4 +175,4 @@ def _as_shown(evidence: EvidenceBundle) -> dict[str, object]:
         }
         for item in evidence.items
     ]
-    return {"question": evidence.question, "items": items, "cut": evidence.cut}
+    return {"question": evidence.question, "items": items, "cut": bool(evidence.cut_reasons)}

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier
 from memgraph.model.enums import MemoryType, Sensitivity
-from memgraph.model.graph import Contradiction
 from memgraph.model.recall import Degraded
 from memgraph.model.values import (
     MAX_CONTENT_CHARS,
@@ -209,19 +208,11 @@ class WriteBackResult(ResultWithWarnings):
 
 
 class EvidenceItem(Value):
-    """A memory of an evidence bundle, with its source.
-
-    Attributes:
-        effective_confidence: 0..1, after decay.
-        reasons: any of ``asked``, ``recall:<rank>``, ``hop:<distance>``, ``ground:<memory id>``
-            and ``contradicts:<memory id>``.
-    """
+    """A memory of an evidence bundle, with its source; ``citation`` is the source in one line."""
 
     memory: Memory
     source: StoredSource
     citation: str
-    effective_confidence: float
-    reasons: tuple[str, ...]
 
 
 class EvidenceBundle(ResultWithWarnings):
@@ -231,10 +222,8 @@ class EvidenceBundle(ResultWithWarnings):
         items: at most ``max_nodes``: the requested memories, then matches of the question, then
             neighbours.
         edges: edges between two of ``items``.
-        contradictions: open contradictions among the evidence, of at least one of ``items``.
         missing: requested ids that do not exist or are not visible.
-        cut: whether a limit left something out.
-        cut_reasons: the limits that did: ``max_nodes``, ``budget_tokens`` …
+        cut_reasons: the limits that left something out: ``max_nodes``, ``budget_tokens`` …
         text: the rendered block.
         token_cost: the estimated number of tokens of ``text``.
         receipt_id: the id of the receipt, which lists exactly the memories of ``text``.
@@ -243,9 +232,7 @@ class EvidenceBundle(ResultWithWarnings):
     question: str
     items: tuple[EvidenceItem, ...] = ()
     edges: tuple[Edge, ...] = ()
-    contradictions: tuple[Contradiction, ...] = ()
     missing: tuple[str, ...] = ()
-    cut: bool = False
     cut_reasons: tuple[str, ...] = ()
     text: str = ""
     token_cost: int = 0
@@ -262,8 +249,7 @@ class DiagnosisFinding(Value):
     """A finding of a diagnosis.
 
     Attributes:
-        caused_by: ids of the memories that caused it; None: those of the evidence that the finding
-            cites, or else all that were requested.
+        caused_by: ids of the memories that caused it; None: those of the evidence that it cites.
         importance, confidence: capped at the maximum of a proposal.
     """
 

@@ -2228,8 +2228,7 @@ export interface components {
          * @description A finding of a diagnosis.
          *
          *     Attributes:
-         *         caused_by: ids of the memories that caused it; None: those of the evidence that the finding
-         *             cites, or else all that were requested.
+         *         caused_by: ids of the memories that caused it; None: those of the evidence that it cites.
          *         importance, confidence: capped at the maximum of a proposal.
          */
         DiagnosisFinding: {
@@ -2600,19 +2599,13 @@ export interface components {
          *         items: at most ``max_nodes``: the requested memories, then matches of the question, then
          *             neighbours.
          *         edges: edges between two of ``items``.
-         *         contradictions: open contradictions among the evidence, of at least one of ``items``.
          *         missing: requested ids that do not exist or are not visible.
-         *         cut: whether a limit left something out.
-         *         cut_reasons: the limits that did: ``max_nodes``, ``budget_tokens`` …
+         *         cut_reasons: the limits that left something out: ``max_nodes``, ``budget_tokens`` …
          *         text: the rendered block.
          *         token_cost: the estimated number of tokens of ``text``.
          *         receipt_id: the id of the receipt, which lists exactly the memories of ``text``.
          */
         EvidenceBundle: {
-            /** @default [] */
-            contradictions?: components["schemas"]["Contradiction"][];
-            /** @default false */
-            cut?: boolean;
             /** @default [] */
             cut_reasons?: string[];
             /** @default [] */
@@ -2632,19 +2625,10 @@ export interface components {
             /** @default [] */
             warnings?: components["schemas"]["TurnWarning"][];
         };
-        /**
-         * @description A memory of an evidence bundle, with its source.
-         *
-         *     Attributes:
-         *         effective_confidence: 0..1, after decay.
-         *         reasons: any of ``asked``, ``recall:<rank>``, ``hop:<distance>``, ``ground:<memory id>``
-         *             and ``contradicts:<memory id>``.
-         */
+        /** @description A memory of an evidence bundle, with its source; ``citation`` is the source in one line. */
         EvidenceItem: {
             citation: string;
-            effective_confidence: number;
             memory: components["schemas"]["Memory"];
-            reasons: string[];
             source: components["schemas"]["StoredSource"];
         };
         /**

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, Unpack
 from zoneinfo import ZoneInfo
 
 from memgraph.errors import InvalidInput
-from memgraph.graph.cases import describe
 from memgraph.graph.subgraph import subgraph
 from memgraph.graph.trace import trace
 from memgraph.ids import short_id
@@ -26,8 +25,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.graph import Contradiction, Subgraph
-from memgraph.model.recall import MAX_QUERY_CHARS, RecallItem, RecallRequest
+from memgraph.model.recall import MAX_QUERY_CHARS, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import (
     DiagnosisFinding,
@@ -40,8 +38,8 @@ from memgraph.model.turns import (
 from memgraph.model.values import Edge, EdgeInput, Memory, MemoryInput, validated
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.read.recall import answer
+from memgraph.operations.tools.rules import sensitivity_of
 from memgraph.rules.budget import token_cost
-from memgraph.rules.decay import confidence_at
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark
 from memgraph.rules.lines import in_time, line_of, render
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
@@ -68,7 +66,6 @@ PURPOSE = "on_diagnostics"
 MAX_TRACED = 8
 MAX_EDGES_SHOWN = 100
 MAX_FINDINGS = 100
-MAX_CAUSES = 5
 RELATIONS = "Relations of these records, by id:"
 _CITED = re.compile(rf"\b{MEMORY_ID}\b|(?<=#)\w+")
 _WIDTH = (Scope.SESSION, Scope.PROJECT, Scope.GLOBAL)
@@ -88,17 +85,20 @@ def gather(
         StorageError: the database cannot be read.
     """
     settings, now = opened.settings.memory, opened.clock.now_ms()
-    reasons, missing = _requested(opened, viewer, place, inquiry)
+    asked = _asked(opened, viewer, place, inquiry)
     # The other half of the places is for the requested memories and their neighbours.
     top_n = min(settings.retrieval.top_n, max(inquiry.max_nodes // 2, 1))
     question = storable(inquiry.question)[:MAX_QUERY_CHARS]
     bundle = answer(opened, viewer, RecallRequest(query=question, top_n=top_n))
     recalled = {item.memory.memory_id: item for item in bundle.items if question.strip()}
-    for rank, memory_id in enumerate(recalled, start=1):
-        reasons.setdefault(memory_id, []).append(f"recall:{rank}")
-    around = subgraph(opened.database, list(reasons), max_nodes=inquiry.max_nodes, viewer=viewer)
-    contradictions = _contradictions(around, now)
-    items = _items(around, contradictions, reasons, now, settings.decay.exponent)
+    ids = list(dict.fromkeys([*asked, *recalled]))
+    around = subgraph(opened.database, ids, max_nodes=inquiry.max_nodes, viewer=viewer)
+    sources_by_id = {source.source_id: source for source in around.sources}
+    items = [
+        EvidenceItem(memory=memory, source=source, citation=citation(memory, source))
+        for memory in around.nodes
+        for source in [sources_by_id[memory.source_id]]
+    ]
     mark, zone = new_mark(opened.ids), ZoneInfo(settings.schedule.timezone)
 
     def text_of(number: int) -> str:
@@ -110,104 +110,59 @@ def gather(
     # The text grows with every item.
     sizes = range(1, len(items) + 1)
     number = bisect_right(sizes, budget, key=lambda size: token_cost(text_of(size)))
-    shown = frozenset(item.memory.memory_id for item in items[:number])
     # A diagnosis requests only the best matches, so reaching ``top_n`` is no cut.
     cut = {*around.cut_reasons, *bundle.cut_reasons} - {"top_n"}
     if number < len(items):
         cut.add("budget_tokens")
+    shown = frozenset(item.memory.memory_id for item in items[:number])
     text = text_of(number)
     evidence = EvidenceBundle(
         question=inquiry.question,
         items=tuple(items[:number]),
-        edges=tuple(edge for edge in around.edges if _ends(edge) <= shown),
-        contradictions=tuple(each for each in contradictions if _ends(each.edge) & shown),
-        missing=tuple(missing),
-        cut=bool(cut),
+        edges=tuple(edge for edge in around.edges if {edge.from_id, edge.to_id} <= shown),
+        missing=tuple(each for each in inquiry.memory_ids if each not in asked),
         cut_reasons=tuple(sorted(cut)),
         text=text,
         token_cost=token_cost(text),
         degraded=bundle.degraded,
         receipt_id=bundle.receipt_id,
     )
-    asked = place.model_dump(exclude_none=True, exclude={"orchestrator"})
+    receipt_fields = place.model_dump(exclude_none=True, exclude={"orchestrator"})
     if inquiry.memory_ids:
-        asked["memory_ids"] = list(inquiry.memory_ids)
+        receipt_fields["memory_ids"] = list(inquiry.memory_ids)
     digest = hashlib.sha256(text.encode()).hexdigest()
     receipt = Receipt(
         receipt_id=bundle.receipt_id,
         at=now,
         query=question,
-        asked={**asked, "purpose": PURPOSE, "sha256": digest},
-        items=tuple(_receipt_item(each, recalled.get(each)) for each in evidence.memory_ids),
+        asked={**receipt_fields, "purpose": PURPOSE, "sha256": digest},
+        items=tuple(
+            ReceiptItem.of(recalled[each]) if each in recalled else ReceiptItem(each, 0.0)
+            for each in evidence.memory_ids
+        ),
         change_seq=bundle.account.change_seq,
         left_out=bundle.account.left_out,
     )
     return evidence, receipt
 
 
-def _requested(
+def _asked(
     opened: OpenOrchestrator, viewer: Viewer, place: TurnPlace, inquiry: InquiryInput
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the reasons for the requested memories and for their evidence, and missing ids."""
+) -> list[str]:
+    """Return the visible ids of the requested memories and the run's, then of their evidence."""
     view = View(viewer, None, STANDING)
     with opened.database.read() as snapshot:
         run: list[str] = []
         if place.workflow_run_id is not None:
             limit = inquiry.max_nodes + 1
             run = sources.of_run(snapshot, place.workflow_run_id, view, limit=limit)
-        visible = visible_memories(snapshot, [*inquiry.memory_ids, *run], view)
-    reasons = {memory_id: ["asked"] for memory_id in visible}
-    for memory_id in list(visible)[:MAX_TRACED]:
-        for link in trace(opened.database, memory_id, viewer=viewer).grounds:
-            reasons.setdefault(link.memory_id, []).append(f"ground:{memory_id}")
-    return reasons, [each for each in inquiry.memory_ids if each not in visible]
-
-
-def _contradictions(around: Subgraph, now: int) -> list[Contradiction]:
-    memories = {memory.memory_id: memory for memory in around.nodes}
-    sources_by_id = {source.source_id: source for source in around.sources}
-    return [
-        describe(edge, memories[edge.from_id], memories[edge.to_id], sources_by_id, now)
-        for edge in around.edges
-        if edge.edge_type is EdgeType.CONTRADICTS and edge.resolved_at is None
+        visible = list(visible_memories(snapshot, [*inquiry.memory_ids, *run], view))
+    links = [
+        link
+        for memory_id in visible[:MAX_TRACED]
+        for link in trace(opened.database, memory_id, viewer=viewer).grounds
     ]
-
-
-def _items(
-    around: Subgraph,
-    contradictions: Sequence[Contradiction],
-    reasons: dict[str, list[str]],
-    now: int,
-    exponent: float,
-) -> list[EvidenceItem]:
-    for memory_id, distance in around.distances.items():
-        if distance:
-            reasons[memory_id] = [f"hop:{distance}"]
-    for contradiction in contradictions:
-        edge = contradiction.edge
-        reasons[edge.from_id].append(f"contradicts:{edge.to_id}")
-        reasons[edge.to_id].append(f"contradicts:{edge.from_id}")
-    sources_by_id = {source.source_id: source for source in around.sources}
-    return [
-        EvidenceItem(
-            memory=memory,
-            source=sources_by_id[memory.source_id],
-            citation=citation(memory, sources_by_id[memory.source_id]),
-            effective_confidence=confidence_at(memory, now, exponent),
-            reasons=tuple(reasons[memory.memory_id]),
-        )
-        for memory in around.nodes
-    ]
-
-
-def _ends(edge: Edge) -> set[str]:
-    return {edge.from_id, edge.to_id}
-
-
-def _receipt_item(memory_id: str, item: RecallItem | None) -> ReceiptItem:
-    if item is None:
-        return ReceiptItem(memory_id, 0.0)
-    return ReceiptItem(memory_id, item.score, item.legs, item.modifiers)
+    return visible + [link.memory_id for link in links]
 
 
 def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str, zone: tzinfo) -> str:
@@ -222,23 +177,20 @@ def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str, zone:
     )
     block = render(lines, BlockFormat.FENCED, mark=mark, zone=zone)
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=1)}
-    relations = [
-        _relation(edge, numbers)
-        for edge in edges
-        if _ends(edge) <= numbers.keys() and (not is_change_mark(edge) or edge.resolved_at is None)
-    ]
+    relations = []
+    for edge in edges:
+        is_mark = is_change_mark(edge)
+        if {edge.from_id, edge.to_id} <= numbers.keys() and not (is_mark and edge.resolved_at):
+            state = "probably" if is_mark else ""
+            if edge.edge_type is EdgeType.CONTRADICTS:
+                state = contradiction_state(edge.resolution)
+            relations.append(
+                f"- [{numbers[edge.from_id]}] {edge.edge_type} [{numbers[edge.to_id]}]"
+                + (f" ({state})" if state else "")
+            )
     if not relations:
         return block
     return "\n".join((block, RELATIONS, *relations[:MAX_EDGES_SHOWN], ""))
-
-
-def _relation(edge: Edge, numbers: Mapping[str, int]) -> str:
-    state = ""
-    if edge.edge_type is EdgeType.CONTRADICTS:
-        state = f" ({contradiction_state(edge.resolution)})"
-    elif is_change_mark(edge):
-        state = " (probably)"
-    return f"- [{numbers[edge.from_id]}] {edge.edge_type} [{numbers[edge.to_id]}]{state}"
 
 
 class DiagnosisHooks(WriteBackHooks):
@@ -305,15 +257,13 @@ class DiagnosisHooks(WriteBackHooks):
     ) -> WriteBackResult:
         """Store the findings of a diagnosis, with their evidence.
 
-        A finding is derived from all memories of the evidence. Its causes are the memories in its
-        ``caused_by``; without that, the memories it cites, else the requested ones, else the first
-        five recalled ones. It has the narrowest scope and the highest sensitivity of its evidence,
-        so that it is hidden from readers who may not see the evidence.
+        A finding is derived from all memories of the evidence, and caused by those in its
+        ``caused_by``, or else by those that it cites. It has the narrowest scope and the highest
+        sensitivity of its evidence, so that it is hidden from readers who may not see the evidence.
 
         Args:
             findings: a text, a ``DiagnosisFinding``, its fields, or a list of up to 100 of these.
-            evidence: as ``on_diagnostics`` returned it, or memories, none of which was requested or
-                recalled.
+            evidence: as ``on_diagnostics`` returned it, or memories.
             ids: the place; see ``TurnPlace``.
 
         Raises:
@@ -331,9 +281,7 @@ class DiagnosisHooks(WriteBackHooks):
             raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
         if denied := self._denied(place, "record_findings", until):
             return WriteBackResult(warnings=denied, acknowledged=False)
-        usual: tuple[str, ...] = ()
         if isinstance(evidence, EvidenceBundle):
-            usual = _usual_causes(evidence)
             evidence = [item.memory for item in evidence.items]
         memories = tuple(evidence)
         shelter = _restrictions(memories, scope_of(place, None), self._granted.agent_id)
@@ -365,7 +313,7 @@ class DiagnosisHooks(WriteBackHooks):
             links = [
                 EdgeInput(from_id=f"#f{number}", to_id=cause, edge_type=EdgeType.CAUSED_BY)
                 for number, finding in enumerate(accepted)
-                for cause in _causes(finding, memories, usual)
+                for cause in _causes(finding, memories)
             ]
             return stored(handle, inputs, links)
 
@@ -387,27 +335,14 @@ def _finding(value: object) -> DiagnosisFinding | None:
     return None if unfit(finding.content) else finding
 
 
-def _causes(
-    finding: DiagnosisFinding, grounds: Sequence[Memory], usual: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the ids of a finding's causes: its own, the evidence that it cites, or ``usual``."""
+def _causes(finding: DiagnosisFinding, grounds: Sequence[Memory]) -> tuple[str, ...]:
+    """Return the ids of a finding's causes: its own, or the evidence that it cites."""
     if finding.caused_by is not None:
         return tuple(dict.fromkeys(finding.caused_by))
     ids = [memory.memory_id for memory in grounds]
     known = {name: each for each in ids for name in (each, short_id(each))}
     names = [name if name in known else name.lower() for name in _CITED.findall(finding.content)]
-    return tuple(dict.fromkeys(known[name] for name in names if name in known)) or usual
-
-
-def _usual_causes(evidence: EvidenceBundle) -> tuple[str, ...]:
-    """Return the ids of the requested memories, or else of the first recalled ones."""
-    asked_ids = [item.memory.memory_id for item in evidence.items if "asked" in item.reasons]
-    first = [
-        item.memory.memory_id
-        for item in evidence.items
-        if any(reason.startswith("recall:") for reason in item.reasons)
-    ]
-    return tuple(asked_ids or first[:MAX_CAUSES])
+    return tuple(dict.fromkeys(known[name] for name in names if name in known))
 
 
 def _restrictions(
@@ -425,17 +360,13 @@ def _restrictions(
         if len({scope_id for scope, scope_id in places if scope is width}) > 1:
             raise InvalidInput("the evidence belongs to another project or task", field="evidence")
     narrowest, scope_id = min(places, key=lambda item: _WIDTH.index(item[0]))
-    levels = [memory.sensitivity for memory in grounds]
-    sensitivity = max(levels, key=lambda item: item.level, default=Sensitivity.INTERNAL)
-    if sensitivity.level < Sensitivity.INTERNAL.level:
-        sensitivity = Sensitivity.INTERNAL
     agents = {memory.agent_id for memory in grounds if memory.agent_id is not None}
     if not agents <= {agent_id}:
         raise InvalidInput("the evidence belongs to another agent", field="evidence")
     return {
         "scope": narrowest,
         "scope_id": scope_id,
-        "sensitivity": sensitivity,
+        "sensitivity": sensitivity_of(Sensitivity.INTERNAL, grounds),
         "agent_id": agent_id if agents else None,
     }
 
