@@ -367,5 +367,5 @@ def test_a_variable_gives_a_list_with_colons_as_json(tmp_path: Path) -> None:
     settings = load(tmp_path, environ={variable: json.dumps([placed])})
     assert settings.memory.storage.placement == (placed,)
     for wrong in ("[1]", "[", '["a", 2]'):
-        with pytest.raises(InvalidConfig, match="JSON list"):
+        with pytest.raises(InvalidConfig, match="placement"):
             load(tmp_path, environ={variable: wrong})

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 # A setting of the whole process, which an orchestrator's own file may not set.
 GLOBAL_ONLY: dict[str, Any] = {"global_only": True}
@@ -126,11 +126,6 @@ def _source_factors(entries: tuple[str, ...]) -> tuple[str, ...]:
     return entries
 
 
-def list_to_tuple(value: Any) -> Any:
-    """Convert an array of TOML to the tuple that strict validation requires."""
-    return tuple(value) if isinstance(value, list) else value
-
-
 def no_crossing(crosses: bool) -> bool:
     if crosses:
         raise ValueError("must be false: recall across orchestrators is not possible")
@@ -139,22 +134,16 @@ def no_crossing(crosses: bool) -> bool:
 
 Factor = Annotated[float, Field(ge=0.0, le=1.0)]
 ServerUrl = Annotated[str, AfterValidator(_server_url)]
-Placement = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_placement)]
+Placement = Annotated[tuple[str, ...], AfterValidator(_placement)]
 ApiBase = Annotated[str, AfterValidator(_api_base)]
 KeySource = Annotated[str, AfterValidator(_key_source)]
 Cron = Annotated[str, AfterValidator(_cron)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
-ProviderNames = Annotated[
-    tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_entity_providers)
-]
-FastProviderNames = Annotated[
-    tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_fast_providers)
-]
-SourceFactors = Annotated[
-    tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_source_factors)
-]
-Nicknames = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_nicknames)]
-Folders = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple), AfterValidator(_absolute)]
+ProviderNames = Annotated[tuple[str, ...], AfterValidator(_entity_providers)]
+FastProviderNames = Annotated[tuple[str, ...], AfterValidator(_fast_providers)]
+SourceFactors = Annotated[tuple[str, ...], AfterValidator(_source_factors)]
+Nicknames = Annotated[tuple[str, ...], AfterValidator(_nicknames)]
+Folders = Annotated[tuple[str, ...], AfterValidator(_absolute)]
 
 
 class SettingsGroup(BaseModel):

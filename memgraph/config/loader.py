@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -42,10 +43,8 @@ class SettingValue:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
-    value: Any
-    origin: str
+Layer = dict[str, SettingValue]
+"""Settings of one origin by their keys."""
 
 
 def load_settings(
@@ -69,14 +68,16 @@ def load_settings(
     """
     root = runtime_root(root)
     layers = [_read_toml(global_config_file(root))]
-    own: dict[str, _Setting] = {}
+    own: Layer = {}
     if orchestrator is not None:
         own = _read_toml(OrchestratorPaths(root, orchestrator).config_file)
-        _refuse_global_only(own)
+        for name in own:
+            if keys()[name].global_only:
+                raise _invalid(own[name], "applies to the whole process: set it globally")
         layers.append(own)
     layers.append(_from_environment(os.environ if environ is None else environ))
-    layers.append(_flat_layer(overrides or {}, CODE_ORIGIN))
-    merged: dict[str, _Setting] = {}
+    layers.append(_layer(overrides or {}, CODE_ORIGIN))
+    merged: Layer = {}
     settings = Settings()
     # Validating after each layer attributes an error to the layer that was added last.
     for layer in layers:
@@ -92,33 +93,27 @@ def load_settings(
     return settings
 
 
-def _place(merged: Mapping[str, _Setting], orchestrator: str) -> _Setting | None:
+def _place(merged: Layer, orchestrator: str) -> SettingValue | None:
     """Return the location of an orchestrator by ``placement``, or None if no pattern matches."""
     if (placement := merged.get("memory.storage.placement")) is None:
         return None
     for entry in placement.value:
         pattern, _, url = entry.partition("=")
         if fnmatchcase(orchestrator, pattern):
-            return _Setting(url, placement.origin)
+            return SettingValue(_STORAGE_URL, url, placement.origin)
     return None
 
 
 def describe(settings: Settings) -> list[SettingValue]:
     """Return every effective setting with its origin, in the order of the reference."""
+    origins = settings._origins
     return [
-        SettingValue(name, _value_at(settings, name), settings._origins.get(name, DEFAULT_ORIGIN))
+        SettingValue(name, attrgetter(name)(settings), origins.get(name, DEFAULT_ORIGIN))
         for name in keys()
     ]
 
 
-def _value_at(settings: Settings, name: str) -> Any:
-    value: Any = settings
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
-
-
-def _read_toml(path: Path) -> dict[str, _Setting]:
+def _read_toml(path: Path) -> Layer:
     try:
         text = path.read_bytes()
     except FileNotFoundError:
@@ -132,38 +127,27 @@ def _read_toml(path: Path) -> dict[str, _Setting]:
         tree = tomllib.loads(text.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} is not valid TOML: {error}", origin=str(path)) from error
-    return _flat_layer(tree, str(path))
+    return _layer(tree, str(path))
 
 
-def _flat_layer(tree: Mapping[str, Any], origin: str) -> dict[str, _Setting]:
-    layer = {}
-    for name, value in _flat(tree, ""):
-        if name in groups():
-            if not isinstance(value, Mapping):
-                raise InvalidConfig(
-                    f"{name} in {origin} must be a table of settings, not a value",
-                    key=name,
-                    origin=origin,
-                )
-        elif name not in keys():
+def _layer(tree: Mapping[str, Any], origin: str, prefix: str = "") -> Layer:
+    """Return the settings of a tree of tables, whose keys may be dotted."""
+    layer: Layer = {}
+    for part, value in tree.items():
+        name = f"{prefix}{part}"
+        if name in keys():
+            layer[name] = SettingValue(name, value, origin)
+        elif isinstance(value, Mapping) and value:
+            layer |= _layer(value, origin, f"{name}.")
+        elif name not in groups():
             raise _unknown(name, origin)
-        else:
-            layer[name] = _Setting(value, origin)
+        elif not isinstance(value, Mapping):
+            raise _invalid(SettingValue(name, value, origin), "must be a table of settings")
     return layer
 
 
-def _flat(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield dotted names and values, and empty tables, so that their names are checked."""
-    for part, value in tree.items():
-        name = f"{prefix}{part}"
-        if isinstance(value, Mapping) and value and name not in keys():
-            yield from _flat(value, f"{name}.")
-        else:
-            yield name, value
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, _Setting]:
-    layer = {}
+def _from_environment(environ: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
     for variable in sorted(environ):
         path = SHORT_VARIABLES.get(variable) or variable.removeprefix(ENVIRONMENT_PREFIX)
         # Only nested names and those with MEMORY are ours; MEMGRAPH_PORT may belong to others.
@@ -172,77 +156,55 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Setting]:
         name = path.lower().replace("__", ".")
         if name not in keys():
             raise _unknown(name, variable)
-        layer[name] = _Setting(_parse(keys()[name], environ[variable], variable), variable)
+        given = SettingValue(name, environ[variable], variable)
+        try:
+            layer[name] = replace(given, value=_parse(keys()[name].kind, environ[variable]))
+        except (KeyError, ValueError, RecursionError):
+            raise _invalid(given, f"is not of type {keys()[name].type_text}") from None
     return layer
 
 
-def _parse(key: SettingReference, text: str, variable: str) -> Any:
-    """Convert the text of a variable to the type of its key; a list is separated by ``:``,
-    or a JSON list.
+def _parse(kind: type, text: str) -> Any:
+    """Return the text of a variable as a value; a list is separated by ``:``, or a JSON list.
+
+    Raises:
+        ValueError, KeyError, RecursionError: it is no value of this kind.
     """
-    try:
-        if key.kind is bool:
-            return _TRUTH[text.strip().lower()]
-        if key.kind in (int, float):
-            return key.kind(text)
-    except (KeyError, ValueError):
-        raise InvalidConfig(
-            f"{key.name} in {variable} is not of type {key.type_text}",
-            key=key.name,
-            origin=variable,
-        ) from None
-    if key.kind is tuple and text.lstrip().startswith("["):
-        return _parse_list(key, text, variable)
-    if key.kind is tuple:
-        return tuple(part for part in text.split(os.pathsep) if part)
-    return text
+    if kind is bool:
+        return _TRUTH[text.strip().lower()]
+    if kind in (int, float):
+        return kind(text)
+    if kind is not tuple:
+        return text
+    # A JSON list may contain the separator in its items.
+    is_json = text.lstrip().startswith("[")
+    return json.loads(text) if is_json else [part for part in text.split(os.pathsep) if part]
 
 
-def _parse_list(key: SettingReference, text: str, variable: str) -> tuple[str, ...]:
-    """Return a list in the JSON form, in which items may contain the separator."""
-    try:
-        items = json.loads(text)
-    except (ValueError, RecursionError):
-        items = None
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise InvalidConfig(
-            f"{key.name} in {variable} is not a JSON list of texts", key=key.name, origin=variable
-        )
-    return tuple(items)
+def _invalid(setting: SettingValue, problem: str) -> InvalidConfig:
+    key, origin = setting.key, setting.origin
+    return InvalidConfig(f"{key} in {origin} {problem}", key=key, origin=origin)
 
 
-def _refuse_global_only(layer: Mapping[str, _Setting]) -> None:
-    for name, setting in layer.items():
-        if keys()[name].global_only:
-            raise InvalidConfig(
-                f"{name} in {setting.origin} applies to the whole process: set it globally",
-                key=name,
-                origin=setting.origin,
-            )
-
-
-def _validated(merged: Mapping[str, _Setting]) -> Settings:
+def _validated(merged: Layer) -> Settings:
     try:
         return Settings.model_validate(_nested(merged))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        name = _known_prefix(problem["loc"])
-        origin = merged[name].origin
-        raise InvalidConfig(
-            f"{name} in {origin} is invalid: {without_kind(problem['msg'])}",
-            key=name,
-            origin=origin,
-        ) from None
+        setting = merged[_known_prefix(problem["loc"])]
+        raise _invalid(setting, f"is invalid: {without_kind(problem['msg'])}") from None
 
 
-def _nested(merged: Mapping[str, _Setting]) -> dict[str, Any]:
+def _nested(merged: Layer) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, setting in merged.items():
         *parents, last = name.split(".")
         table = tree
         for part in parents:
             table = table.setdefault(part, {})
-        table[last] = setting.value
+        # Strict validation takes no list for a tuple.
+        value = setting.value
+        table[last] = tuple(value) if isinstance(value, list) else value
     return tree
 
 
@@ -314,15 +276,10 @@ def reference_table() -> str:
     for key in keys().values():
         meaning = f"{key.description} Global only." if key.global_only else key.description
         rows.append(
-            f"| `{key.name}` | {key.type_text} | `{_as_toml(key.default)}` "
+            f"| `{key.name}` | {key.type_text} | `{json.dumps(key.default, ensure_ascii=False)}` "
             f"| {key.bounds} | {meaning} |"
         )
     return "\n".join(rows) + "\n"
-
-
-def _as_toml(value: Any) -> str:
-    """Return a default as it is written in TOML; JSON writes these types the same way."""
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _walk(

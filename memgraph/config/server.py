@@ -6,9 +6,9 @@ import re
 from ipaddress import ip_network
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
-from memgraph.config.fields import SettingsGroup, list_to_tuple
+from memgraph.config.fields import SettingsGroup
 
 
 class ConsoleSettings(SettingsGroup):
@@ -48,7 +48,7 @@ def _hosts(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(allowed_host, texts))
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(list_to_tuple)]
+Names = tuple[str, ...]
 Hosts = Annotated[Names, AfterValidator(_hosts)]
 Addresses = Annotated[Names, AfterValidator(_networks)]
 
