@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 
 from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
@@ -71,9 +71,9 @@ def run(
     run_id = opened.ids.new("run_")
     try:
         with patiently():
-            lease = _claim(opened, run_id, request, wall)
-            with lease:
-                report, crash = _reported(opened, request, progress, stop, lease)
+            acquired_ms = _claim(opened, run_id, request, wall)
+            with _renewed(opened, run_id, wall, acquired_ms) as is_lost:
+                report, crash = _reported(opened, request, progress, stop, is_lost)
             ended = _end(opened, run_id, report)
     except KeyboardInterrupt:
         # It may come between any two steps, even right after the lease is taken or at the end.
@@ -91,14 +91,14 @@ def _reported(
     request: RunRequest,
     progress: Progress,
     stop: Stop,
-    lease: LeaseRenewal,
+    is_lost: Stop,
 ) -> tuple[JobReport, BaseException | None]:
     """Do the work of a job; return its report, and an error that is not expected of any job."""
     heard = False
 
     def must_stop() -> bool:
         nonlocal heard
-        heard = heard or stop() or lease.lost
+        heard = heard or stop() or is_lost()
         return heard
 
     try:
@@ -119,7 +119,7 @@ def _reported(
     except BaseException as error:  # noqa: BLE001 - the caller raises it after recording the run
         reason = type(error).__name__
         return JobReport(state=JobState.FAILED, error_code=CRASHED, reason=reason), error
-    if lease.lost:
+    if is_lost():
         report = _cut_short(report, LEASE_LOST, "the lease was lost")
     elif heard and report.state is not JobState.FAILED:
         report = _cut_short(report, STOPPED, "it was asked to stop")
@@ -135,7 +135,8 @@ def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
         jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall.now_ms())
 
 
-def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> LeaseRenewal:
+def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> int:
+    """Record the start of a run; return its time by the wall clock, in milliseconds."""
     with opened.database.write() as transaction:
         at, wall_ms = opened.clock.now_ms(), wall.now_ms()
         jobs.abandon_left(transaction, at=at, wall_ms=wall_ms)
@@ -153,16 +154,19 @@ def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clo
         )
         if held_by is not None:
             raise Conflict(f"{request.job} is already running, in {held_by}", holder=held_by)
-    return LeaseRenewal(opened, run_id, wall=wall, acquired_ms=wall_ms)
+    return wall_ms
 
 
 def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> None:
     """Check that no other worker ran it between reading the schedule and taking the lease."""
     if request.due_at is None:
         return
-    next_at = schedule.next_attempt(jobs.of_moment(snapshot, request.job, request.due_at))
-    served = jobs.latest_due_at(snapshot, request.job, now_ms)
-    if next_at is None or next_at > now_ms or (served or request.due_at) > request.due_at:
+    runs = jobs.of_last_moment(snapshot, request.job, now_ms)
+    served = runs[0].due_at if runs else None
+    if served is None or served < request.due_at:
+        return
+    next_at = schedule.next_attempt(runs)
+    if served > request.due_at or next_at is None or next_at > now_ms:
         raise Conflict(f"{request.job} has already run for that time", due_at=request.due_at)
 
 
@@ -174,9 +178,6 @@ def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
         ended = jobs.get(transaction, run_id)
         # By an earlier clock this run may be the oldest one, and must not be removed.
         jobs.prune(transaction, KEEP_RUNS, now, run_id)
-        ahead = jobs.is_any_ahead(transaction, now)
-    if ahead and ended.trigger == "schedule":
-        opened.log.warning("clock.was_ahead", job=ended.job.value)
     opened.meters.job_ended(ended.job, ended.state)
     opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
     return ended
@@ -306,18 +307,15 @@ def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     expression, timezone = _schedule(opened, job)
     moments: list[int | None] = []
     with opened.database.read() as snapshot:
-        served = jobs.latest_due_at(snapshot, job, now_ms)
-        overdue_since = _owed(opened, snapshot, job, served, now_ms)
-        if expression:
-            moments.append(schedule.next_due(expression, timezone, now_ms))
-            if served is not None:
-                moments.append(schedule.next_attempt(jobs.of_moment(snapshot, job, served)))
-    ahead = (moment for moment in moments if moment is not None and moment > now_ms)
+        runs = jobs.of_last_moment(snapshot, job, now_ms)
+        overdue_since = _owed(opened, snapshot, job, runs, now_ms)
+    if expression:
+        moments = [schedule.next_due(expression, timezone, now_ms), schedule.next_attempt(runs)]
     return JobPlan(
         job=job,
         schedule=expression,
         timezone=timezone,
-        next_due_at=min(ahead, default=None),
+        next_due_at=min((at for at in moments if at is not None and at > now_ms), default=None),
         overdue_since=overdue_since,
     )
 
@@ -334,8 +332,8 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
             last = jobs.last_ended(snapshot, job, now_ms)
             if last is not None and last.state is JobState.FAILED:
                 codes.add("jobs.failing")
-            served = jobs.latest_due_at(snapshot, job, now_ms)
-            if served is not None and _owed(opened, snapshot, job, served, before) is not None:
+            runs = jobs.of_last_moment(snapshot, job, now_ms)
+            if runs and _owed(opened, snapshot, job, runs, before) is not None:
                 codes.add("jobs.overdue")
     return sorted(codes)
 
@@ -347,19 +345,25 @@ def _schedule(opened: OpenOrchestrator, job: JobName) -> tuple[str, str]:
 
 
 def _owed(
-    opened: OpenOrchestrator, snapshot: Snapshot, job: JobName, served: int | None, now_ms: int
+    opened: OpenOrchestrator,
+    snapshot: Snapshot,
+    job: JobName,
+    runs: Sequence[JobRun],
+    now_ms: int,
 ) -> int | None:
-    """Return the moment for which a job must run, after the one that was ``served`` last."""
+    """Return the moment for which a job must run, after the ``runs`` for its last moment."""
     expression, timezone = _schedule(opened, job)
-    if served is not None and expression:
-        next_at = schedule.next_attempt(jobs.of_moment(snapshot, job, served))
-        if next_at is not None and next_at <= now_ms:
+    if runs:
+        since = runs[0].due_at or 0
+        next_at = schedule.next_attempt(runs)
+        if expression and next_at is not None and next_at <= now_ms:
             # A newer moment, if there is one, replaces this one.
-            return max(schedule.latest_due(expression, timezone, now_ms) or served, served)
-    since = int(metadata.get(snapshot, "created_at") or 0) if served is None else served
-    if served is None and since > now_ms:
-        # Created under a clock that was ahead: the time is unknown, so one run makes up for all.
-        since = 0
+            return max(schedule.latest_due(expression, timezone, now_ms) or since, since)
+    else:
+        since = int(metadata.get(snapshot, "created_at") or 0)
+        if since > now_ms:
+            # Created under a clock that was ahead, so one run makes up for all.
+            since = 0
     return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
 
 
@@ -367,51 +371,42 @@ RENEWALS = 3
 """The number of renewals within the lifetime of a lease."""
 
 
-class LeaseRenewal:
-    """Renews the lease of a run that was just begun, for the time of the block.
+@contextmanager
+def _renewed(
+    opened: OpenOrchestrator, run_id: str, wall: Clock, acquired_ms: int
+) -> Iterator[Stop]:
+    """Renew the lease of a run that was begun, for the time of the block.
 
     Args:
         wall: the wall clock, which other processes share; not the clock of the orchestrator.
         acquired_ms: when the run was begun, by that clock.
+
+    Yields:
+        A function that returns True if another process may have the lease by now; also right after
+        a suspend.
     """
+    expires_ms, ended = acquired_ms + jobs.LEASE_MS, threading.Event()
 
-    def __init__(
-        self, opened: OpenOrchestrator, run_id: str, *, wall: Clock, acquired_ms: int
-    ) -> None:
-        self._run_id = run_id
-        self._opened = opened
-        self._wall = wall
-        self._expires_ms = acquired_ms + jobs.LEASE_MS
-        self._gone = False
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="memgraph-lease", daemon=True)
+    def is_lost() -> bool:
+        return wall.now_ms() >= expires_ms
 
-    @property
-    def lost(self) -> bool:
-        """True if another process may have the lease by now; also right after a suspend."""
-        return self._gone or self._wall.now_ms() >= self._expires_ms
-
-    def __enter__(self) -> LeaseRenewal:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _renew(self) -> None:
-        while not self._ended.wait(jobs.LEASE_MS / 1000 / RENEWALS) and not self.lost:
+    def renew() -> None:
+        nonlocal expires_ms
+        while not ended.wait(jobs.LEASE_MS / 1000 / RENEWALS) and not is_lost():
             try:
                 # Not durable: by the end of a power failure the lease has expired anyway.
-                with self._opened.database.write(durable=False) as transaction:
-                    now = self._wall.now_ms()
-                    self._gone = not jobs.renew(transaction, self._run_id, wall_ms=now)
-                self._expires_ms = now + jobs.LEASE_MS
+                with opened.database.write(durable=False) as transaction:
+                    now = wall.now_ms()
+                    is_renewed = jobs.renew(transaction, run_id, wall_ms=now)
+                expires_ms = now + jobs.LEASE_MS if is_renewed else 0
             except MemgraphError as error:
                 # The lease is still valid for a while, and the next renewal may succeed.
-                self._opened.log.failure("lease.renew", error)
+                opened.log.failure("lease.renew", error)
+
+    thread = threading.Thread(target=renew, name="memgraph-lease", daemon=True)
+    thread.start()
+    try:
+        yield is_lost
+    finally:
+        ended.set()
+        thread.join()

@@ -144,23 +144,16 @@ def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
     return list(map(_run, fetch(snapshot, select(JobRunRow).order_by(*order).limit(limit))))
 
 
-def of_moment(snapshot: Snapshot, job: JobName, due_at: int) -> list[JobRun]:
-    """Return the runs for one due time of the schedule, in the order of their start."""
-    runs = select(JobRunRow).where(JobRunRow.job == job.value, JobRunRow.due_at == due_at)
-    order = (col(JobRunRow.started_at), col(JobRunRow.run_id))
-    return list(map(_run, fetch(snapshot, runs.order_by(*order))))
-
-
-def latest_due_at(snapshot: Snapshot, job: JobName, now_ms: int) -> int | None:
-    """Return the last due time up to now for which a job was started; None without one."""
+def of_last_moment(snapshot: Snapshot, job: JobName, now_ms: int) -> list[JobRun]:
+    """Return the runs for a job's last due time up to now, in the order of their start."""
     # A run recorded by a clock that was ahead must not count for earlier due times.
     due = select(sa.func.max(JobRunRow.due_at)).where(JobRunRow.job == job.value)
-    return first(snapshot, due.where(col(JobRunRow.due_at) <= now_ms))
-
-
-def is_any_ahead(snapshot: Snapshot, now_ms: int) -> bool:
-    """Return True if any run has a due time in the future."""
-    return first(snapshot, select(JobRunRow).where(col(JobRunRow.due_at) > now_ms)) is not None
+    last = first(snapshot, due.where(col(JobRunRow.due_at) <= now_ms))
+    if last is None:
+        return []
+    runs = select(JobRunRow).where(JobRunRow.job == job.value, JobRunRow.due_at == last)
+    order = (col(JobRunRow.started_at), col(JobRunRow.run_id))
+    return list(map(_run, fetch(snapshot, runs.order_by(*order))))
 
 
 def _latest_first(now_ms: int) -> tuple[Any, ...]:
@@ -183,11 +176,10 @@ def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> No
     Runs from the future count as the oldest. The run ``but`` is kept.
     """
     # The runs for each job's last due time show which due times were missed since.
-    last = {job.value: latest_due_at(transaction, job, now_ms) for job in JobName}
+    kept = {run.run_id for job in JobName for run in of_last_moment(transaction, job, now_ms)}
     runs = select(JobRunRow).order_by(*_latest_first(now_ms)).offset(keep)
     for run in fetch(transaction, runs):
-        is_last = run.due_at is not None and run.due_at == last.get(run.job)
-        if run.state is not JobState.RUNNING and run.run_id != but and not is_last:
+        if run.state is not JobState.RUNNING and run.run_id not in {but, *kept}:
             remove(transaction, run)
 
 

@@ -108,9 +108,9 @@ def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> N
         assert jobs.end(connection, "run_1", report, ended_at=15)
         assert not jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=16)
         run = jobs.get(connection, "run_1")
-        assert jobs.latest_due_at(connection, JobName.DECAY, 10) == 10
-        assert jobs.latest_due_at(connection, JobName.DECAY, 9) is None
-        assert jobs.latest_due_at(connection, JobName.REFLECTION, 10) is None
+        assert jobs.of_last_moment(connection, JobName.DECAY, 10) == [run]
+        assert jobs.of_last_moment(connection, JobName.DECAY, 9) == []
+        assert jobs.of_last_moment(connection, JobName.REFLECTION, 10) == []
     assert (run.state, run.due_at, run.ended_at) == (JobState.DONE, 10, 15)
     assert run.counts == {"rejected": 1, "retired": 2}
     assert run.rejected == report.rejected
@@ -148,7 +148,6 @@ def test_runs_from_the_future_go_first_and_the_last_moment_until_now_stays(
         for number, due_at in enumerate([10, 900, 901]):
             begin(connection, f"run_{number}", due_at)
             jobs.end(connection, f"run_{number}", JobReport.done({}), ended_at=due_at)
-        assert jobs.is_any_ahead(connection, 40)
         last = jobs.last_ended(connection, JobName.DECAY, 40)
         assert last is not None
         assert last.run_id == "run_0"
