@@ -365,12 +365,18 @@ class Edge(Value):
 
     @property
     def relation(self) -> str:
-        """The relation of the first memory to the second, such as "probably changes"."""
+        """The relation of the first memory to the second, such as "probably changes".
+
+        A contradiction that somebody decided is what the decision made of it: a replacement.
+        """
         if self.edge_type is EdgeType.UPDATES:
             if self.weight < 1.0:
                 return "probably changes"
             return "replaces part of" if self.partial else "replaces"
         if self.edge_type is EdgeType.CONTRADICTS:
+            winner = (self.resolution or {}).get("winner_id")
+            if winner is not None:
+                return "replaces" if winner == self.from_id else "is replaced by"
             return "contradicts" if self.weight >= 1.0 else "probably contradicts"
         return _RELATIONS[self.edge_type]
 

@@ -104,11 +104,11 @@ class BlockLine:
         return f"{name} ({self.place})" if self.place else name
 
     def day(self, zone: tzinfo) -> str:
-        """Return its date, as exactly as it is known, or else that of storing it, called so."""
+        """Return its date, as exactly as it is known; if it is not, also that of storing it."""
         if self.period:
             return in_words(self.period)
         if self.at is None and self.stored_at is not None:
-            return f"stored {date_of(self.stored_at, zone)}"
+            return f"{UNDATED}, stored {date_of(self.stored_at, zone)}"
         return date_of(self.at, zone)
 
     @property

@@ -367,10 +367,10 @@ def contradiction_times(
 
 
 def full_id(snapshot: Snapshot, text: str, view: View) -> str:
-    """Return the id of the contradiction or mark that a text names.
+    """Return the id of the contradiction, mark or change in force that a text names.
 
     A text names it by its id, by the last characters of its id, or by the id or short id of a
-    memory that is a side of it, if that memory has no other open one.
+    memory that is a side of an open one, if that memory has no other.
 
     Raises:
         NotFound: it names none.
@@ -383,16 +383,20 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
         end = text.removeprefix("#").upper()
         e = tables.edges.alias("e")
         a, b, paired = edge_ends(e)
-        ends_so = sa.func.substr(e.c.edge_id, -SHORT_CHARS) == bound(end[-SHORT_CHARS:])
+        end_is = sa.func.substr(e.c.edge_id, -SHORT_CHARS) == bound(end[-SHORT_CHARS:])
         query = (
             sa.select(e.c.edge_id)
             .select_from(paired)
-            .with_hint(e, "INDEXED BY ix_memory_edges_contradictions", "sqlite")
-            .where(_decidable(e), ends_so, view.where(a), view.where(b))
+            .where(end_is, view.where(a), view.where(b))
             .order_by(e.c.edge_id)
         )
-        rows = snapshot.column(query, view.params)
-        named = [edge_id for edge_id in rows if edge_id.endswith(end)]
+        index = "INDEXED BY ix_memory_edges_contradictions"
+        for candidates in (
+            query.with_hint(e, index, "sqlite").where(_decidable(e)),
+            query.where(e.c.edge_type == EdgeType.UPDATES),
+        ):
+            rows = snapshot.column(candidates, view.params)
+            named = named or [edge_id for edge_id in rows if edge_id.endswith(end)]
     if not named:
         [memory_id] = memories.full_ids(snapshot, [text], view)
         criteria = ContradictionFilter(memory_id=memory_id)
@@ -404,11 +408,7 @@ def full_id(snapshot: Snapshot, text: str, view: View) -> str:
             candidates=named,
         )
     if not named:
-        raise NotFound(
-            f"no contradiction or open mark is named {text[:80]!r}"
-            " (an accepted mark is in force; its full id names it)",
-            edge_id=text,
-        )
+        raise NotFound(f"no contradiction or mark is named {text[:80]!r}", edge_id=text)
     return named[0]
 
 

@@ -225,7 +225,7 @@ def test_what_is_undated_shows_when_it_was_stored_and_sorts_as_the_oldest(
     filling.flush()
     bulletin = made(database)
     assert cited(bulletin, BulletinSection.RECENT_DECISIONS) == [typed, old, undated]
-    assert "] stored Sat 2026-01-10, Decision (0001.md): Use PostgreSQL" in bulletin.text
+    assert "] undated, stored Sat 2026-01-10, Decision (0001.md): Use PostgreSQL" in bulletin.text
 
 
 def test_what_is_little_trusted_is_a_doubt_alone(database: Database) -> None:

@@ -352,7 +352,7 @@ def test_dates_are_those_of_the_zone_and_unknown_ones_are_said_to_be() -> None:
     milk = replace(milk, stored_at=late.at)
     for format_, head in ((BlockFormat.FENCED, "[1]"), (BlockFormat.SECTIONS, "-")):
         stored = render([milk], format_, mark=MARK)
-        assert f"{head} stored Wed 2025-12-31, Fact: Milk.\n" in stored
+        assert f"{head} undated, stored Wed 2025-12-31, Fact: Milk.\n" in stored
     there = render([late], BlockFormat.FENCED, mark=MARK, zone=ZoneInfo("Europe/Vienna"))
     assert "[1] Thu 2026-01-01, Fact: Tea.\n" in there
 

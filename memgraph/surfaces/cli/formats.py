@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SUMMARY_CHARS = 80
 NO_AGENT = "orchestrator"
 """The agent of a context for which no agent is named: private memories of agents stay out."""
-SHORT_IDS = "an id of six characters is the end of a longer one; every command accepts it"
+SHORT_IDS = "six characters after # name a memory, without # a mark; type them without #"
 _PROCESSED = "/memory/ingest/processed/"
 
 
@@ -103,6 +103,11 @@ def citation(source: Source) -> str:
     return ", ".join(parts)
 
 
+def with_short(memory_id: str | None) -> str:
+    """Return the id of a memory with its short id, which commands accept."""
+    return "" if memory_id is None else f"{memory_id} (#{short_id(memory_id)})"
+
+
 def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     """Return an edge as one line: its ends, what one is to the other, and its state.
 
@@ -114,13 +119,19 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     notes = []
     if edge.is_open_mark:
         notes.append(f"{edge.weight:.0%}, {short_id(edge.edge_id)}")
-    if edge.resolved_at is not None:
-        notes.append(contradiction_state(edge.resolution))
-    if edge.reason and not edge.reason.startswith(edge.relation):
-        notes.append(short(edge.reason))
+    if contradiction_state(edge.resolution) == "dismissed":
+        notes.append("dismissed")
+    elif reason := _reason_of(edge):
+        notes.append(short(reason))
     suffix = f" ({'; '.join(notes)})" if notes else ""
     from_name, to_name = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
     return f"{from_name} {edge.relation} {to_name}{suffix}"
+
+
+def _reason_of(edge: Edge) -> str | None:
+    """Return the reason of an edge; None if it only quotes the other statement, as a mark's."""
+    quotes = edge.weight < 1.0 and (edge.reason or "").startswith("probably ")
+    return None if quotes else edge.reason
 
 
 def standing_of(edge: Edge, *, moot: bool) -> str:
@@ -137,8 +148,8 @@ def outcome_of(edge: Edge) -> str | None:
     resolution = edge.resolution
     if resolution is None:
         return None
-    dismissed = contradiction_state(resolution) == "dismissed"
-    outcome = "no contradiction" if dismissed else f"{resolution.get('winner_id', '?')} prevails"
+    winner = resolution.get("winner_id")
+    outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
     return f"{outcome}: {resolution.get('reason', '')}"
 
 
@@ -180,33 +191,45 @@ def _fields(memory: Memory) -> list[tuple[str, str]]:
 
 def show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
     """Print contradictions and marks: each with its short id, and both lines as in a prompt."""
-    from memgraph.rules.lines import in_time, line_of, records
+    from memgraph.rules.lines import in_time, line_of, records, said_at
 
     for number, pair in enumerate(pairs):
         edge = pair.edge
         odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
-        outcome = outcome_of(edge)
-        parts = [f"{edge.relation}{odds}", standing_of(edge, moot=pair.moot)]
-        screen.heading(f"{short_id(edge.edge_id)}  {', '.join(parts)}")
+        outcome, standing = outcome_of(edge), standing_of(edge, moot=pair.moot)
+        # Of a decided pair the lines say which one replaces the other.
+        relation = "" if standing.startswith("resolved") else f"{edge.relation}{odds}, "
+        screen.heading(f"{short_id(edge.edge_id)}  {relation}{standing}")
+        sides = pair.first, pair.second
+        said = {memory.memory_id: said_at(memory) for memory in sides}
         lines = [
-            _with_mark(replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge)
-            for memory, source in zip((pair.first, pair.second), pair.sources, strict=True)
+            _with_mark(
+                replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge, said
+            )
+            for memory, source in zip(sides, pair.sources, strict=True)
         ]
         for line in records(in_time(lines), first=2 * number + 1).splitlines():
             screen.block(line, indent=2)
-        for label, text in (("reason", edge.reason), ("decision", outcome)):
-            if text and not text.startswith(edge.relation):
+        for label, text in (("reason", _reason_of(edge)), ("decision", outcome)):
+            if text:
                 screen.block(f"{label}: {text}", indent=2)
     if pairs:
         screen.line(SHORT_IDS, style="dim")
 
 
-def _with_mark(line: BlockLine, edge: Edge) -> BlockLine:
-    """Return the line of one side of a contradiction or a mark, which names the other one."""
+def _with_mark(line: BlockLine, edge: Edge, said: Mapping[str, int]) -> BlockLine:
+    """Return the line of one side of a contradiction or a mark, which names the other one.
+
+    Args:
+        said: when each side was said, by id.
+    """
     is_later = line.memory_id == edge.from_id
     other = (edge.to_id if is_later else edge.from_id,)
     if edge.resolution is not None:
-        return line
+        winner = edge.resolution.get("winner_id")
+        if winner == line.memory_id:
+            return replace(line, replaces=other)
+        return line if winner is None else replace(line, replaced_by=other, until=said[winner])
     if edge.edge_type is EdgeType.CONTRADICTS:
         return replace(line, contradicts=other, probable=frozenset(other * (edge.weight < 1.0)))
     return replace(line, changes=other) if is_later else replace(line, changed_by=other)

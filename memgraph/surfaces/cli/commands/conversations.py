@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -15,11 +15,9 @@ from memgraph.errors import InvalidInput
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.builder import OrchestratorName, choice, make_command, value
 from memgraph.surfaces.cli.files import counted
+from memgraph.surfaces.cli.formats import with_short
 from memgraph.surfaces.cli.invocation import CommandResult, InvalidContent, Invocation, invocation
 from memgraph.surfaces.cli.screen import Screen
-
-if TYPE_CHECKING:
-    pass
 
 # A memory with all its fields is never longer.
 MAX_LINE_CHARS = 1_000_000
@@ -72,7 +70,7 @@ def _store_turn(call: Invocation, orchestrator: str, fields: dict[str, Any]) -> 
         memory_id = handle.save_episode(**dict(turn))
         embedding = call.after_writing(handle)
     data = {"memory_id": memory_id, "session_id": turn.session_id, "embedding": embedding}
-    return CommandResult(data, lambda screen: screen.line(f"stored {memory_id}"))
+    return CommandResult(data, lambda screen: screen.line(f"stored {with_short(memory_id)}"))
 
 
 def _store_turns(

@@ -36,6 +36,7 @@ from memgraph.surfaces.cli.formats import (
     show_memory,
     show_pairs,
     summary_of,
+    with_short,
 )
 from memgraph.surfaces.cli.invocation import InvalidContent, Invocation
 from memgraph.surfaces.cli.render import COLUMNS, show_table, tree_of
@@ -349,7 +350,7 @@ def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]
 
 
 def _show_stored(screen: Screen, outcome: Outcome, call: Call) -> None:
-    screen.line(f"{outcome.outcome} {outcome.memory_id}")
+    screen.line(f"{outcome.outcome} {with_short(outcome.memory_id)}")
     for other, reason in outcome.reasons.items():
         screen.line(f"repeats {other}: {reason}")
     for item in call["stale_evidence"]:
@@ -620,7 +621,7 @@ def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
     edges = [edge for edge in bundle.edges if edge.edge_id not in marks]
     if edges:
         screen.heading("edges")
-        names = {end: short_id(end) for edge in edges for end in (edge.from_id, edge.to_id)}
+        names = {end: f"#{short_id(end)}" for edge in edges for end in (edge.from_id, edge.to_id)}
         for edge in edges:
             screen.block(edge_line(edge, {**names, **places}), indent=2)
     if call["explain"]:
@@ -651,10 +652,10 @@ def _show_item(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> N
         screen.block(short(part, TEXT_CHARS), indent=3)
     screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
     for mark in item.marks:
-        other = places.get(mark.memory_id) or short_id(mark.memory_id)
+        other = places.get(mark.memory_id) or f"#{short_id(mark.memory_id)}"
         screen.line(f"   {mark.relation} {other}{_odds(mark)}", style="yellow")
     if item.brought_by is not None:
-        brought_by = places.get(item.brought_by) or short_id(item.brought_by)
+        brought_by = places.get(item.brought_by) or f"#{short_id(item.brought_by)}"
         screen.line(f"   shown because of {brought_by}", style="dim")
 
 
@@ -670,9 +671,10 @@ def _show_explanation(screen: Screen, bundle: Bundle) -> None:
     """Show the rank in every leg (empty if it did not find the memory), and every modifier."""
     legs = sorted({leg for item in bundle.items for leg in item.legs})
     modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
+    names = (name.replace("_", " ") for name in modifiers)
     screen.line()
     screen.table(
-        ("#", "score", *legs, *(name.replace("_", " ") for name in modifiers), "confidence"),
+        ("#", "score", *legs, *names, "effective confidence"),
         [
             (
                 str(place),
