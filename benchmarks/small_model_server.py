@@ -10,26 +10,76 @@ context in the middle, as many servers do without notice.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import threading
+from collections import deque
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 CONTEXT_TOKENS = 8_192
-MAX_TOKENS = 1_000
+MAX_TOKENS = 800
+
+
+def loaded(path: str, context: int) -> Any:
+    """Return a model that answers with the most probable tokens that fit a grammar.
+
+    What was written lately is less probable: such a small model repeats itself without end.
+    """
+    import numpy as np
+    from llama_cpp import Llama, llama_cpp
+
+    class Sampler:
+        """Shows the grammar one token, then 64, then all: mostly the most probable one fits."""
+
+        def __init__(self, model: Any, grammar: Any) -> None:
+            self._sizes = (1, 64, model.n_vocab())
+            self._written: deque[int] = deque(maxlen=64)
+            rules = (grammar._grammar.encode(), grammar._root.encode()) if grammar else ()
+            make = llama_cpp.llama_sampler_init_grammar
+            self._grammar = make(model._model.vocab, *rules) if rules else None
+
+        def sample(self, context: Any, place: int) -> int:
+            pointer = llama_cpp.llama_get_logits_ith(context.ctx, place)
+            logits = np.ctypeslib.as_array(pointer, shape=self._sizes[-1:]).copy()
+            np.subtract.at(logits, list(self._written), 1.0)
+            token = int(logits.argmax()) if self._grammar is None else self._fitting(logits)
+            self._written.append(token)
+            return token
+
+        def _fitting(self, logits: Any) -> int:
+            for size in self._sizes:
+                ids = np.argpartition(-logits, size - 1)[:size]
+                options = [(int(each), float(logits[each]), 0.0) for each in ids]
+                data = (llama_cpp.llama_token_data * size)(*options)
+                tokens = llama_cpp.llama_token_data_array(data, size, -1, False)
+                llama_cpp.llama_sampler_apply(self._grammar, ctypes.byref(tokens))
+                best = max(data, key=lambda token: token.logit)
+                if best.logit > -np.inf:
+                    llama_cpp.llama_sampler_accept(self._grammar, best.id)
+                    return int(best.id)
+            raise RuntimeError("no token fits the grammar")
+
+        def __del__(self) -> None:
+            if self._grammar is not None:
+                llama_cpp.llama_sampler_free(self._grammar)
+
+    class GreedyLlama(Llama):  # type: ignore[misc]
+        def _init_sampler(self, *_: Any, grammar: Any = None, **__: Any) -> Sampler:
+            return Sampler(self, grammar)
+
+    defaults = llama_cpp.llama_model_default_params()
+    # Weights that are packed for AMX crash llama.cpp on virtual machines.
+    defaults.use_extra_bufts = False
+    llama_cpp.llama_model_default_params = lambda: defaults
+    return GreedyLlama(model_path=path, n_ctx=context, verbose=False, seed=1)
 
 
 class Model:
     """A loaded model; calls wait for one another."""
 
     def __init__(self, path: str, context: int) -> None:
-        from llama_cpp import Llama, llama_cpp
-
-        defaults = llama_cpp.llama_model_default_params()
-        # Weights that are packed for AMX crash llama.cpp on virtual machines.
-        defaults.use_extra_bufts = False
-        llama_cpp.llama_model_default_params = lambda: defaults
-        self._llama = Llama(model_path=path, n_ctx=context, verbose=False, seed=1)
+        self._llama = loaded(path, context)
         self._context = context
         self._lock = threading.Lock()
 

@@ -25,9 +25,7 @@ from memgraph.consolidation.statements import (
 )
 from memgraph.errors import InvalidConfig, InvalidInput
 from memgraph.operations.life.models import configured_llm
-from memgraph.providers.completion import CompletionProvider, ModelBudget
-
-_EVERYTHING = 10**12
+from memgraph.providers.completion import CompletionProvider
 
 
 class LabelledStatement(NamedTuple):
@@ -47,7 +45,7 @@ def run(
 
     Returns:
         ``model``, ``right`` and ``wrong`` (each ``statements``, ``kept`` and ``share``), the same
-        by ``kinds``, and ``calls`` and ``tokens`` (estimated).
+        by ``kinds``.
 
     Raises:
         InvalidConfig: no model is configured.
@@ -91,12 +89,11 @@ def measure(
     tell: Tell = lambda _stage, _done, _total: None,
 ) -> dict[str, Any]:
     """Return what ``run`` does, for statements and a model."""
-    budget = ModelBudget(calls=_EVERYTHING, tokens=_EVERYTHING)
     judgements: list[Judgement] = []
     for start in range(0, len(labelled), CHECKED_AT_ONCE):
         tell("checking", start, len(labelled))
         batch = [each.statement for each in labelled[start : start + CHECKED_AT_ONCE]]
-        judgements += check_statements(model, batch, budget=budget)
+        judgements += check_statements(model, batch)
     kept = [
         (each.kind, each.is_right, verdict is Verdict.YES)
         for each, (verdict, _) in zip(labelled, judgements, strict=True)
@@ -116,8 +113,6 @@ def measure(
             }
             for kind in kinds
         },
-        "calls": _EVERYTHING - budget.calls,
-        "tokens": _EVERYTHING - budget.tokens,
     }
 
 

@@ -56,7 +56,7 @@ from memgraph.rules.proposals import (
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor, TurnPage
     from memgraph.model.enums import Sensitivity
-    from memgraph.providers.completion import CompletionProvider, ModelBudget
+    from memgraph.providers.completion import CompletionProvider
 
 MAX_PAGE_CHARS: Final = 80_000
 """Characters of a page's turns that a model sees; the longest turns are cut."""
@@ -167,28 +167,21 @@ class ModelExtractor:
         """
         if not page.turns or page.sensitivity.level > self._max_sensitivity.level:
             return self._otherwise.propose(page)
-        if page.stop() or page.budget.exhausted:
-            return PageProposal(complete=False)
-        calls, tokens = page.budget.calls, page.budget.tokens
         try:
             prompt = PagePrompt(page.turns, page.before, page.known())
-            proposal = _proposed(self._provider, prompt, page.max_facts, self._mark, page.budget)
+            return _proposed(self._provider, prompt, page.max_facts, self._mark)
         except ProviderRejected as error:
             if error.details.get("status") in _NOT_OF_THE_PAGE:
                 raise
             proposal = self._otherwise.propose(page)
             refused = RejectedItem(code=error.code, where=page.turns[0].memory_id)
-            proposal = replace(proposal, rejected=(refused, *proposal.rejected))
-        return replace(
-            proposal, calls=calls - page.budget.calls, tokens=tokens - page.budget.tokens
-        )
+            return replace(proposal, rejected=(refused, *proposal.rejected))
 
 
 def read_text(
     provider: CompletionProvider,
     paragraphs: Mapping[str, str],
     mark: Callable[[], str] = random_mark,
-    budget: ModelBudget | None = None,
 ) -> PageProposal:
     """Return the facts that a model finds in a text, checked as those of a page.
 
@@ -202,23 +195,17 @@ def read_text(
     if not turns:
         return PageProposal()
     prompt = PagePrompt(turns, (), ())
-    return _proposed(provider, prompt, MAX_PROPOSALS, mark, budget)
+    return _proposed(provider, prompt, MAX_PROPOSALS, mark)
 
 
 def _proposed(
-    provider: CompletionProvider,
-    prompt: PagePrompt,
-    max_facts: int,
-    mark: Callable[[], str],
-    budget: ModelBudget | None,
+    provider: CompletionProvider, prompt: PagePrompt, max_facts: int, mark: Callable[[], str]
 ) -> PageProposal:
     """Ask for the operations on a page, and check them."""
-    operations = ask_json(
-        provider, SYSTEM, prompt.text(mark()), SCHEMA, operations_of, budget=budget
-    )
+    operations = ask_json(provider, SYSTEM, prompt.text(mark()), SCHEMA, operations_of)
     accepted = AnswerReader(prompt, provider.name, max_facts).read(operations)
     statements = [claim.statement for claim in accepted.claims]
-    return accepted.supported(check_statements(provider, statements, budget=budget, mark=mark))
+    return accepted.supported(check_statements(provider, statements, mark=mark))
 
 
 def operations_of(answer: Any) -> dict[str, list[Any]]:

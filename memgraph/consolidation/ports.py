@@ -14,7 +14,6 @@ from memgraph.model.enums import EntityType, MemoryType, Sensitivity
 
 if TYPE_CHECKING:
     from memgraph.model.jobs import RejectedItem
-    from memgraph.providers.completion import ModelBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +130,7 @@ class TurnPage:
         sensitivity: the highest among ``turns`` and ``before``.
         known: returns the stored facts that the page may touch, of its scope and agent and up to
             its sensitivity, at most ``MAX_KNOWN``.
-        budget: the budget for model calls; an extractor checks it before each call, and deducts.
         max_facts: the maximum number of candidates, the best ones.
-        stop: returns True when the run should end; an extractor checks it before each call.
     """
 
     session_id: str
@@ -141,10 +138,7 @@ class TurnPage:
     before: tuple[PageTurn, ...]
     sensitivity: Sensitivity
     known: Callable[[], Sequence[KnownMemory]]
-    budget: ModelBudget
     max_facts: int
-    now_ms: int
-    stop: Callable[[], bool] = field(default=lambda: False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +147,6 @@ class PageProposal:
 
     Attributes:
         model: the name of the model that read it; None: no model did.
-        complete: False if the run was stopped or the budget was spent before the page was read.
-            Nothing of such a page is stored; it stays for a later run.
-        calls, tokens: the model calls and tokens that were deducted from the budget.
     """
 
     facts: tuple[FactCandidate, ...] = ()
@@ -163,9 +154,10 @@ class PageProposal:
     repeated: tuple[RepeatedMemory, ...] = ()
     rejected: tuple[RejectedItem, ...] = ()
     model: str | None = None
-    calls: int = 0
-    tokens: int = 0
-    complete: bool = True
+
+
+class PageUnread(Exception):
+    """Raised by an extractor that has not read a page: it stays for a later run."""
 
 
 class Extractor(Protocol):
@@ -182,7 +174,7 @@ class Extractor(Protocol):
         """Propose facts and changes.
 
         Raises:
-            ProviderError: the model failed, or its answer cannot be read; the page stays for a
-                later run.
+            PageUnread: nothing was proposed yet; the page stays for a later run.
+            ProviderError: the model failed, or its answer cannot be read; the page stays, too.
         """
         ...

@@ -33,7 +33,7 @@ from memgraph.rules.lines import said_at, speaker_of
 if TYPE_CHECKING:
     from memgraph.model.enums import Sensitivity
     from memgraph.model.values import Memory
-    from memgraph.providers.completion import CompletionProvider, ModelBudget
+    from memgraph.providers.completion import CompletionProvider
 
 MAX_MEMORY_CHARS: Final = 600
 MAX_PROMPT_TOKENS: Final = 24_000
@@ -56,7 +56,6 @@ SCHEMA: Final[dict[str, Any]] = object_schema(sentences=SENTENCES)
 def reflect_with_model(
     provider: CompletionProvider,
     memories: Sequence[Memory],
-    budget: ModelBudget,
     changes: Sequence[tuple[str, str, float]] = (),
     *,
     max_sensitivity: Sensitivity,
@@ -70,7 +69,7 @@ def reflect_with_model(
         changes: (later id, earlier id, weight) of Updates edges; below 1 a change is probable.
 
     Returns:
-        The sentences, and what was dropped; nothing if the budget is spent, or nothing may be sent.
+        The sentences, and what was dropped; nothing if nothing may be sent.
 
     Raises:
         ProviderUnavailable, ProviderRejected: the call failed.
@@ -79,14 +78,14 @@ def reflect_with_model(
     """
     open_ones = [memory for memory in memories if memory.sensitivity.level <= max_sensitivity.level]
     sent, lines = _chosen(open_ones, changes)
-    if budget.exhausted or not sent:
+    if not sent:
         return [], []
     user = fenced_lines(lines, mark())
     sentences, uncited = ask_json(
-        provider, SYSTEM, user, SCHEMA, lambda answer: _read(answer, len(sent)), budget=budget
+        provider, SYSTEM, user, SCHEMA, lambda answer: _read(answer, len(sent))
     )
     statements = [_statement(each, sent) for each in sentences]
-    judgements = check_statements(provider, statements, budget=budget, mark=mark)
+    judgements = check_statements(provider, statements, mark=mark)
     kept: list[WeekLine] = []
     rejected: list[RejectedItem] = []
     if uncited:

@@ -26,7 +26,7 @@ from memgraph.providers.completion import ask_json, fenced_lines, object_schema,
 from memgraph.rules.proposals import items_of, number_of
 
 if TYPE_CHECKING:
-    from memgraph.providers.completion import CompletionProvider, ModelBudget
+    from memgraph.providers.completion import CompletionProvider
 
 MAX_STATEMENT_CHARS: Final = 600
 MAX_SHOWN_CHARS: Final = 120
@@ -95,7 +95,6 @@ def relate(
     provider: CompletionProvider,
     facts: Sequence[NewFact],
     *,
-    budget: ModelBudget | None = None,
     mark: Callable[[], str] = random_mark,
 ) -> Relations:
     """Ask how new facts relate to stored ones: one call, and one to check what it finds.
@@ -114,9 +113,7 @@ def relate(
     for number, fact in enumerate(facts, start=1):
         beside = ", ".join(f"k{numbers[known]}" for known in fact.known)
         lines.append(f"n{number} (compare with {beside}) {fact.fact.shown}")
-    items = ask_json(
-        provider, SYSTEM, fenced_lines(lines, mark()), SCHEMA, _verdicts, budget=budget
-    )
+    items = ask_json(provider, SYSTEM, fenced_lines(lines, mark()), SCHEMA, _verdicts)
     relations = Relations()
     pairs: dict[tuple[int, int], Relation] = {}
     for item in items:
@@ -127,7 +124,7 @@ def relate(
             relations.refused["verdict.repeated"] += 1
         else:
             pairs[read[:2]] = read[2]
-    _confirm(provider, facts, pairs, relations, budget, mark)
+    _confirm(provider, facts, pairs, relations, mark)
     return relations
 
 
@@ -136,14 +133,12 @@ def _confirm(
     facts: Sequence[NewFact],
     pairs: Mapping[tuple[int, int], Relation],
     relations: Relations,
-    budget: ModelBudget | None,
     mark: Callable[[], str],
 ) -> None:
     """Add the relations that the model confirms; pairs are places of a fact and of a stored one."""
     checked = check_statements(
         provider,
         [_claim(facts[new], place, relation) for (new, place), relation in pairs.items()],
-        budget=budget,
         mark=mark,
     )
     for ((new, place), relation), (verdict, _) in zip(pairs.items(), checked, strict=True):

@@ -19,7 +19,7 @@ from memgraph.text.names import is_unspaced
 from memgraph.text.stem import WORDS, fold
 
 if TYPE_CHECKING:
-    from memgraph.providers.completion import CompletionProvider, ModelBudget
+    from memgraph.providers.completion import CompletionProvider
 
 CHECKED_AT_ONCE: Final = 30
 """Statements in one question; more than a page of turns usually has."""
@@ -128,7 +128,6 @@ def check_statements(
     provider: CompletionProvider,
     statements: Sequence[CitingStatement],
     *,
-    budget: ModelBudget | None = None,
     mark: Callable[[], str] = random_mark,
 ) -> list[Judgement]:
     """Judge each statement, with one call for every ``CHECKED_AT_ONCE``.
@@ -150,7 +149,6 @@ def check_statements(
             fenced_lines(_lines(asked), mark()),
             SCHEMA,
             partial(_read, size=len(asked)),
-            budget=budget,
         )
         for place, statement, answer in zip(batch, asked, answers, strict=True):
             part = answer.text if _is_part(answer.text, statement) else ""

@@ -19,7 +19,6 @@ from memgraph.operations.handle import Handle
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor
     from memgraph.model.jobs import SessionReport
-    from memgraph.providers.completion import ModelBudget
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View
 
@@ -140,7 +139,6 @@ class LocalJobs(Jobs[F]):
         *,
         dry_run: bool = False,
         extractor: Extractor | None = None,
-        budget: ModelBudget | None = None,
         now: Time | None = None,
         progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
         stop: Callable[[], bool] = lambda: False,
@@ -154,7 +152,6 @@ class LocalJobs(Jobs[F]):
                 or have been idle for long.
             dry_run: report what would be written, but write nothing.
             extractor: None: the language model of ``memory.llm``, or else the rules.
-            budget: the limit of model calls and tokens; None: 200 calls and 500,000 tokens.
             now: consolidate as if it were this time.
             progress: called with the name of the step, the amount done and the total.
             stop: checked before each page; pages already written are kept.
@@ -177,7 +174,6 @@ class LocalJobs(Jobs[F]):
                     actor=self.actor,
                     extractor=extractor,
                     dry_run=dry_run,
-                    budget=budget,
                     progress=progress,
                     stop=stop,
                     on_session=reports.append,
@@ -191,7 +187,6 @@ class LocalJobs(Jobs[F]):
                         actor=self.actor,
                         extractor=extractor,
                         dry_run=dry_run,
-                        budget=budget,
                         progress=progress,
                         stop=stop,
                     )

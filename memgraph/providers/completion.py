@@ -1,7 +1,7 @@
 """The completion port: an optional language model that answers with JSON.
 
-Every question to a model goes through ``ask_json``: it counts the request against a budget, reads
-the answer tolerantly, and asks once more if it cannot be read.
+Every question to a model goes through ``ask_json``: it reads the answer tolerantly, and asks once
+more if it cannot be read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import re
 import secrets
 import unicodedata
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar, Unpack, runtime_checkable
 
 from memgraph.errors import ProviderAnswerInvalid
@@ -157,36 +156,12 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs
 Read = TypeVar("Read")
 
 
-CALLS_PER_RUN: Final = 200
-TOKENS_PER_RUN: Final = 500_000
-"""Tokens, read and written."""
-
-
-@dataclass(slots=True)
-class ModelBudget:
-    """The budget of a run for calls of a language model."""
-
-    calls: int = field(default_factory=lambda: CALLS_PER_RUN)
-    tokens: int = field(default_factory=lambda: TOKENS_PER_RUN)
-
-    def spend(self, *, calls: int = 0, tokens: int = 0) -> None:
-        """Deduct what was used; the last call may use more than was left."""
-        self.calls = max(self.calls - calls, 0)
-        self.tokens = max(self.tokens - tokens, 0)
-
-    @property
-    def exhausted(self) -> bool:
-        return self.calls <= 0 or self.tokens <= 0
-
-
 def ask_json(
     provider: CompletionProvider,
     system: str,
     user: str,
     schema: Mapping[str, Any],
     read: Callable[[Any], Read],
-    *,
-    budget: ModelBudget | None = None,
 ) -> Read:
     """Ask a model for JSON, and return what ``read`` makes of it.
 
@@ -194,42 +169,23 @@ def ask_json(
 
     Args:
         read: raises ProviderAnswerInvalid for an answer that it cannot use at all.
-        budget: each request and its estimated tokens are deducted from it.
 
     Raises:
         ProviderUnavailable, ProviderRejected: see ``CompletionProvider.complete_json``.
-        ProviderAnswerInvalid: the second answer was unusable too, or the budget was spent.
+        ProviderAnswerInvalid: the second answer was unusable too.
     """
     try:
-        return read(_asked(provider, system, user, schema, budget))
+        return read(provider.complete_json(system, user, schema))
     except ProviderAnswerInvalid as error:
-        if budget is not None and budget.exhausted:
-            raise
         reason = str(error.details.get("reason", "its shape"))
     repair = _REPAIR.format(reason=reason)
-    return read(_asked(provider, system, f"{user}\n\n{repair}", schema, budget))
+    return read(provider.complete_json(system, f"{user}\n\n{repair}", schema))
 
 
 _REPAIR: Final = (
     "Your last answer could not be used ({reason}). Answer again: one complete JSON object that "
     "fits the schema, and nothing else."
 )
-
-
-def _asked(
-    provider: CompletionProvider,
-    system: str,
-    user: str,
-    schema: Mapping[str, Any],
-    budget: ModelBudget | None,
-) -> Any:
-    if budget is not None:
-        # Before the call: a model that fails may have read the whole prompt.
-        budget.spend(calls=1, tokens=sum(map(estimated_tokens, (system, user, schema))))
-    answer = provider.complete_json(system, user, schema)
-    if budget is not None:
-        budget.spend(tokens=estimated_tokens(answer))
-    return answer
 
 
 def estimated_tokens(value: Any) -> int:

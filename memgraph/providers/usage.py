@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
 
 
+CALLS_PER_RUN: Final = 200
+TOKENS_PER_RUN: Final = 500_000
+"""Tokens, read and written."""
+
+
 @dataclass(slots=True)
 class ModelUsage:
     """The number of calls of a model, and the tokens that it read and wrote."""
@@ -38,6 +43,11 @@ class ModelUsage:
     @property
     def tokens(self) -> int:
         return self.tokens_in + self.tokens_out
+
+    @property
+    def ends_run(self) -> bool:
+        """True if a run that has used this much makes no more calls."""
+        return self.calls >= CALLS_PER_RUN or self.tokens >= TOKENS_PER_RUN
 
     def add(self, other: ModelUsage) -> None:
         self.calls += other.calls

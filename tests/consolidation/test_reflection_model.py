@@ -8,11 +8,10 @@ import pytest
 
 from memgraph.consolidation.reflection_model import MAX_PROMPT_TOKENS, reflect_with_model
 from memgraph.consolidation.week import WeekLine
-from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
+from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import Memory
-from memgraph.providers.completion import ModelBudget
 from memgraph.providers.fake import FakeCompletion
 from memgraph.rules.citations import MAX_SENTENCES
 
@@ -38,19 +37,16 @@ def sentence(*numbers: Any, text: Any = "The garden grew.") -> dict[str, Any]:
 def reflected(
     *sentences: Any,
     memories: list[Memory] | None = None,
-    budget: ModelBudget | None = None,
 ) -> tuple[list[WeekLine], list[RejectedItem]]:
     return reflect_with_model(
         FakeCompletion([{"sentences": list(sentences)}]),
         [memory(7), memory(8), memory(9)] if memories is None else memories,
-        budget or ModelBudget(3, 100_000),
         max_sensitivity=Sensitivity.INTERNAL,
     )
 
 
 def test_sentences_with_the_ids_they_cite() -> None:
-    budget = ModelBudget(3, 100_000)
-    found = reflected(sentence(1, 3, 1), sentence(2, text="Two\n more\u202e trees."), budget=budget)
+    found = reflected(sentence(1, 3, 1), sentence(2, text="Two\n more\u202e trees."))
     assert found == (
         [
             WeekLine("The garden grew.", ("fact_7", "fact_9")),
@@ -58,8 +54,6 @@ def test_sentences_with_the_ids_they_cite() -> None:
         ],
         [],
     )
-    assert budget.calls == 1
-    assert budget.tokens < 100_000
 
 
 def test_memories_are_fenced_and_numbered_with_their_speaker_and_what_came_instead() -> None:
@@ -67,7 +61,6 @@ def test_memories_are_fenced_and_numbered_with_their_speaker_and_what_came_inste
     reflect_with_model(
         provider,
         [memory(7, source_role="Mira"), memory(8), memory(9)],
-        ModelBudget(3, 10_000),
         [("fact_9", "fact_7", 1.0), ("fact_9", "fact_8", 0.9), ("fact_9", "fact_4", 1.0)],
         max_sensitivity=Sensitivity.INTERNAL,
         mark=lambda: "mark",
@@ -129,7 +122,6 @@ def test_of_a_sentence_that_the_memories_say_in_part_that_part_is_kept(
     lines, rejected = reflect_with_model(
         Checking(),
         [memory(7), memory(8)],
-        ModelBudget(3, 9_000),
         max_sensitivity=Sensitivity.INTERNAL,
     )
     assert [each.text for each in lines] == ([part] if part else []) + ["Rain!"]
@@ -142,9 +134,7 @@ def test_of_a_sentence_that_the_memories_say_in_part_that_part_is_kept(
 def test_a_reflection_of_which_nothing_is_said_is_invalid() -> None:
     provider = FakeCompletion([{"sentences": [sentence(1)]}], says="no")
     with pytest.raises(ProviderAnswerInvalid) as caught:
-        reflect_with_model(
-            provider, [memory(7)], ModelBudget(3, 9_000), max_sensitivity=Sensitivity.INTERNAL
-        )
+        reflect_with_model(provider, [memory(7)], max_sensitivity=Sensitivity.INTERNAL)
     assert caught.value.details["rejected"] == [("reflection.said_no", "sentence 0")]
 
 
@@ -159,18 +149,8 @@ def test_an_answer_without_a_usable_sentence_is_invalid(answer: Any) -> None:
         reflect_with_model(
             FakeCompletion([answer, answer]),
             [memory(1)],
-            ModelBudget(3, 9_000),
             max_sensitivity=Sensitivity.INTERNAL,
         )
-
-
-def test_a_model_that_is_down_is_told_and_its_call_counted() -> None:
-    budget = ModelBudget(2, 1_000)
-    with pytest.raises(ProviderUnavailable):
-        reflect_with_model(
-            FakeCompletion(), [memory(1)], budget, max_sensitivity=Sensitivity.INTERNAL
-        )
-    assert budget.calls == 1
 
 
 def test_what_is_too_sensitive_or_too_much_is_not_sent() -> None:
@@ -181,12 +161,6 @@ def test_what_is_too_sensitive_or_too_much_is_not_sent() -> None:
     assert line.memory_ids == ("fact_2",)
     provider = FakeCompletion([{"sentences": [sentence(1, text="The tree grew.")]}])
     many = [memory(n, content="tree " * 200) for n in range(1_000)]
-    reflect_with_model(
-        provider, many, ModelBudget(3, 100_000), max_sensitivity=Sensitivity.INTERNAL
-    )
+    reflect_with_model(provider, many, max_sensitivity=Sensitivity.INTERNAL)
     sent = provider.calls[0][1].count("\n") - 1
     assert 100 < sent < MAX_PROMPT_TOKENS // 100
-
-
-def test_without_a_budget_the_model_is_not_asked() -> None:
-    assert reflected(sentence(1), budget=ModelBudget(0, 1_000)) == ([], [])

@@ -21,7 +21,6 @@ from memgraph.errors import (
 from memgraph.providers.completion import (
     MAX_ANSWER_CHARACTERS,
     CompletionProvider,
-    ModelBudget,
     ask_json,
     completion_provider,
     fenced_lines,
@@ -250,18 +249,15 @@ def number(answer: Any) -> int:
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more(
     model_server: Any, make: Any, first: str | None, reason: str
 ) -> None:
-    budget = ModelBudget(5, 10_000)
     model_server.behave(model_server.writes(first), model_server.writes('{"n": 7}'))
-    assert ask_json(make(), "be brief", "count", SCHEMA, number, budget=budget) == 7
+    assert ask_json(make(), "be brief", "count", SCHEMA, number) == 7
     again = model_server.requests[1]["messages"][-1]["content"]
     assert again.startswith("count\n\n")
     assert reason in again
-    assert budget.calls == 3
     model_server.behave(model_server.writes(first))
     with pytest.raises(ProviderAnswerInvalid):
-        ask_json(make(), "be brief", "count", SCHEMA, number, budget=budget)
+        ask_json(make(), "be brief", "count", SCHEMA, number)
     assert len(model_server.requests) == 4
-    assert budget.calls == 1
 
 
 def test_data_stays_between_its_marks_line_by_line_as_plain_text() -> None:

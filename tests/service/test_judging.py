@@ -16,7 +16,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
 from memgraph.operations.write.comparisons import ComparisonRun
-from memgraph.providers import completion
+from memgraph.providers import usage
 from tests.pair_readers import CHANGES, ScriptedReader
 
 pytestmark = pytest.mark.usefixtures("asks_once")
@@ -238,7 +238,7 @@ def test_a_model_that_is_down_is_asked_again_later(
 def test_calls_of_one_run_are_bounded(
     tmp_path: Path, clock: FixedClock, model: PageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(completion, "CALLS_PER_RUN", 1)
+    monkeypatch.setattr(usage, "CALLS_PER_RUN", 1)
     model.relations = {"verdicts": []}
     with start(tmp_path / "root", config(model), clock) as service:
         ann = service.orchestrator("ann", create=True)

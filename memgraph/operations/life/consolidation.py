@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from memgraph.consolidation.labels import LabelExtractor
-from memgraph.consolidation.ports import Extractor
+from memgraph.consolidation.ports import Extractor, PageUnread
 from memgraph.errors import MemgraphError, NotFound, ProviderError
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, SessionReport
 from memgraph.operations.life.models import chosen_extractor
@@ -29,7 +29,7 @@ from memgraph.operations.life.pages import (
     read_page,
     write_page,
 )
-from memgraph.providers.completion import ModelBudget
+from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions as queries
 from memgraph.store.sessions import ComparisonPlace, Consolidation
@@ -50,6 +50,7 @@ PATIENCE_S = 2.0
 
 BUDGET = "budget"
 STOPPED = "stopped"
+UNREAD = "unread"
 CONTENDED = "contended"
 
 
@@ -60,7 +61,6 @@ def consolidate_session(
     actor: str = ACTOR,
     extractor: Extractor | None = None,
     dry_run: bool = False,
-    budget: ModelBudget | None = None,
     now_ms: int | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
@@ -70,7 +70,6 @@ def consolidate_session(
     Args:
         extractor: None: as configured in the settings.
         dry_run: do the same work and write nothing.
-        budget: the limit of model calls and tokens; None: as configured in the settings.
         now_ms: the time as of which the store is read; None: now.
         progress: called with ``turns``, the number of turns done and their total.
         stop: checked before each page; what was written until then stays.
@@ -79,7 +78,7 @@ def consolidate_session(
         NotFound: no turn of this session was ever stored.
         StorageError: pages already written are kept.
     """
-    run = _Run(opened, actor, extractor, dry_run, budget, now_ms, progress, stop)
+    run = _Run(opened, actor, extractor, dry_run, now_ms, progress, stop)
     run.reopen_labelled()
     return run.session(session_id)
 
@@ -91,7 +90,6 @@ def consolidate_pending(
     actor: str = ACTOR,
     extractor: Extractor | None = None,
     dry_run: bool = False,
-    budget: ModelBudget | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
     on_session: Callable[[SessionReport], None] = lambda _report: None,
@@ -102,7 +100,7 @@ def consolidate_pending(
         on_session: called with each session's report; the reports are not kept.
 
     Returns:
-        Counts over all sessions. When the budget is spent the rest stays pending and ``reason``
+        Counts over all sessions. After 200 calls the rest stays pending and ``reason``
         is ``budget``. Sessions that other processes kept changing stay pending too, counted as
         ``contended``, which is the ``reason`` of a run that otherwise succeeded. A session at
         which a model fails stays pending and the run failed; others go on, unless
@@ -112,7 +110,7 @@ def consolidate_pending(
         StorageError: sessions already consolidated stay consolidated.
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
-    run = _Run(opened, actor, extractor, dry_run, budget, at, _silent, stop)
+    run = _Run(opened, actor, extractor, dry_run, at, _silent, stop)
     run.reopen_labelled()
     with opened.database.read() as snapshot:
         waiting = queries.ended_sessions(snapshot, at - IDLE_MS)
@@ -186,7 +184,7 @@ class _Notes:
 
 
 class _Run:
-    """A run over one or more sessions, with a budget shared by all pages."""
+    """A run over one or more sessions, whose usage of a model is bounded."""
 
     def __init__(
         self,
@@ -194,7 +192,6 @@ class _Run:
         actor: str,
         extractor: Extractor | None,
         dry_run: bool,
-        budget: ModelBudget | None,
         now_ms: int | None,
         progress: Callable[[str, int, int], None],
         stop: Callable[[], bool],
@@ -208,10 +205,9 @@ class _Run:
         self.tools = PageResources(
             opened=opened,
             extractor=extractor or chosen_extractor(opened.llm),
-            budget=budget or ModelBudget(),
             now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
-            stop=stop,
         )
+        self.usage = ModelUsage()
 
     def reopen_labelled(self) -> None:
         """Let a model read, once, what was consolidated while there was none; not on a dry run."""
@@ -237,6 +233,9 @@ class _Run:
                 break
             if self.stop():
                 notes.reason = STOPPED
+                break
+            if page.turns and self.usage.ends_run:
+                notes.reason = BUDGET
                 break
             self.opened.recalls.wait(PATIENCE_S)
             try:
@@ -270,20 +269,16 @@ class _Run:
 
     def _page(self, page: PageTurns, notes: _Notes) -> PageResult | None:
         """Process one page, and match it again when memory changes; None if it stays pending."""
-        before = ModelBudget(self.tools.budget.calls, self.tools.budget.tokens)
-        try:
-            work = propose(self.tools, page)
-        except ProviderError:
-            # The page is lost; its cost is reported.
-            remaining = self.tools.budget
-            notes.work.update(
-                calls=before.calls - remaining.calls, tokens=before.tokens - remaining.tokens
-            )
-            raise
-        notes.work.update(calls=work.calls, tokens=work.tokens)
-        if work.incomplete:
-            notes.reason = STOPPED if self.stop() else BUDGET
-            return None
+        with usage_tally() as usage:
+            try:
+                work = propose(self.tools, page)
+            except PageUnread:
+                notes.reason = UNREAD
+                return None
+            finally:
+                # If the page is lost, its cost is reported.
+                self.usage.add(usage)
+                notes.work.update(calls=usage.calls, tokens=usage.tokens)
         for _ in range(MAX_ATTEMPTS):
             match_all(self.tools, work)
             if self.dry_run:

@@ -6,7 +6,7 @@ A page is written in one transaction or not at all.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -36,7 +36,6 @@ from memgraph.operations.write import changes
 from memgraph.operations.write.comparisons import cosines, nearest
 from memgraph.operations.write.entity_links import has_part, speaker_named
 from memgraph.operations.write.writer import PreparedMemory
-from memgraph.providers.completion import ModelBudget
 from memgraph.rules.proposals import is_quoted
 from memgraph.rules.similarity import content_hash, statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -69,9 +68,7 @@ class PageResources:
 
     opened: OpenOrchestrator
     extractor: Extractor
-    budget: ModelBudget
     now_ms: int
-    stop: Callable[[], bool]
 
     @property
     def by_model(self) -> bool:
@@ -102,14 +99,11 @@ class GroupWork:
 
 @dataclass(slots=True)
 class PageWork:
-    """A page after extraction. If ``incomplete``, none of it may be written."""
+    """A page after extraction."""
 
     groups: list[GroupWork] = field(default_factory=list)
     turns: int = 0
     echoes: int = 0
-    calls: int = 0
-    tokens: int = 0
-    incomplete: bool = False
     by_model: bool = True
 
 
@@ -128,7 +122,7 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     No transaction is open meanwhile.
 
     Raises:
-        ProviderError: the model failed; the page is left for a later run.
+        PageUnread, ProviderError: the page is left for a later run.
     """
     work = PageWork(by_model=tools.by_model)
     handed_out = _handed_out(tools.opened, page.state.session_id)
@@ -138,11 +132,6 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     for place, rows in groups_of(turns).items():
         share = ceil(MAX_FACTS * len(rows) / len(turns))
         proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
-        work.calls += proposal.calls
-        work.tokens += proposal.tokens
-        if not proposal.complete:
-            work.incomplete = True
-            return work
         work.groups.append(_drafted(page, place, rows, proposal, share))
     return work
 
@@ -168,10 +157,7 @@ def _page(
         before=tuple(turn_of(row) for row in context),
         sensitivity=Sensitivity(place.sensitivity),
         known=partial(known_memories, tools.opened, [*context, *rows], tools.now_ms),
-        budget=tools.budget,
         max_facts=limit,
-        now_ms=tools.now_ms,
-        stop=tools.stop,
     )
 
 

@@ -27,7 +27,6 @@ from memgraph.model.enums import (
 )
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
-from memgraph.providers.completion import ModelBudget
 from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
@@ -124,7 +123,6 @@ class _Run:
     force: bool
     provider: CompletionProvider | None
     clearance: Sensitivity
-    budget: ModelBudget
     during: rules.ReflectionPeriod
     rejected: list[RejectedItem]
     by_model: int = 0
@@ -194,7 +192,6 @@ def _begun(
         force=force,
         provider=provider,
         clearance=clearance,
-        budget=ModelBudget(),
         during=rules.period(now_ms, DAYS),
         rejected=[],
     )
@@ -253,7 +250,7 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLin
     changes = [(pair.first.memory_id, pair.other.memory_id, pair.weight) for pair in week.changes]
     try:
         lines, rejected = reflect_with_model(
-            run.provider, inputs, run.budget, changes, max_sensitivity=run.clearance
+            run.provider, inputs, changes, max_sensitivity=run.clearance
         )
     except ProviderError as error:
         where = place.scope.value if place.scope_id is None else f"project {place.scope_id}"

@@ -17,7 +17,7 @@ from memgraph.consolidation.page_model import (
     Claim,
     PagePrompt,
 )
-from memgraph.consolidation.ports import PageProposal
+from memgraph.consolidation.ports import PageProposal, PageUnread
 from memgraph.consolidation.statements import Judgement, Verdict, check_statements
 from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
 from memgraph.model.enums import ModelUse
@@ -104,9 +104,9 @@ class ConsolidatorTools:
         """See `Extractor.propose`: what was handed in for a page; any other page waits."""
         if self._page is None or page.turns != self._page.turns:
             self._open(page)
-            return PageProposal(complete=False)
+            raise PageUnread
         if not self._is_ended:
-            return PageProposal(complete=False)
+            raise PageUnread
         return self._checked(page)
 
     def _open(self, page: TurnPage) -> None:
@@ -123,7 +123,7 @@ class ConsolidatorTools:
         if model is not None and model.may_read(page.sensitivity):
             provider = model.completion_for(ModelUse.CONSOLIDATION)
             statements = [claim.statement for claim in self._claims]
-            judgements = check_statements(provider, statements, budget=page.budget)
+            judgements = check_statements(provider, statements)
         return accepted.supported(judgements)
 
     def _run(self, *, dry_run: bool) -> SessionReport:

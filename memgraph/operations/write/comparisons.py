@@ -37,9 +37,9 @@ from memgraph.model.values import EdgeInput, MemoryInput
 from memgraph.operations.write.changes import is_protected
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
-from memgraph.providers.completion import ModelBudget
 from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
+from memgraph.providers.usage import usage_tally
 from memgraph.rules.lines import speaker_of
 from memgraph.rules.namespaces import is_item
 from memgraph.store import comparisons, edges, embeddings, memories, sessions
@@ -399,7 +399,7 @@ class ComparisonWorker:
         stop: Callable[[], bool] = lambda: False,
         done: ComparisonRun | None = None,
     ) -> ComparisonRun:
-        """Let the model judge due facts, several in one call, within the budget.
+        """Let the model judge due facts, several in one call, within the bounds of a run.
 
         No transaction is open during a call. After a crash, facts without a written result are
         judged again.
@@ -408,9 +408,8 @@ class ComparisonWorker:
             done: the result so far, which this run updates.
         """
         done = ComparisonRun() if done is None else done
-        budget = ModelBudget()
-        with self._judging:
-            while not stop() and not budget.exhausted and (limit is None or done.judged < limit):
+        with self._judging, usage_tally() as usage:
+            while not stop() and not usage.ends_run and (limit is None or done.judged < limit):
                 at = self._opened.clock.now_ms()
                 with self._opened.database.read() as snapshot:
                     due = comparisons.due(
@@ -418,7 +417,7 @@ class ComparisonWorker:
                     )
                     questions = [self._model_question(snapshot, fact, at) for fact in due]
                 if questions:
-                    self._judge(questions, budget, done)
+                    self._judge(questions, done)
                 if not questions or done.error_code is not None:
                     break
         if done.refused:
@@ -432,9 +431,7 @@ class ComparisonWorker:
             return _Question(fact, (), {})
         return self._question(snapshot, fact, at, by_model=True)
 
-    def _judge(
-        self, questions: Sequence[_Question], budget: ModelBudget, done: ComparisonRun
-    ) -> None:
+    def _judge(self, questions: Sequence[_Question], done: ComparisonRun) -> None:
         """Let the model judge facts, and write the edges."""
         from memgraph.consolidation.relations import DatedText, NewFact, Relations, relate
 
@@ -454,7 +451,7 @@ class ComparisonWorker:
             for question in asked
         ]
         try:
-            relations = relate(model.completion_for(ModelUse.COMPARISON), facts, budget=budget)
+            relations = relate(model.completion_for(ModelUse.COMPARISON), facts)
         except ProviderError as error:
             unreadable = isinstance(error, ProviderAnswerInvalid)
             done.refused[error.code] += unreadable

@@ -20,7 +20,6 @@ from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import consolidate_pending
-from memgraph.providers.completion import ModelBudget
 from memgraph.store import sessions as queries
 from memgraph.store import supports, tables
 
@@ -390,31 +389,6 @@ def test_a_page_whose_answer_cannot_be_read_stays_for_a_later_run(orc: Orchestra
 
 def _raise(error: Exception) -> None:
     raise error
-
-
-class Costly(Lines):
-    """Spends one call for a page and reads nothing when there is none left."""
-
-    def propose(self, page: TurnPage) -> PageProposal:
-        if page.budget.exhausted:
-            return PageProposal(complete=False)
-        page.budget.spend(calls=1, tokens=10)
-        found = super().propose(page)
-        return PageProposal(found.facts, calls=1, tokens=10)
-
-
-def test_the_budget_is_shared_and_the_rest_stays_pending(
-    orc: Orchestrator, service: MemoryService
-) -> None:
-    for number in range(3):
-        say(orc, f"s-{number}", f"Cupboard {number} is in hall {number * 3 + 1}.")
-    with service.opened(orc.name) as opened:
-        given: dict[str, Any] = {"extractor": Costly(), "now_ms": 2**42}
-        first = consolidate_pending(opened, budget=ModelBudget(2, 1_000), **given)
-        rest = consolidate_pending(opened, budget=ModelBudget(2, 1_000), **given)
-    assert (first.reason, first.counts["sessions"], first.counts["calls"]) == ("budget", 2, 2)
-    assert (rest.reason, rest.counts["sessions"]) == (None, 1)
-    assert len(facts(orc)) == 3
 
 
 def test_only_sessions_that_are_over_or_silent(

@@ -24,7 +24,7 @@ from memgraph.model.enums import JobState, MemoryStatus
 from memgraph.model.jobs import JobRun
 from memgraph.operations.life import consolidation
 from memgraph.operations.life.pages import MAX_FACTS
-from memgraph.providers import completion
+from memgraph.providers import usage
 from memgraph.providers.completion import estimated_tokens
 
 pytestmark = pytest.mark.usefixtures("asks_once")
@@ -332,7 +332,7 @@ def test_a_run_keeps_to_its_budget_and_the_next_goes_on(
     tmp_path: Path, model: PageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(consolidation, "PAGE_TURNS", 2)
-    monkeypatch.setattr(completion, "CALLS_PER_RUN", 2)
+    monkeypatch.setattr(usage, "CALLS_PER_RUN", 2)
     made = world(tmp_path / "thrifty", model)
     with made.service:
         model.then({"add": [MOVED]}, {"add": []})
