@@ -34,7 +34,7 @@ def loaded(path: str, context: int) -> Any:
 
         def __init__(self, model: Any, grammar: Any) -> None:
             self._sizes = (1, 64, model.n_vocab())
-            self._written: deque[int] = deque(maxlen=64)
+            self._written: deque[int] = deque(maxlen=256)
             rules = (grammar._grammar.encode(), grammar._root.encode()) if grammar else ()
             make = llama_cpp.llama_sampler_init_grammar
             self._grammar = make(model._model.vocab, *rules) if rules else None
@@ -42,7 +42,7 @@ def loaded(path: str, context: int) -> Any:
         def sample(self, context: Any, place: int) -> int:
             pointer = llama_cpp.llama_get_logits_ith(context.ctx, place)
             logits = np.ctypeslib.as_array(pointer, shape=self._sizes[-1:]).copy()
-            np.subtract.at(logits, list(self._written), 1.0)
+            np.subtract.at(logits, list(self._written), 0.7)
             token = int(logits.argmax()) if self._grammar is None else self._fitting(logits)
             self._written.append(token)
             return token

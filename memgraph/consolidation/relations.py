@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.clock import iso
@@ -24,6 +23,7 @@ from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Relation
 from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
 from memgraph.rules.proposals import items_of, number_of
+from memgraph.store.comparisons import ComparedMemory, WaitingMemory
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
@@ -56,26 +56,8 @@ SCHEMA: Final[dict[str, Any]] = object_schema(
 )
 
 
-class DatedText(NamedTuple):
-    """A statement and when it was said, in milliseconds."""
-
-    text: str
-    said_at: int
-
-    @property
-    def shown(self) -> str:
-        return f"[{iso(self.said_at)[:16]}] {self.text[:MAX_STATEMENT_CHARS]}"
-
-
-class NewFact(NamedTuple):
-    """A new fact and the stored ones to compare it with; they may have been said later."""
-
-    fact: DatedText
-    known: tuple[DatedText, ...]
-
-
 class FactRelation(NamedTuple):
-    """A relation of the new fact at ``new`` to its stored fact at ``known``, with a reason."""
+    """The relation of the new fact at ``new`` to its stored fact at ``known``, with a reason."""
 
     new: int
     known: int
@@ -83,71 +65,59 @@ class FactRelation(NamedTuple):
     reason: str
 
 
-@dataclass(slots=True)
-class Relations:
-    """A model's answer. ``refused`` counts its verdicts that were not accepted, by code."""
-
-    found: list[FactRelation] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
-
-
 def relate(
     provider: CompletionProvider,
-    facts: Sequence[NewFact],
+    facts: Sequence[tuple[WaitingMemory, Sequence[ComparedMemory]]],
     *,
     mark: Callable[[], str] = random_mark,
-) -> Relations:
+) -> tuple[list[FactRelation], Counter[str]]:
     """Ask how new facts relate to stored ones: one call, and one to check what it finds.
 
     Args:
-        facts: none above the sensitivity that may be sent.
+        facts: each with the stored ones to compare it with, which may have been said later; none
+            above the sensitivity that may be sent.
+
+    Returns:
+        What was found, and the numbers of verdicts that were not accepted, by code.
 
     Raises:
         ProviderError: see ``ask_json``.
     """
-    numbers: dict[DatedText, int] = {}
-    for fact in facts:
-        for known in fact.known:
-            numbers.setdefault(known, len(numbers) + 1)
-    lines = [f"k{number} {known.shown}" for known, number in numbers.items()]
-    for number, fact in enumerate(facts, start=1):
-        beside = ", ".join(f"k{numbers[known]}" for known in fact.known)
-        lines.append(f"n{number} (compare with {beside}) {fact.fact.shown}")
-    items = ask_json(provider, SYSTEM, fenced_lines(lines, mark()), SCHEMA, _verdicts)
-    relations = Relations()
+    stored = dict.fromkeys(known for _, beside in facts for known in beside)
+    numbers = {known: number for number, known in enumerate(stored, start=1)}
+    shown = [[numbers[known] for known in beside] for _, beside in facts]
+    lines = [f"k{number} {_shown(known)}" for known, number in numbers.items()]
+    for number, ((fact, _), beside) in enumerate(zip(facts, shown, strict=True), start=1):
+        compared = ", ".join(f"k{each}" for each in beside)
+        lines.append(f"n{number} (compare with {compared}) {_shown(fact)}")
+    refused: Counter[str] = Counter()
     pairs: dict[tuple[int, int], Relation] = {}
-    for item in items:
-        read = _pair(item, facts, numbers)
+    for item in ask_json(provider, SYSTEM, fenced_lines(lines, mark()), SCHEMA, _verdicts):
+        read = _pair(item, shown)
         if isinstance(read, str):
-            relations.refused[f"verdict.{read}"] += 1
+            refused[f"verdict.{read}"] += 1
         elif read[:2] in pairs:
-            relations.refused["verdict.repeated"] += 1
+            refused["verdict.repeated"] += 1
         else:
             pairs[read[:2]] = read[2]
-    _confirm(provider, facts, pairs, relations, mark)
-    return relations
-
-
-def _confirm(
-    provider: CompletionProvider,
-    facts: Sequence[NewFact],
-    pairs: Mapping[tuple[int, int], Relation],
-    relations: Relations,
-    mark: Callable[[], str],
-) -> None:
-    """Add the relations that the model confirms; pairs are places of a fact and of a stored one."""
-    checked = check_statements(
-        provider,
-        [_claim(facts[new], place, relation) for (new, place), relation in pairs.items()],
-        mark=mark,
-    )
-    for ((new, place), relation), (verdict, _) in zip(pairs.items(), checked, strict=True):
+    ordered = [_in_order(facts[new][0], facts[new][1][place]) for new, place in pairs]
+    statements = [
+        _claim(*both, relation) for both, relation in zip(ordered, pairs.values(), strict=True)
+    ]
+    checked = check_statements(provider, statements, mark=mark)
+    found = []
+    for (pair, relation), both, (verdict, _) in zip(pairs.items(), ordered, checked, strict=True):
         if verdict is Verdict.YES:
             reason = f"by {provider.name}: {_MEANING[relation]}"
-            reason += ": “{}” / “{}”".format(*map(_short, _in_order(facts[new], place)))
-            relations.found.append(FactRelation(new, place, relation, reason))
+            reason += ": “{}” / “{}”".format(*(_short(each.content) for each in both))
+            found.append(FactRelation(*pair, relation, reason))
         else:
-            relations.refused[f"verdict.said_{verdict}"] += 1
+            refused[f"verdict.said_{verdict}"] += 1
+    return found, refused
+
+
+def _shown(said: WaitingMemory | ComparedMemory) -> str:
+    return f"[{iso(said.said_at)[:16]}] {said.content[:MAX_STATEMENT_CHARS]}"
 
 
 def _verdicts(answer: Any) -> list[Any]:
@@ -158,41 +128,45 @@ def _verdicts(answer: Any) -> list[Any]:
     return items_of(answer, "verdicts")
 
 
-def _pair(
-    item: Any, facts: Sequence[NewFact], numbers: Mapping[DatedText, int]
-) -> tuple[int, int, Relation] | str:
-    """Return the places of a verdict's pair and its relation, or the code of its refusal."""
+def _pair(item: Any, shown: Sequence[Sequence[int]]) -> tuple[int, int, Relation] | str:
+    """Return the places of a verdict's pair and its relation, or the code of its refusal.
+
+    Args:
+        shown: for each new fact the numbers of the stored ones to compare it with.
+    """
     if not isinstance(item, Mapping):
         return "fields"
     new, known = number_of(item.get("new")), number_of(item.get("known"))
-    if new is None or not 1 <= new <= len(facts):
-        return "number_unknown"
-    shown = [numbers[each] for each in facts[new - 1].known]
-    if known not in shown:
+    if new is None or not 1 <= new <= len(shown) or known not in shown[new - 1]:
         return "number_unknown"
     name = str(item.get("relation")).strip().casefold()
     if name not in [each.value for each in Relation]:
         return "value"
-    return new - 1, shown.index(known), Relation(name)
+    return new - 1, shown[new - 1].index(known), Relation(name)
 
 
-def _in_order(new: NewFact, place: int) -> tuple[DatedText, DatedText]:
+Pair = tuple[WaitingMemory | ComparedMemory, WaitingMemory | ComparedMemory]
+
+
+def _in_order(new: WaitingMemory, known: ComparedMemory) -> Pair:
     """Return the earlier and the later statement of a pair."""
-    known = new.known[place]
     # At equal times the stored one counts as the earlier.
-    return (known, new.fact) if known.said_at <= new.fact.said_at else (new.fact, known)
+    return (known, new) if known.said_at <= new.said_at else (new, known)
 
 
-def _claim(new: NewFact, place: int, relation: Relation) -> CitingStatement:
+def _claim(
+    earlier: WaitingMemory | ComparedMemory,
+    later: WaitingMemory | ComparedMemory,
+    relation: Relation,
+) -> CitingStatement:
     """Return what the later statement of a pair has to say, if the relation is right."""
-    earlier, later = _in_order(new, place)
     lines = tuple(
-        EvidenceLine("said", iso(each.said_at)[:16], each.text) for each in (earlier, later)
+        EvidenceLine("said", iso(each.said_at)[:16], each.content) for each in (earlier, later)
     )
     form = said_again if relation is Relation.DUPLICATE else no_longer
-    return CitingStatement(form(earlier.text), lines, (1,))
+    return CitingStatement(form(earlier.content), lines, (1,))
 
 
-def _short(said: DatedText) -> str:
-    line = " ".join(said.text.split())
+def _short(text: str) -> str:
+    line = " ".join(text.split())
     return line if len(line) <= MAX_SHOWN_CHARS else f"{line[: MAX_SHOWN_CHARS - 1]}…"

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.consolidation.relations import Relations
+    from memgraph.consolidation.relations import FactRelation
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.write.embedding import EmbeddingRun
     from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -433,7 +433,7 @@ class ComparisonWorker:
 
     def _judge(self, questions: Sequence[_Question], done: ComparisonRun) -> None:
         """Let the model judge facts, and write the edges."""
-        from memgraph.consolidation.relations import DatedText, NewFact, Relations, relate
+        from memgraph.consolidation.relations import relate
 
         model = self._opened.llm
         asked = [question for question in questions if model is not None and question.candidates]
@@ -443,15 +443,9 @@ class ComparisonWorker:
             done.judged += len(alone)
         if model is None or not asked:
             return
-        facts = [
-            NewFact(
-                DatedText(question.memory.content, question.memory.said_at),
-                tuple(DatedText(each.content, each.said_at) for each in question.candidates),
-            )
-            for question in asked
-        ]
+        facts = [(question.memory, question.candidates) for question in asked]
         try:
-            relations = relate(model.completion_for(ModelUse.COMPARISON), facts)
+            found, refused = relate(model.completion_for(ModelUse.COMPARISON), facts)
         except ProviderError as error:
             unreadable = isinstance(error, ProviderAnswerInvalid)
             done.refused[error.code] += unreadable
@@ -464,16 +458,16 @@ class ComparisonWorker:
             # An unreadable answer does not stop the run: the next one may be readable.
             done.error_code = None if unreadable else error.code
             if given_up:
-                self._write_relations(model, given_up, Relations(), done)
+                self._write_relations(model, given_up, [], done)
             return
-        done.refused += relations.refused
-        self._write_relations(model, asked, relations, done)
+        done.refused += refused
+        self._write_relations(model, asked, found, done)
 
     def _write_relations(
         self,
         model: LanguageModel,
         questions: Sequence[_Question],
-        relations: Relations,
+        relations: Sequence[FactRelation],
         done: ComparisonRun,
     ) -> None:
         with self._opened.transaction(f"{ACTOR}:{model.name}") as transaction:
@@ -483,7 +477,7 @@ class ComparisonWorker:
                 if question.memory.pk not in waiting:
                     continue
                 links = []
-                for found in relations.found:
+                for found in relations:
                     if found.new != place:
                         continue
                     changes = found.relation is not Relation.DUPLICATE
