@@ -24,46 +24,48 @@ NAME = "tool-library"
 def demo() -> int:
     os.chdir(PROJECT)
     shutil.rmtree(ROOT, ignore_errors=True)
-    say("One orchestrator is one database. Seven files of a tool library become memories.")
+    os.environ["MEMGRAPH_ROOT"] = str(ROOT)
+    say(f"An agent of a tool library gets a memory, in {ROOT}/. First seven files are read.")
     run("init", NAME)
     run("ingest", NAME, str(STORY))
     say("An answer says where it comes from: the file and the lines in it.")
     run("recall", NAME, "Where do we keep the loan register?", "--top-n", "1")
     say("Two conversations. In the second one the key has moved.")
     run("say", NAME, "--file", str(TALKS))
-    settle()
-    say("What an agent reads before a message: both turns, with what one does to the other.")
+    mark = compared()
+    say("What the agent reads before a message: both turns, with what one does to the other.")
     run("context", NAME, "Who has the spare key of the depot?", "--budget-tokens", "150")
-    say("Two memories contradict each other. Neither is deleted; somebody has to decide.")
+    say("Both hold until somebody decides. To let the later turn replace the earlier:")
+    print(f"memgraph accept {NAME} {mark} --reason TEXT   (dismiss instead of accept keeps both)")
+    say("Two files contradict each other. Nothing is deleted here, either.")
     run("contradictions", NAME, "--text", "workshop closes")
-    say(
-        f"To look around: memgraph serve --root {ROOT} --allow-without-key, then /console/ in",
-        f"a browser. The memory stays in {ROOT}/ until the next demo.",
-    )
-    if shutil.which("memgraph") is None and sys.prefix != sys.base_prefix:
-        say(f"To type memgraph yourself: . {os.path.relpath(sys.prefix)}/bin/activate")
+    say("To go on, here or in a browser at http://127.0.0.1:8420/console/ :")
+    found = shutil.which("memgraph") is not None or sys.prefix == sys.base_prefix
+    activate = "" if found else f". {os.path.relpath(sys.prefix)}/bin/activate; "
+    print(f"{activate}export MEMGRAPH_ROOT={ROOT}; memgraph serve --allow-without-key")
     return 0
 
 
-def settle() -> None:
-    """Finish what the background does: embed and compare."""
+def compared() -> str:
+    """Finish what the background does, and return the short id of the mark about the key."""
     with MemoryService(ROOT, background=False) as service:
-        service.orchestrator(NAME).settle()
+        library = service.orchestrator(NAME)
+        library.settle()
+        [mark] = library.contradictions.list(text="spare key").items
+    return mark.edge.edge_id[-6:].lower()
 
 
-def say(*lines: str) -> None:
+def say(line: str) -> None:
     """A remark between two commands."""
     bold, normal = ("\x1b[1;36m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
-    print()
-    for line in lines:
-        print(f"{bold}# {line}{normal}")
+    print(f"{bold}\n# {line}{normal}")
 
 
 def run(*arguments: str) -> None:
     """One command, shown as it is typed. The demo ends where one fails."""
     shown = " ".join(f'"{each}"' if " " in each else each for each in arguments)
-    print(f"$ memgraph {shown} --root {ROOT}", flush=True)
-    code = main([*arguments, "--root", str(ROOT)])
+    print(f"$ memgraph {shown}", flush=True)
+    code = main([*arguments])
     if code != 0:
         sys.exit(code)
 

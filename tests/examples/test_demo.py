@@ -64,6 +64,7 @@ def test_it_shows_a_change_as_a_prompt_gets_it(shown: str) -> None:
     assert newer is not None
     assert older.groups() == newer.groups()[::-1]
     assert "</memory " in block
+    assert re.search(r"^memgraph accept tool-library \w{6} --reason TEXT", block, re.MULTILINE)
 
 
 def test_it_shows_both_sides_of_a_contradiction_with_their_sources(shown: str) -> None:

@@ -618,19 +618,22 @@ def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
     for item in bundle.items:
         _show_item(screen, item, places)
     marks = {mark.edge_id for item in bundle.items for mark in item.marks}
-    edges = [edge for edge in bundle.edges if edge.edge_id not in marks]
+    edges = [
+        edge
+        for edge in bundle.edges
+        if edge.edge_id not in marks and {edge.from_id, edge.to_id} <= places.keys()
+    ]
     if edges:
         screen.heading("edges")
-        names = {end: f"#{short_id(end)}" for edge in edges for end in (edge.from_id, edge.to_id)}
         for edge in edges:
-            screen.block(edge_line(edge, {**names, **places}), indent=2)
+            screen.block(edge_line(edge, places), indent=2)
     if call["explain"]:
         _show_explanation(screen, bundle)
     first = bundle.items[0].memory.memory_id if bundle.items else None
     of_first = [edge for edge in bundle.edges if first in (edge.from_id, edge.to_id)]
     for line in decisions(call["orchestrator"], of_first):
         screen.line(line)
-    if edges or marks:
+    if any(map(_odds, (mark for item in bundle.items for mark in item.marks))):
         screen.line(SHORT_IDS, style="dim")
     for degradation in bundle.degraded:
         note(f"degraded[{degradation.code}]: {degradation.text}")
