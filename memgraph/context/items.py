@@ -26,7 +26,6 @@ from memgraph.model.values import (
 )
 from memgraph.rules.budget import token_cost
 from memgraph.rules.filters import MAX_DEPTH, same
-from memgraph.rules.namespaces import is_item
 
 RECORD: Final = "context_item"
 """The attribute with the fields for which a memory has no column."""
@@ -151,16 +150,13 @@ def checked(item: ContextItem) -> ContextItem:
     """Return a valid copy of the item that a backend can store.
 
     Raises:
-        InvalidInput: it is not an item; its payload is nested more than 100 levels deep; its id and
-            tags are reserved for key-value stores, whose items belong to no tier; or see
+        InvalidInput: it is not an item; its payload is nested more than 100 levels deep; or see
             ``memory_input_of``.
     """
     if not isinstance(item, ContextItem):
         raise InvalidInput("a backend stores only ContextItems", field="item")
     if _is_deep(item.payload, MAX_DEPTH):
         raise InvalidInput(f"payload: nested over {MAX_DEPTH} levels", field="payload")
-    if is_item(item.context_item_id, item.tags):
-        raise InvalidInput("this id and these tags are reserved for key-value stores", field="tags")
     copy = validated(ContextItem, item.model_dump(warnings=False))
     memory_input_of(copy, Scope.GLOBAL, None)
     return copy

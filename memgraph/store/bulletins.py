@@ -34,7 +34,6 @@ from memgraph.store.visibility import (
     View,
     by_importance,
     edge_ends,
-    is_no_item,
     is_unexpired,
     memories_listed,
 )
@@ -358,7 +357,6 @@ def open_conflicts(snapshot: Snapshot, view: View) -> list[OpenConflict]:
 
 
 def _excerpt(m: Table) -> list[Column]:
-    has_fixed_end = is_no_item(m) | member(m.c.attributes, "ttl").is_(None)
     text = sa.case(
         (m.c.summary == "", sa.func.substr(m.c.content, 1, EXCERPT_CHARS)), else_=m.c.summary
     )
@@ -369,7 +367,7 @@ def _excerpt(m: Table) -> list[Column]:
         m.c.confidence,
         m.c.event_time,
         m.c.created_at,
-        sa.case((has_fixed_end, m.c.valid_until)),
+        m.c.valid_until,
         member(m.c.attributes, "decision_status"),
         _path(m),
         m.c.kind,

@@ -37,7 +37,7 @@ from memgraph.store.statements import (
     value,
 )
 from memgraph.store.text_index import matching
-from memgraph.store.visibility import happened_at, is_no_item, is_unexpired, up_to
+from memgraph.store.visibility import happened_at, is_unexpired, up_to
 
 
 class ComparedMemory(NamedTuple):
@@ -321,7 +321,7 @@ def _memories_in(first: Any, pk: Column) -> tuple[sa.FromClause, sa.Select[Any]]
         m.c.agent_id,
     ).where(
         m.c.kind.in_((MemoryKind.FACT, MemoryKind.EPISODE)),
-        *(is_no_item(m), m.c.status == MemoryStatus.ACTIVE),
+        m.c.status == MemoryStatus.ACTIVE,
         m.c.scope == value("scope"),
         m.c.scope_id.is_not_distinct_from(value("scope_id")),
         m.c.agent_id.is_(None) | m.c.agent_id.is_not_distinct_from(agent_id),

@@ -15,10 +15,9 @@ from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import Memory
 from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
-from memgraph.rules.namespaces import Namespace, after, parse_item_id, within
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     among,
@@ -32,7 +31,6 @@ from memgraph.store.statements import (
 from memgraph.store.visibility import (
     View,
     happened_at,
-    is_no_item,
     is_unexpired,
     memory_fields,
 )
@@ -128,15 +126,12 @@ class NamedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """The items of one scope that a reader may see at a time.
+    """The items of one scope that a reader may see at a time: all its memories except turns.
 
     Attributes:
         view: the reader's view of active memories.
         at: the time in milliseconds; memories that have expired by then are left out. 0: none are.
         source: the ``source`` of items that do not state one.
-        namespaced: the items of a program's key-value store, of one agent or of none. Otherwise the
-            items of a tier: all other memories except turns.
-        agent_id: of namespaced items.
     """
 
     view: View
@@ -144,20 +139,17 @@ class ItemPlace:
     scope_id: str | None
     at: int = 0
     source: str = ""
-    namespaced: bool = False
-    agent_id: str | None = None
 
     @property
     def shape(self) -> PlaceShape:
         """Return the part of the place on which the text of a statement depends."""
-        return PlaceShape(self.view.shape, self.scope, self.namespaced)
+        return PlaceShape(self.view.shape, self.scope)
 
     @property
     def params(self) -> dict[str, Any]:
         """Return the parameters of ``PlaceShape.where`` and ``_FIELDS``."""
         return self.view.params | {
             "place_scope_id": self.scope_id,
-            "place_agent_id": self.agent_id,
             "place_source": self.source,
             "place_at": self.at,
         }
@@ -168,7 +160,6 @@ class PlaceShape(NamedTuple):
 
     view: View
     scope: Scope
-    namespaced: bool
 
     def where(self, m: sa.FromClause) -> Column:
         """Return the condition on items, with ``ItemPlace.params`` as its parameters."""
@@ -177,14 +168,6 @@ class PlaceShape(NamedTuple):
             is_unexpired(m, "place_at"),
             self.view.where(m),
         )
-        if self.namespaced:
-            return sa.and_(
-                m.c.scope == self.scope,
-                m.c.scope_id.is_not_distinct_from(value("place_scope_id")),
-                m.c.agent_id.is_not_distinct_from(value("place_agent_id")),
-                *common,
-                ~is_no_item(m),
-            )
         if self.scope is Scope.GLOBAL:
             # Avoid the index on content hashes: reading it completely, with a lookup for each row,
             # takes four times as long as a table scan.
@@ -200,8 +183,7 @@ class PlaceShape(NamedTuple):
                 m.c.scope_id == value("place_scope_id"),
                 m.c.kind != MemoryKind.EPISODE,
             ]
-        # Namespaced items do not belong to a tier, and do not count towards its size.
-        return sa.and_(*scope_conditions, *common, is_no_item(m))
+        return sa.and_(*scope_conditions, *common)
 
 
 @prepared
@@ -222,73 +204,6 @@ def find(snapshot: Snapshot, place: ItemPlace, item_ids: Sequence[str]) -> list[
     There is at most one for each, unless two were stored with the same id.
     """
     return _find(place.shape).mapped(memory_from_row, snapshot, place.params, ids=item_ids)
-
-
-def _is_in_range(m: sa.FromClause) -> Column:
-    return (m.c.item_id >= value("first")) & (m.c.item_id < value("last"))
-
-
-@prepared
-def _newest(place: PlaceShape) -> sa.Select[Any]:
-    m, n = tables.memories.alias("m"), tables.memories.alias("n")
-    # Two items share a name if one was restored: the later one counts.
-    later = sa.exists().where(n.c.item_id == m.c.item_id, n.c.pk > m.c.pk, place.where(n))
-    return (
-        sa.select(m.c.pk)
-        .where(_is_in_range(m), place.where(m), ~later.correlate(m))
-        .order_by(m.c.updated_at.desc(), m.c.pk.desc())
-        .limit(value("limit"))
-    )
-
-
-def newest(
-    snapshot: Snapshot, place: ItemPlace, prefix: Namespace, *, limit: int | None = None
-) -> Iterator[Memory]:
-    """Return the items in and below a namespace, last written first, read on demand."""
-    first, last = within(prefix)
-    values = {"first": first, "last": last, "limit": -1 if limit is None else limit}
-    keys = _newest(place.shape).column(snapshot, place.params | values)
-    return _in_order(snapshot, keys)
-
-
-@prepared
-def _prolong() -> sa.Update:
-    m, at = tables.memories, value("at")
-    ttl = member(m.c.attributes, "ttl", sa.Integer())
-    expires = (m.c.status == MemoryStatus.ACTIVE, ttl.is_not(None), m.c.valid_until > at)
-    prolonged = sa.update(m).values(valid_until=at.op("+")(ttl))
-    return prolonged.where(among(m.c.memory_id, "ids"), *expires)
-
-
-def prolong(transaction: Transaction, memory_ids: Sequence[str], *, at: int) -> None:
-    """Extend the lifetime of active items that expire.
-
-    The state is checked again, because an item may have been stored without expiry since it was
-    read.
-    """
-    _prolong().write(transaction, at=at, ids=memory_ids)
-
-
-@prepared
-def _first_in_range(place: PlaceShape) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    query = sa.select(m.c.item_id).where(_is_in_range(m), place.where(m))
-    return query.order_by(m.c.item_id).limit(1)
-
-
-def namespaces(snapshot: Snapshot, place: ItemPlace, prefix: Namespace) -> list[Namespace]:
-    """Return every namespace at or below a prefix that contains an item.
-
-    This takes one index lookup per namespace.
-    """
-    first, last = within(prefix)
-    statement = _first_in_range(place.shape)
-    result: list[Namespace] = []
-    while item_id := statement.scalar(snapshot, place.params, first=first, last=last):
-        namespace, _ = parse_item_id(item_id)
-        result.append(namespace)
-        first = after(namespace)
-    return result
 
 
 @prepared

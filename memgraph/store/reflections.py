@@ -21,7 +21,7 @@ from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, bound, prepared, value
-from memgraph.store.visibility import View, is_no_item, memory_fields
+from memgraph.store.visibility import View, memory_fields
 
 
 def _is_weekly(m: sa.FromClause) -> Column:
@@ -35,7 +35,7 @@ def _is_weekly(m: sa.FromClause) -> Column:
 
 
 def _is_shared(m: sa.FromClause, *kinds: MemoryKind) -> Column:
-    return sa.and_(m.c.kind.in_(kinds), is_no_item(m), m.c.agent_id.is_(None))
+    return sa.and_(m.c.kind.in_(kinds), m.c.agent_id.is_(None))
 
 
 _FACTS_AND_TURNS = (MemoryKind.FACT, MemoryKind.EPISODE)

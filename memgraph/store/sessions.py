@@ -18,7 +18,6 @@ from memgraph.store.statements import Column, among, bound, greatest, member, pr
 from memgraph.store.visibility import (
     View,
     happened_at,
-    is_no_item,
     is_unexpired,
     params_of,
     shape_of,
@@ -431,7 +430,6 @@ def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
     """Return the conditions for an active fact of a scope that is valid at a time."""
     return (
         m.c.kind == MemoryKind.FACT,
-        is_no_item(m),
         m.c.status == MemoryStatus.ACTIVE,
         m.c.scope == value("scope"),
         m.c.scope_id.is_not_distinct_from(value("scope_id")),

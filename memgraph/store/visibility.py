@@ -14,7 +14,6 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sensitivity
-from memgraph.rules.namespaces import ITEM_TAG, ROOT
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, MEMORY_FIELDS
@@ -264,15 +263,6 @@ def happened_at(m: sa.FromClause) -> Column:
 def is_unexpired(m: sa.FromClause, at: str = "at") -> Column:
     """Return the condition that a memory is still valid at the time that is bound as ``at``."""
     return m.c.valid_until.is_(None) | (m.c.valid_until > value(at))
-
-
-def is_no_item(m: sa.FromClause) -> Column:
-    """Return the condition that a memory is not an item of a program's key-value store.
-
-    Items are not compared with statements and may be short-lived, see ``rules.namespaces.is_item``.
-    """
-    in_store = sa.func.substr(sa.func.coalesce(m.c.item_id, ""), 1, len(ROOT)) == ROOT
-    return (sa.func.instr(m.c.tags, f'"{ITEM_TAG}"') == 0) | ~in_store
 
 
 def replaces_whole(e: sa.FromClause) -> Column:

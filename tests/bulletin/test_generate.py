@@ -16,15 +16,13 @@ from graph_worlds import plans, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.bulletin.generate import generate, generate_in, view_key
+from memgraph.bulletin.generate import generate, view_key
 from memgraph.config.schema import BulletinSettings
 from memgraph.ids import short_id
 from memgraph.model.context import Bulletin
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.rules.bulletin import KEPT_LONGEST, BulletinSection
-from memgraph.rules.namespaces import ITEM_TAG, ROOT
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.store import items as items_rows
 from memgraph.store.engine import Database
 
 SETTINGS = BulletinSettings()
@@ -489,29 +487,3 @@ def test_views_and_limits_are_told_apart() -> None:
     limits = [SETTINGS, SETTINGS.model_copy(update={"max_chars": 900})]
     keys = {view_key(viewer, limit) for viewer in viewers_ for limit in limits}
     assert len(keys) == len(viewers_) * len(limits)
-
-
-def test_an_end_that_reading_puts_off_changes_no_bulletin(database: Database) -> None:
-    filling = Filling(database)
-    item = filling.memory(
-        type="Preference",
-        item_id=f"{ROOT}likes",
-        tags=[ITEM_TAG],
-        attributes={"ttl": 5 * DAY},
-        valid_until=NOW + 5 * DAY,
-    )
-    filling.memory(
-        type="Preference", item_id=None, valid_until=NOW + 5 * DAY, attributes={"ttl": 5 * DAY}
-    )
-    filling.flush()
-    before = made(database)
-    assert before.text.count(", until ") == 1
-    with database.write() as connection:
-        items_rows.prolong(connection, [item], at=NOW + 4 * DAY)
-        [(until,)] = connection.exec_driver_sql(
-            "SELECT valid_until FROM memories WHERE memory_id = ?", (item,)
-        )
-    assert until == NOW + 9 * DAY
-    assert made(database).text == before.text
-    with database.read() as connection:
-        assert generate_in(connection, DEFAULT_VIEWER, SETTINGS, NOW + DAY).text == before.text

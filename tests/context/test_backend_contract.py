@@ -20,7 +20,6 @@ from memgraph.model.context import ContextItem
 from memgraph.model.enums import Scope
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.filters import FIELDS, ORDER_FIELDS
-from memgraph.rules.namespaces import ITEM_TAG, item_id
 
 PROJECTS = frozenset({"web"})
 
@@ -313,15 +312,6 @@ def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: Memo
         backend.add_bounded(item("b", tags=tuple(map(str, range(65)))), 1)
 
     assert names(backend.list_all()) == ["a"]
-
-
-def test_nothing_that_passes_for_an_item_of_another_store_is_kept(backend: MemoryBackend) -> None:
-    with pytest.raises(InvalidInput, match="key-value"):
-        backend.add(item(item_id(("a",), "b"), tags=("x", ITEM_TAG)))
-    others = [item("a", tags=("x", ITEM_TAG)), item(item_id(("a",), "b"), tags=("x",))]
-    filled(backend, *others)
-
-    assert backend.list_all() == others
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

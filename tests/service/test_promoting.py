@@ -22,7 +22,6 @@ from memgraph.errors import (
 )
 from memgraph.model.values import Memory
 from memgraph.operations.context import promotion
-from memgraph.rules.namespaces import ITEM_TAG
 from memgraph.store.items import item_id_of
 
 VIEWER = Viewer(session_ids=frozenset({"t1", "t2"}), project_ids=frozenset({"p1", "p2"}))
@@ -155,12 +154,6 @@ def test_an_item_of_another_takes_nobodys_place(orc: Orchestrator) -> None:
     orc.remember("another thought", scope="project", scope_id="p1", item_id=item_id_of(other))
     with pytest.raises(Conflict):
         orc.contexts.promote(other, "project", "p1")
-
-
-def test_an_item_of_a_store_is_not_promoted(orc: Orchestrator) -> None:
-    kept = task_memory(orc, tags=[ITEM_TAG], item_id="store/a..b")
-    with pytest.raises(InvalidInput, match="key-value"):
-        orc.contexts.promote(kept, "project", "p1")
 
 
 def test_what_is_no_longer_valid_is_not_promoted(orc: Orchestrator, clock: FixedClock) -> None:

@@ -17,7 +17,6 @@ from memgraph.errors import Conflict, NotFound
 from memgraph.ids import short_id
 from memgraph.model.enums import JobName, MemoryKind, MemoryType, SourceType
 from memgraph.model.values import Source
-from memgraph.operations.context.namespaces import ItemPut, NamespaceHandle
 from memgraph.operations.orchestrator import Orchestrator
 
 NAMES = ("Ada", "Bea")
@@ -101,9 +100,6 @@ class Living:
             orc.entities.merge("Ada", "Bea", reason="one person")
         elif what == "decay":
             orc.jobs.run(JobName.DECAY)
-        elif what == "put":
-            put = ItemPut(("menu",), "soup", {"of": second}, ttl=(first + 1) * MS_PER_DAY // 4)
-            NamespaceHandle(orc).put_all([put])
         elif what == "recall":
             orc.recall("item", top_n=2)
             orc.receipts.list()
@@ -149,7 +145,7 @@ class Living:
 WORDS = (
     *("remember", "remember", "correct", "confirm", "retract", "restore"),
     *("contradict", "contradict", "update", "resolve", "resolve", "dismiss", "reopen"),
-    *("erase", "poison", "merge", "decay", "put", "recall"),
+    *("erase", "poison", "merge", "decay", "recall"),
 )
 CONTRADICTING = [("remember", 0, 0), ("remember", 0, 0), ("contradict", 0, 1)]
 EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30))

@@ -16,7 +16,6 @@ from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
-from memgraph.rules.namespaces import is_item
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay, graph, items, memories
@@ -132,8 +131,6 @@ def _promotable(
             f"only facts can be promoted; this is a {memory.kind.value}",
             memory_id=memory_id,
         )
-    if is_item(memory.item_id, memory.tags):
-        raise InvalidInput("an item of a key-value store cannot be promoted", memory_id=memory_id)
     if memory.scope is not _NARROWER[target.scope]:
         raise Conflict(
             "a memory is promoted from a task to its project, and from a project to global;"

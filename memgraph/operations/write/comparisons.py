@@ -41,7 +41,6 @@ from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
 from memgraph.providers.usage import usage_tally
 from memgraph.rules.lines import speaker_of
-from memgraph.rules.namespaces import is_item
 from memgraph.store import comparisons, edges, embeddings, memories, sessions
 from memgraph.store.comparisons import ComparedMemory, WaitingMemory
 from memgraph.store.sessions import ComparisonPlace
@@ -91,7 +90,7 @@ _RELATION: Final = {
 
 
 def is_comparable(memory: MemoryInput) -> bool:
-    """Return True for an active fact or turn that is neither an item of a store nor from a page."""
+    """Return True for an active fact or turn that is not from a page."""
     is_from_page = (
         memory.kind is MemoryKind.FACT
         and memory.source.source_type is SourceType.CHANNEL_TRANSCRIPT
@@ -100,7 +99,6 @@ def is_comparable(memory: MemoryInput) -> bool:
     return (
         memory.kind is not MemoryKind.REFLECTION
         and memory.status is MemoryStatus.ACTIVE
-        and not is_item(memory.item_id, memory.tags)
         and not is_from_page
     )
 

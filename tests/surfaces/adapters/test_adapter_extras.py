@@ -13,7 +13,6 @@ from memgraph.errors import ExtraMissing
 @pytest.mark.parametrize(
     ("adapter", "package", "extra"),
     [
-        ("langgraph", "langgraph.store.base", "langgraph"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
     ],
 )
