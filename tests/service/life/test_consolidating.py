@@ -15,7 +15,7 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.ports import PageProposal, TurnPage
 from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
-from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
+from memgraph.model.enums import JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import consolidation
@@ -202,13 +202,6 @@ def test_a_conversation_that_may_not_be_seen_is_not_there(orc: Orchestrator) -> 
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"type": MemoryType.IDENTITY}, "fact.identity"),
-        ({"confidence": 1.0}, "fact.confidence"),
-        ({"importance": 100}, "fact.importance"),
-        ({"evidence": ()}, "fact.no_evidence"),
-        ({"evidence": ("ep_of_somebody_else",)}, "fact.foreign_evidence"),
-        ({"quote": "nobody said this"}, "fact.quote"),
-        ({"content": "   "}, "fact.content"),
         ({"attributes": {"supersedes": ["fact_1"]}}, "input.invalid"),
         ({"content": "Ann\ud800"}, "input.invalid"),
     ],

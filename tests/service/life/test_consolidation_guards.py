@@ -10,8 +10,6 @@ from lines_extractor import Lines
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import MS_PER_DAY, FixedClock
-from memgraph.consolidation.ports import PageProposal, TurnPage
-from memgraph.errors import ProviderUnavailable
 from memgraph.model.enums import JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.operations.life import consolidation as consolidating
@@ -168,17 +166,3 @@ def test_a_session_that_is_written_to_all_the_time_is_told(
         report = consolidate_pending(opened, extractor=Lines(), now_ms=2**42)
     assert (report.state, report.reason) == (JobState.DONE, "contended")
     assert (report.counts["contended"], report.counts["sessions"]) == (1, 0)
-
-
-def test_what_a_page_cost_is_told_though_its_model_failed(
-    orc: Orchestrator, service: MemoryService
-) -> None:
-    def fail(page: TurnPage) -> PageProposal:
-        page.budget.spend(calls=2, tokens=300)
-        raise ProviderUnavailable("no answer")
-
-    say(orc, "s-1", TEA)
-    with service.opened(orc.name) as opened:
-        report = consolidate_pending(opened, extractor=Lines(fail), now_ms=2**42)
-    assert report.state is JobState.FAILED
-    assert (report.counts["calls"], report.counts["tokens"]) == (2, 300)
