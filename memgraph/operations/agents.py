@@ -21,8 +21,8 @@ from memgraph.model.enums import (
 from memgraph.model.operation import Blocking, F, local
 from memgraph.model.recall import RecallFields, RecallRequest
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Outcome, Source, validated
-from memgraph.operations.batches import WritingHandle
 from memgraph.operations.everyday import Everyday
+from memgraph.operations.handle import WritingHandle
 from memgraph.operations.tools.rules import (
     FactPlace,
     fact_meant,

@@ -49,7 +49,7 @@ from memgraph.model.values import (
     Reason,
     validated,
 )
-from memgraph.operations.batches import WritingHandle
+from memgraph.operations.handle import WritingHandle
 from memgraph.rules.scope import narrow
 from memgraph.rules.similarity import normalise_content
 

@@ -6,7 +6,7 @@ they are used.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,13 +15,14 @@ from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import Scope
 from memgraph.model.operation import F, Methods, grouped
-from memgraph.model.values import ActorReason, MemoryInput, validated
+from memgraph.model.values import ActorReason, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import ScopeFacts, Viewer, viewer_fields, visible
 
 if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
     from memgraph.operations.read.receipts import ReceiptContext
+    from memgraph.operations.write.edges import StoredBatch
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.snapshot import JournalledTransaction
@@ -227,3 +228,68 @@ class Handle(Methods[F]):
         except MemgraphError as error:
             # The receipts stay queued for the next attempt; the answer does not depend on them.
             opened.log.failure("receipts.flush", error)
+
+
+class WritingHandle(Handle[F]):
+    """The base class of operations that write memories."""
+
+    def _edge_input(self, fields: dict[str, Any]) -> EdgeInput:
+        """Return an edge whose memories are given by full or short ids."""
+        edge = validated(EdgeInput, fields)
+        from_id, to_id = self._whole_ids([edge.from_id, edge.to_id])
+        return validated(EdgeInput, {**fields, "from_id": from_id, "to_id": to_id})
+
+    def _remember(self, memory: MemoryInput, *, live: bool = False) -> Outcome:
+        with self._service.opened(self.name) as opened:
+            [stored] = self._store(opened, [memory], [], live=live).memories
+            self._embed_soon(opened)
+        return stored
+
+    def _readable(self, outcome: Outcome) -> Outcome:
+        """Return an outcome, without references to other memories if the caller may not read."""
+        if Permission.READ in self.permissions:
+            return outcome
+        return outcome.model_copy(update={"reasons": {}})
+
+    def _remember_all(
+        self,
+        kind: type[MemoryInput],
+        items: Iterable[MemoryInput | Mapping[str, Any]],
+        *,
+        embeds: bool,
+    ) -> list[Outcome]:
+        from memgraph.operations.write.bulk_load import BulkLoader
+
+        with self._service.opened(self.name) as opened:
+            loader = BulkLoader(
+                opened,
+                kind,
+                actor=self.actor,
+                view=self._view,
+                embeds=embeds,
+                rejected=self._record_rejected,
+            )
+            try:
+                return loader.load(items)
+            finally:
+                # Memories stored before an error must be embedded as well.
+                self._embed_soon(opened)
+
+    def _store(
+        self,
+        opened: OpenOrchestrator,
+        inputs: Sequence[MemoryInput],
+        links: Sequence[EdgeInput],
+        *,
+        live: bool = False,
+    ) -> StoredBatch:
+        """Store all items or none: the first error rolls the transaction back."""
+        prepared = [opened.writer.prepare(self._canonical(opened, memory)) for memory in inputs]
+        with opened.transaction(self.actor) as transaction:
+            return opened.writer.store_all(
+                transaction,
+                prepared,
+                links,
+                view=self._view,
+                live=live,
+            )

@@ -8,7 +8,7 @@ from typing import Annotated, Unpack
 from pydantic import Field
 
 from memgraph.clock import parse_time
-from memgraph.errors import MemgraphError
+from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import KindFilter, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
@@ -31,7 +31,7 @@ from memgraph.model.values import (
     Reason,
     validated,
 )
-from memgraph.operations.batches import WritingHandle, forgotten, within_batch
+from memgraph.operations.handle import WritingHandle
 
 
 class Memories(WritingHandle[F], group="memories"):
@@ -161,11 +161,28 @@ class Memories(WritingHandle[F], group="memories"):
         Raises:
             InvalidInput: too many or too few ids, or an invalid reason.
         """
+        from memgraph.operations.write import changes
+
         because = self._because(reason)
-        ids = self._whole_ids(within_batch(memory_ids))
+        if isinstance(memory_ids, str) or not 1 <= len(memory_ids) <= MAX_BATCH:
+            raise InvalidInput(f"memory_ids must have 1 to {MAX_BATCH:,} ids", field="memory_ids")
+        ids = self._whole_ids(memory_ids)
+        outcomes: list[ForgetOutcome] = []
         refused: list[MemgraphError] = []
         with self._write() as (_, transaction):
-            outcomes = forgotten(transaction, ids, because, self._view, refused.append)
+            for memory_id in ids:
+                try:
+                    retracted = changes.retract(
+                        transaction, memory_id, reason=because, view=self._view
+                    )
+                except (NotFound, Conflict) as error:
+                    refused.append(error)
+                    problem = {"code": error.code, "message": error.message}
+                    outcome = ForgetOutcome(memory_id=memory_id, outcome="rejected", **problem)
+                else:
+                    transaction.record(retracted)
+                    outcome = ForgetOutcome(memory_id=memory_id, outcome="retracted")
+                outcomes.append(outcome)
         self._record_rejected(refused)
         return outcomes
 

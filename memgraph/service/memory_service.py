@@ -38,7 +38,7 @@ from memgraph.providers.embedding import (
 )
 from memgraph.providers.options import options_of
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.background import InFlightCalls
+from memgraph.service.background import InFlightCalls, SessionCallbacks
 from memgraph.service.meters import SILENT, Meters
 from memgraph.service.pool import OpenFailures, OrchestratorPool, WatchedServers
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.pair_reader import PairReader
     from memgraph.providers.reranking import RerankingProvider
-    from memgraph.service.events import SessionCallbacks
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.service.turns.hooks import CallersHooks
     from memgraph.service.worker import Worker
@@ -395,8 +394,6 @@ class MemoryService:
 
     def session_callbacks(self, name: str) -> SessionCallbacks:
         """Return an orchestrator's callbacks; they stay when it is idle and closed."""
-        from memgraph.service.events import SessionCallbacks
-
         with self._callbacks_lock:
             if name not in self._callbacks:
                 self._callbacks[name] = SessionCallbacks(

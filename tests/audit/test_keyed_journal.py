@@ -13,7 +13,6 @@ from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.audit.journal import JournalHead
 from memgraph.errors import ImportRejected, InvalidConfig, JournalBroken
-from memgraph.operations.exchange.operations import export_lines
 from memgraph.store.journal import chain_hash
 
 
@@ -84,8 +83,7 @@ def test_a_journal_gets_its_key_when_an_operator_says_so(tmp_path: Path) -> None
 
 
 def test_a_keyed_export_comes_back_with_the_key_alone(keyed: MemoryService, tmp_path: Path) -> None:
-    with keyed.opened(NAME) as opened:
-        data = b"".join(export_lines(opened))
+    data = b"".join(keyed.orchestrator(NAME).exchange.export_lines())
     with working(tmp_path / "other") as service, pytest.raises(ImportRejected):
         service.import_lines(NAME, io.BytesIO(data))
     config = {"memory.audit.key_file": str(tmp_path / "journal.key")}

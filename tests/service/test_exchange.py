@@ -25,7 +25,6 @@ from memgraph.errors import (
 )
 from memgraph.model.tables import metadata
 from memgraph.operations.exchange import imports as importing
-from memgraph.operations.exchange import operations as exchange
 from memgraph.operations.exchange import records as exchange_records
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance import rebuild as rebuilding
@@ -37,8 +36,8 @@ from memgraph.store.sqlite import provision
 Line = dict[str, Any]
 
 
-def exported(opened: OpenOrchestrator, **options: Any) -> list[bytes]:
-    return list(exchange.export_lines(opened, **options))
+def exported(service: MemoryService, **options: Any) -> list[bytes]:
+    return list(service.orchestrator(NAME).exchange.export_lines(**options))
 
 
 def import_new(service: MemoryService, name: str, data: bytes) -> importing.ImportReport:
@@ -72,9 +71,9 @@ def everything(opened: OpenOrchestrator) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    with filled(tmp_path_factory.mktemp("export")) as (_, opened, _):
+    with filled(tmp_path_factory.mktemp("export")) as (service, opened, _):
         fill_the_rest(opened.database)
-        return exported(opened, with_vectors=True)
+        return exported(service, with_vectors=True)
 
 
 @pytest.fixture
@@ -102,9 +101,9 @@ def test_every_column_of_every_table_is_exported_or_made_anew() -> None:
 
 @pytest.mark.parametrize("with_vectors", [True, False])
 def test_an_export_comes_back_byte_for_byte(tmp_path: Path, with_vectors: bool) -> None:
-    with filled(tmp_path / "one") as (_, opened, _):
+    with filled(tmp_path / "one") as (service, opened, _):
         fill_the_rest(opened.database)
-        lines = exported(opened, with_vectors=with_vectors)
+        lines = exported(service, with_vectors=with_vectors)
         before = everything(opened)
     with working(tmp_path / "two") as service:
         service.clock.advance(days=3)  # type: ignore[attr-defined]  # the fixed clock of tests
@@ -113,7 +112,7 @@ def test_an_export_comes_back_byte_for_byte(tmp_path: Path, with_vectors: bool) 
         assert report.records["memory"] == 7
         with service.opened(NAME) as opened:
             assert everything(opened) == before
-            again = exported(opened, with_vectors=with_vectors)
+            again = exported(service, with_vectors=with_vectors)
             assert again[1:] == lines[1:]
             assert json.loads(again[0]) | {"exported_at": ""} == json.loads(lines[0]) | {
                 "exported_at": ""
@@ -163,7 +162,7 @@ def test_any_contents_come_back(items: list[dict[str, Any]]) -> None:
         outcomes = orchestrator.remember_many(items)
         assert {each.outcome for each in outcomes} <= {"stored", "duplicate"}
         with service.opened(NAME) as opened:
-            lines = exported(opened)
+            lines = exported(service)
             before = everything(opened)
         import_new(service, "orc-2", b"".join(lines))
         with service.opened("orc-2") as opened:
@@ -181,7 +180,7 @@ def test_an_empty_orchestrator_takes_an_import_and_a_full_one_does_not(
     with service.opened(NAME) as opened:
         importing.import_into(opened, io.BytesIO(data), actor="operator")
         assert maintenance.verify(opened).ok
-        assert exported(opened, with_vectors=True)[1:] == export[1:]
+        assert exported(service, with_vectors=True)[1:] == export[1:]
         with pytest.raises(Conflict):
             importing.import_into(opened, io.BytesIO(data), actor="operator")
     with pytest.raises(OrchestratorExists):
@@ -189,27 +188,28 @@ def test_an_empty_orchestrator_takes_an_import_and_a_full_one_does_not(
 
 
 def test_a_file_is_private_and_not_overwritten(tmp_path: Path) -> None:
-    with filled(tmp_path / "root") as (_, opened, _):
-        file = tmp_path / "orc.jsonl"
+    with filled(tmp_path / "root") as (service, _, _):
+        orc, file = service.orchestrator(NAME), tmp_path / "orc.jsonl"
         seen: list[int] = []
-        report = exchange.export_file(opened, file, progress=seen.append)
+        report = orc.exchange.export(file, progress=seen.append)
         assert file.stat().st_mode & 0o777 == 0o600
         assert report.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
         assert report.as_dict()["records"]["memory"] == 7
         assert seen == [0]
         with pytest.raises(Conflict):
-            exchange.export_file(opened, file)
-        exchange.export_file(opened, file, force=True)
+            orc.exchange.export(file)
+        orc.exchange.export(file, force=True)
         assert {each.name for each in tmp_path.iterdir()} == {"root", "orc.jsonl"}
 
 
 def test_a_row_that_json_cannot_hold_ends_the_export(tmp_path: Path) -> None:
-    with filled(tmp_path / "root") as (_, opened, _):
+    with filled(tmp_path / "root") as (service, opened, _):
+        orc = service.orchestrator(NAME)
         with tampering(opened.paths.database) as connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
             connection.execute("UPDATE memories SET decay_rate = 9e999 WHERE pk = 1")
         with pytest.raises(DatabaseCorrupt):
-            exchange.export_file(opened, tmp_path / "orc.jsonl")
+            orc.exchange.export(tmp_path / "orc.jsonl")
         assert not (tmp_path / "orc.jsonl").exists()
 
 
@@ -434,11 +434,11 @@ def test_a_refused_import_leaves_an_empty_orchestrator_empty(
 ) -> None:
     service.create(NAME)
     with service.opened(NAME) as opened:
-        before = exported(opened)
+        before = exported(service)
         data, _ = changed("journal", actor="somebody else")(export)
         with pytest.raises(ImportRejected):
             importing.import_into(opened, io.BytesIO(data), actor="operator")
-        assert exported(opened) == before
+        assert exported(service) == before
         assert maintenance.verify(opened).ok
         fill(service.orchestrator(NAME))
         assert maintenance.verify(opened).ok
@@ -459,9 +459,9 @@ def test_any_changed_byte_is_refused(
 
 def test_the_handle_writes_a_file_and_the_service_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "orc.jsonl"
-    with filled(tmp_path / "one") as (service, opened, _):
+    with filled(tmp_path / "one") as (service, _, _):
         service.orchestrator(NAME).exchange.export(file, with_vectors=True)
-        lines = exported(opened, with_vectors=True)
+        lines = exported(service, with_vectors=True)
     with working(tmp_path / "two") as service:
         service.create("orc-2")
         seen: list[int] = []
@@ -470,8 +470,7 @@ def test_the_handle_writes_a_file_and_the_service_reads_it(tmp_path: Path) -> No
                 report = service.import_lines(name, source, progress=seen.append)
             assert report.renamed_from == origin
         assert seen == [0, 0]
-        with service.opened(NAME) as opened:
-            assert exported(opened, with_vectors=True)[1:] == lines[1:]
+        assert exported(service, with_vectors=True)[1:] == lines[1:]
         with file.open("rb") as source, pytest.raises(Conflict):
             service.import_lines("orc-2", source)
 

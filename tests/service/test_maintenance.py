@@ -347,13 +347,14 @@ def test_a_plain_copy_of_a_closed_database_can_be_restored(alive: Filled, tmp_pa
 
 
 def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None:
-    _, opened, _ = alive
+    service, opened, _ = alive
+    orc = service.orchestrator(NAME)
     path = anchor.anchor_path(opened.paths.database)
     path.unlink()
     with pytest.raises(InvalidInput):
-        maintenance.accept_journal(opened, reason=" ", actor="operator")
+        orc.maintenance.accept_journal(reason=" ")
     assert maintenance.verify(opened).totals == {"journal.anchor_missing": 1}
-    maintenance.accept_journal(opened, reason="restored by hand", actor="operator")
+    orc.maintenance.accept_journal(reason="restored by hand")
     assert maintenance.verify(opened).ok
     ((details,),) = rows(
         opened.paths.database, "SELECT details FROM audit_log WHERE action = 'accept_journal'"

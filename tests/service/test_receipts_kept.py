@@ -279,7 +279,7 @@ def receipt_ids(service: MemoryService) -> list[str]:
 def test_only_so_many_receipts_are_kept(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.service.housekeeping.KEEP_RECEIPTS", 3)
+    monkeypatch.setattr("memgraph.service.open_orchestrator.KEEP_RECEIPTS", 3)
     with kept_service(tmp_path, clock) as service:
         orc = service.orchestrator("o", create=True)
         put(orc, "The harbour closes at nine.")
@@ -294,7 +294,7 @@ def test_only_so_many_receipts_are_kept(
 def test_old_receipts_go_in_steps(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.service.housekeeping.RECEIPTS_AT_ONCE", 2)
+    monkeypatch.setattr("memgraph.service.open_orchestrator.RECEIPTS_AT_ONCE", 2)
     with kept_service(tmp_path, clock, KEEP_DAYS="1") as service:
         orc = service.orchestrator("o", create=True)
         put(orc, "The harbour closes at nine.")
@@ -309,7 +309,7 @@ def test_old_receipts_go_in_steps(
 def test_what_a_kept_one_repeats_is_kept(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memgraph.service.housekeeping.KEEP_RECEIPTS", 2)
+    monkeypatch.setattr("memgraph.service.open_orchestrator.KEEP_RECEIPTS", 2)
     with kept_service(tmp_path, clock) as service:
         orc = service.orchestrator("o", create=True)
         told = put(orc, "The harbour closes at nine.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memgraph import MemoryService, Orchestrator
-from memgraph.service import housekeeping
+from memgraph.service import open_orchestrator
 
 MESSAGES = 200
 # SQLite merges sixteen parts of a size into one of the next.
@@ -40,7 +40,7 @@ def test_without_background_the_index_stays_right_and_bounded(orc: Orchestrator)
 
 
 def test_what_is_due_is_merged_in_steps(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "GIVE_WAY_S", 0.0)
+    monkeypatch.setattr(open_orchestrator, "GIVE_WAY_S", 0.0)
     talk(orc)
     before = parts(orc)
     with orc._service.opened(orc.name) as opened:

@@ -45,75 +45,6 @@ class ExportReport:
         return asdict(self) | {"path": str(self.path)}
 
 
-def export_lines(opened: OpenOrchestrator, *, with_vectors: bool = False) -> Iterator[bytes]:
-    """Yield the lines of an export, each with its line end, from one snapshot.
-
-    The snapshot stays open until the last line is read, so do not pause between lines for long.
-
-    Args:
-        with_vectors: include embeddings; without them an import has to embed everything again.
-
-    Raises:
-        Conflict: an erasure is unfinished.
-        DatabaseCorrupt: a row has a value that cannot be exported.
-    """
-    _complete_records(opened)
-    with opened.database.read() as snapshot:
-        if metadata.get(snapshot, UNFINISHED_KEY) is not None:
-            raise Conflict("an erasure is unfinished; run it again, then export")
-        yield _line(_header(opened, snapshot, with_vectors))
-        digest, number = hashlib.sha256(), 0
-        for line in _records(snapshot, with_vectors):
-            digest.update(line)
-            number += 1
-            yield line
-        yield _line({"record": "end", "records": number, "sha256": digest.hexdigest()})
-
-
-def export_file(
-    opened: OpenOrchestrator,
-    target: Path,
-    *,
-    force: bool = False,
-    with_vectors: bool = False,
-    progress: Callable[[int], None] = lambda _lines: None,
-) -> ExportReport:
-    """Write an export to a file of mode 600, atomically.
-
-    Args:
-        force: replace an existing file.
-        progress: called with the number of written lines, every thousand lines.
-
-    Raises:
-        Conflict: the file exists, or an erasure is unfinished.
-    """
-    target = target.expanduser().absolute()
-    counts: dict[str, int] = {}
-    digest = hashlib.sha256()
-    with draft_beside(target) as draft:
-        with draft.open("wb") as file:
-            for place, line in enumerate(export_lines(opened, with_vectors=with_vectors)):
-                file.write(line)
-                digest.update(line)
-                kind = line[11 : line.index(b'"', 11)].decode()
-                counts[kind] = counts.get(kind, 0) + 1
-                if place % 1_000 == 0:
-                    progress(place)
-        publish(draft, target, force=force)
-    for frame in ("header", "end"):
-        del counts[frame]
-    return ExportReport(opened.database.orchestrator_id, target, counts, digest.hexdigest())
-
-
-def _complete_records(opened: OpenOrchestrator) -> None:
-    """Write pending receipts, before an export."""
-    try:
-        opened.receipts.flush()
-    except StorageError as error:
-        # An export must also work for a database that cannot be written to.
-        opened.log.failure("export.receipts", error)
-
-
 def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:
     model = metadata.get(snapshot, MODEL_KEY)
     dimensions = embeddings.index(snapshot).dimensions
@@ -160,32 +91,60 @@ class Exchange(Handle[F], group="exchange"):
         with_vectors: bool = False,
         progress: Callable[[int], None] = lambda _lines: None,
     ) -> ExportReport:
-        """Write ``export_lines`` to a file, atomically.
+        """Write ``export_lines`` to a file of mode 600, atomically.
 
         Args:
             force: replace an existing file.
-            progress: called with the number of written lines.
+            progress: called with the number of written lines, every thousand lines.
 
         Raises:
             Conflict: the file exists, or an erasure is unfinished.
         """
-
-        with self._service.opened(self.name) as opened:
-            return export_file(
-                opened, Path(target), force=force, with_vectors=with_vectors, progress=progress
-            )
+        target = Path(target).expanduser().absolute()
+        counts: dict[str, int] = {}
+        digest = hashlib.sha256()
+        with draft_beside(target) as draft:
+            with draft.open("wb") as file:
+                for place, line in enumerate(self.export_lines(with_vectors=with_vectors)):
+                    file.write(line)
+                    digest.update(line)
+                    kind = line[11 : line.index(b'"', 11)].decode()
+                    counts[kind] = counts.get(kind, 0) + 1
+                    if place % 1_000 == 0:
+                        progress(place)
+            publish(draft, target, force=force)
+        for frame in ("header", "end"):
+            del counts[frame]
+        return ExportReport(self.name, target, counts, digest.hexdigest())
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
         """Yield all data of every sensitivity as JSON Lines, from one snapshot.
 
-        Do not pause between lines for long.
+        The snapshot stays open until the last line is read, so do not pause between lines for long.
 
         Args:
             with_vectors: include embeddings; without them an import has to embed everything again.
-        """
 
+        Raises:
+            Conflict: an erasure is unfinished.
+            DatabaseCorrupt: a row has a value that cannot be exported.
+        """
         with self._service.opened(self.name) as opened:
-            yield from export_lines(opened, with_vectors=with_vectors)
+            try:
+                opened.receipts.flush()
+            except StorageError as error:
+                # An export must also work for a database that cannot be written to.
+                opened.log.failure("export.receipts", error)
+            with opened.database.read() as snapshot:
+                if metadata.get(snapshot, UNFINISHED_KEY) is not None:
+                    raise Conflict("an erasure is unfinished; run it again, then export")
+                yield _line(_header(opened, snapshot, with_vectors))
+                digest, number = hashlib.sha256(), 0
+                for line in _records(snapshot, with_vectors):
+                    digest.update(line)
+                    number += 1
+                    yield line
+                yield _line({"record": "end", "records": number, "sha256": digest.hexdigest()})
 
     @local
     def backup(

@@ -12,11 +12,9 @@ from typing import Any
 
 from memgraph.audit import anchor, journal
 from memgraph.audit import verify as audit
-from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.journal import JournalHead
 from memgraph.audit.redactions import accepted, secrets_of
-from memgraph.audit.verify import check_chain
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
     Conflict,
@@ -28,9 +26,8 @@ from memgraph.errors import (
 )
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import health, metadata, whole_tables
+from memgraph.store import metadata, whole_tables
 from memgraph.store.engine import Store, store_of
-from memgraph.store.journal import hash_of as journal_hash
 from memgraph.store.journal import head as journal_head
 from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 
@@ -72,28 +69,6 @@ class UpgradeReport:
         return asdict(self) | {"backup": None if self.backup is None else str(self.backup)}
 
 
-@dataclass(frozen=True, slots=True)
-class JournalState:
-    """The head of a journal and its anchor.
-
-    Attributes:
-        seq, hash: number and hash of the last entry; 0 and "" if the journal is empty.
-        anchored: the number of the entry in the anchor; None if there is no readable anchor.
-        lost: the number of acknowledged entries missing at the end; None if unknown. If ``state``
-            is ``behind``, 0 means that entries were replaced by others.
-    """
-
-    orchestrator: str
-    state: AnchorState
-    seq: int
-    hash: str
-    anchored: int | None
-    lost: int | None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"state": self.state.value}
-
-
 def verify(
     opened: OpenOrchestrator,
     progress: Progress | None = None,
@@ -102,66 +77,6 @@ def verify(
     """Audit the database; see ``memgraph.audit.verify``. Nothing is changed."""
     known, key = secrets_of(opened.paths.root), opened.database.journal_key
     return audit.verify(opened.database, opened.anchor_file, progress, stop, secrets=known, key=key)
-
-
-def verify_chain(
-    opened: OpenOrchestrator, start: JournalHead | None = None
-) -> tuple[VerifyReport, JournalHead]:
-    """Check only the journal, starting at an entry checked before; return its head, too."""
-    report = VerifyReport()
-    anchored = anchor.read_state(opened.anchor_file)
-    known, key = secrets_of(opened.paths.root), opened.database.journal_key
-    with opened.database.read() as snapshot:
-        if start is not None and journal_hash(snapshot, start.seq) != start.hash:
-            start = None
-        stack = anchored if isinstance(anchored, JournalHead) else None
-        if anchored is AnchorState.DAMAGED:
-            report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
-        if start is not None and stack is not None and stack.seq <= start.seq:
-            stack = None
-        return report, check_chain(snapshot, report, stack, known, key, start)
-
-
-def accept_journal(opened: OpenOrchestrator, *, reason: str, actor: str) -> None:
-    """Accept the journal as it is, although it differs from its anchor, and anchor it again.
-
-    Redactions that this root did not seal are sealed as accepted, and the current digests of the
-    tables are journalled.
-
-    Use it only if you know why they differ, for instance after losing the anchor or after a power
-    failure with ``storage.synchronous = NORMAL``. A journal entry records who accepted it.
-    """
-    if not reason.strip():
-        raise InvalidInput("a reason is required to accept a journal")
-    path = opened.anchor_file
-    with opened.transaction(actor, accepting=True) as transaction:
-        transaction.record(
-            [
-                *accepted(transaction, opened.paths.root, reason),
-                NewEntry("accept_journal", None, {"reason": reason, **anchor_report(path)}),
-            ]
-        )
-    with opened.database.write() as transaction:
-        head = journal_head(transaction)
-        health.note(transaction, opened.clock.now_ms(), {}, head)
-        anchor.write(path, JournalHead(*head))
-
-
-def journal_state(opened: OpenOrchestrator) -> JournalState:
-    """Compare the journal with its anchor. Nothing is changed."""
-    anchored = anchor.read_state(opened.anchor_file)
-    with opened.database.read() as snapshot:
-        state = anchor.compare(snapshot, anchored, opened.anchor_file)
-        seq, sealed = journal_head(snapshot)
-    remembered = anchored.seq if isinstance(anchored, JournalHead) else None
-    return JournalState(
-        orchestrator=opened.paths.name,
-        state=state,
-        seq=seq,
-        hash=sealed,
-        anchored=remembered,
-        lost=max(remembered - seq, 0) if remembered is not None else None,
-    )
 
 
 def backup(

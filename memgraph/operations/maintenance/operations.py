@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from memgraph.audit import anchor
+from memgraph.audit.anchor import AnchorState
+from memgraph.audit.journal import JournalHead
+from memgraph.errors import InvalidInput
 from memgraph.model.operation import F, local
 from memgraph.operations.handle import Handle
+from memgraph.store import health, journal
+from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
-    from memgraph.audit.journal import JournalHead
-    from memgraph.operations.maintenance.maintenance import JournalState
     from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
     from memgraph.operations.write.comparisons import ComparisonRun
     from memgraph.operations.write.embedding import EmbeddingRun
 
 
 Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """The head of a journal and its anchor.
+
+    Attributes:
+        seq, hash: number and hash of the last entry; 0 and "" if the journal is empty.
+        anchored: the number of the entry in the anchor; None if there is no readable anchor.
+        lost: the number of acknowledged entries missing at the end; None if unknown. If ``state``
+            is ``behind``, 0 means that entries were replaced by others.
+    """
+
+    orchestrator: str
+    state: AnchorState
+    seq: int
+    hash: str
+    anchored: int | None
+    lost: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"state": self.state.value}
 
 
 class Maintenance(Handle[F], group="maintenance"):
@@ -132,28 +159,73 @@ class Maintenance(Handle[F], group="maintenance"):
     @local
     def journal_state(self) -> JournalState:
         """Return the head of the journal and its anchor, for example to record them elsewhere."""
-        from memgraph.operations.maintenance.maintenance import journal_state
-
         with self._service.opened(self.name) as opened:
-            return journal_state(opened)
+            anchored = anchor.read_state(opened.anchor_file)
+            with opened.database.read() as snapshot:
+                state = anchor.compare(snapshot, anchored, opened.anchor_file)
+                seq, sealed = journal.head(snapshot)
+        remembered = anchored.seq if isinstance(anchored, JournalHead) else None
+        return JournalState(
+            orchestrator=self.name,
+            state=state,
+            seq=seq,
+            hash=sealed,
+            anchored=remembered,
+            lost=max(remembered - seq, 0) if remembered is not None else None,
+        )
 
     @local
     def accept_journal(self, *, reason: str) -> None:
-        """Accept the journal although it differs from its anchor, and anchor it. Journalled."""
-        from memgraph.operations.maintenance.maintenance import accept_journal
+        """Accept the journal as it is, although it differs from its anchor, and anchor it again.
 
+        Redactions that this root did not seal are sealed as accepted, and the current digests of
+        the tables are journalled.
+
+        Use it only if you know why they differ, for instance after losing the anchor or after a
+        power failure with ``storage.synchronous = NORMAL``. A journal entry records who accepted
+        it.
+        """
+        from memgraph.audit.redactions import accepted
+        from memgraph.operations.maintenance.maintenance import anchor_report
+
+        if not reason.strip():
+            raise InvalidInput("a reason is required to accept a journal")
         with self._service.opened(self.name) as opened:
-            accept_journal(opened, reason=reason, actor=self.actor)
+            path = opened.anchor_file
+            with opened.transaction(self.actor, accepting=True) as transaction:
+                entry = {"reason": reason, **anchor_report(path)}
+                transaction.record(accepted(transaction, opened.paths.root, reason))
+                transaction.record([NewEntry("accept_journal", None, entry)])
+            with opened.database.write() as writing:
+                head = journal.head(writing)
+                health.note(writing, opened.clock.now_ms(), {}, head)
+                anchor.write(path, JournalHead(*head))
 
     @local
     def verify_chain(self, start: JournalHead | None = None) -> tuple[VerifyReport, JournalHead]:
-        """Recompute the seals of the journal and compare its head with the anchor.
+        """Check only the journal: recompute its seals, and compare its head with the anchor.
 
         Args:
             start: an entry that was checked before. Only later entries are checked if its seal is
                 unchanged. None: check all.
-        """
-        from memgraph.operations.maintenance.maintenance import verify_chain
 
+        Returns:
+            The report, and the head of the journal.
+        """
+        from memgraph.audit.findings import FindingCode, VerifyReport
+        from memgraph.audit.redactions import secrets_of
+        from memgraph.audit.verify import check_chain
+
+        report = VerifyReport()
         with self._service.opened(self.name) as opened:
-            return verify_chain(opened, start)
+            anchored = anchor.read_state(opened.anchor_file)
+            known, key = secrets_of(opened.paths.root), opened.database.journal_key
+            with opened.database.read() as snapshot:
+                if start is not None and journal.hash_of(snapshot, start.seq) != start.hash:
+                    start = None
+                stack = anchored if isinstance(anchored, JournalHead) else None
+                if anchored is AnchorState.DAMAGED:
+                    report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
+                if start is not None and stack is not None and stack.seq <= start.seq:
+                    stack = None
+                return report, check_chain(snapshot, report, stack, known, key, start)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
     from memgraph.model.values import Memory, Outcome
-    from memgraph.operations.maintenance.maintenance import JournalState
+    from memgraph.operations.maintenance.operations import JournalState
 
 Progress = Callable[[str, int, int], None]
 Call = Mapping[str, Any]
