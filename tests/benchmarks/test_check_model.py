@@ -31,6 +31,9 @@ def test_a_model_that_reads_breaks_nothing(server: ModelServer, tmp_path: Path) 
     assert states[:2] == [("monday", "consolidated"), ("thursday", "consolidated")]
     assert {state for _, state in states[2:]} == {"unchanged"}
     assert result["model"]["by_use"]["consolidation"]["calls"] >= 2
+    rows = check_model.table(result).splitlines()
+    assert rows[2] == "| page monday | 2 | consolidated, 1 facts, 0 changes | page.repeated (1) |"
+    assert rows[-1] == "| broken |  | nothing |  |"
 
 
 @pytest.mark.parametrize("answer", ["I am a helpful assistant.", "", '{"add": [{"text": 7}]}'])
