@@ -20,8 +20,10 @@ from memgraph.store.memories import existing_ids
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
+    BuiltStatement,
     Column,
     among,
+    bound,
     listed,
     member,
     ordered,
@@ -263,25 +265,18 @@ class TypedEntity(NamedTuple):
     provider: str | None
 
 
-@prepared
-def _typed_otherwise() -> sa.Select[Any]:
-    n, e = tables.links.alias("n"), tables.entities.alias("e")
-    query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
-    query = query.select_from(n.join(e, e.c.pk == n.c.entity_pk))
-    is_mention = (n.c.memory_pk == value("memory_pk"), e.c.name_key == value("key"))
-    return query.where(*is_mention, e.c.type != value("type")).order_by(e.c.pk)
-
-
 def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
     """Return a memory's entities of that name whose type a less trusted provider determined."""
     if name.type not in NAMED_TYPES:
         return []
-    rows = _typed_otherwise().rows(
-        snapshot, memory_pk=memory_pk, key=name.key, type=name.type.value
-    )
+    n, e = tables.links.alias("n"), tables.entities.alias("e")
+    query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
+    query = query.select_from(n.join(e, e.c.pk == n.c.entity_pk))
+    is_mention = (n.c.memory_pk == bound(memory_pk), e.c.name_key == bound(name.key))
+    query = query.where(*is_mention, e.c.type != bound(name.type.value)).order_by(e.c.pk)
     return [
         TypedEntity(pk, entity_id, EntityType(kind), provider)
-        for pk, entity_id, kind, provider, confidence in rows
+        for pk, entity_id, kind, provider, confidence in snapshot.rows(query)
         if kind in NAMED_TYPES
         and _rank(provider) < _rank(name.provider)
         and (confidence or 0.0) < LISTED
@@ -583,15 +578,11 @@ def _rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[EntityRecord]:
         yield EntityRecord(pk, entity_id, name, key, EntityType(kind), mentions)
 
 
-@prepared
-def _by_id() -> sa.Select[Any]:
-    e = tables.entities.alias("e")
-    return _merge_targets(e, e).where(e.c.entity_id == value("entity_id"))
-
-
 def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
     """Return an entity, or its merge target if it was merged; None if there is none."""
-    return next(_rows(_by_id().rows(snapshot, entity_id=entity_id)), None)
+    e = tables.entities.alias("e")
+    query = _merge_targets(e, e).where(e.c.entity_id == bound(entity_id))
+    return next(_rows(snapshot.rows(query)), None)
 
 
 @prepared
@@ -604,20 +595,11 @@ def by_keys(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     return list(_rows(_by_keys().rows(snapshot, keys=sorted(keys))))
 
 
-@prepared
-def _by_prefix(view: View) -> Any:
-    return _by_names(lambda key: (key >= value("begin")) & (key < value("end")), view)
-
-
 def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRecord]:
     """Yield the view's entities with a name or an alias of this prefix, most mentioned first."""
-    ends = {"begin": prefix, "end": prefix + _LAST_CHARACTER}
-    return _rows(_by_prefix(view.shape).cursor(snapshot, view.params, **ends))
-
-
-@prepared
-def _most_mentioned(view: View) -> Any:
-    return _most_mentioned_first(_fields().where(_row().c.mention_count > 0, _is_named(view)))
+    first, end = bound(prefix), bound(prefix + _LAST_CHARACTER)
+    query = _by_names(lambda key: (key >= first) & (key < end), view)
+    return _rows(BuiltStatement(query).cursor(snapshot, view.params))
 
 
 def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
@@ -625,53 +607,37 @@ def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
 
     They are ordered by their mentions in all memories, most first.
     """
-    return _rows(_most_mentioned(view.shape).cursor(snapshot, view.params))
-
-
-@prepared
-def _is_protected() -> sa.Select[Any]:
-    return sa.select(tables.entities.c.protected).where(tables.entities.c.pk == value("pk"))
+    named = _fields().where(_row().c.mention_count > 0, _is_named(view))
+    return _rows(BuiltStatement(_most_mentioned_first(named)).cursor(snapshot, view.params))
 
 
 def is_protected(snapshot: Snapshot, pk: int) -> bool:
     """Return True if the facts about an entity are protected from decay."""
-    return bool(_is_protected().scalar(snapshot, pk=pk))
-
-
-@prepared
-def _of_memory() -> sa.Select[Any]:
-    n, e, m = tables.links, tables.entities, tables.memories
-    joined = n.join(m, m.c.pk == n.c.memory_pk).join(e, e.c.pk == n.c.entity_pk)
-    query = sa.select(e.c.pk, e.c.protected).select_from(joined)
-    return query.where(m.c.memory_id == value("memory_id"))
+    e = tables.entities
+    return bool(snapshot.scalar(sa.select(e.c.protected).where(e.c.pk == bound(pk))))
 
 
 def of_memory(snapshot: Snapshot, memory_id: str) -> dict[int, bool]:
     """Return the keys of the entities that a memory names, each True if it is protected."""
-    rows = _of_memory().rows(snapshot, memory_id=memory_id)
+    n, e, m = tables.links, tables.entities, tables.memories
+    joined = n.join(m, m.c.pk == n.c.memory_pk).join(e, e.c.pk == n.c.entity_pk)
+    query = sa.select(e.c.pk, e.c.protected).select_from(joined)
+    rows = snapshot.rows(query.where(m.c.memory_id == bound(memory_id)))
     return {pk: bool(protected) for pk, protected in rows}
-
-
-@prepared
-def _merged_names() -> sa.Select[Any]:
-    return _fields().where(_row().c.merged_into == value("entity_id")).order_by(_row().c.pk)
 
 
 def merged_names(snapshot: Snapshot, entity_id: str) -> list[EntityRecord]:
     """Return the entities that were merged into this one, with their own names."""
-    return list(_rows(_merged_names().rows(snapshot, entity_id=entity_id)))
-
-
-@prepared
-def _aliases() -> sa.Select[Any]:
-    a = tables.aliases
-    query = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
-    return query.where(among(a.c.entity_pk, "pks")).order_by(a.c.entity_pk, a.c.alias_key)
+    query = _fields().where(_row().c.merged_into == bound(entity_id)).order_by(_row().c.pk)
+    return list(_rows(snapshot.rows(query)))
 
 
 def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, str]]:
     """Return (entity key, alias key, alias) of these entities."""
-    return _aliases().rows(snapshot, pks=sorted(pks))
+    a = tables.aliases
+    query = sa.select(a.c.entity_pk, a.c.alias_key, a.c.alias)
+    query = query.where(among(a.c.entity_pk, sorted(pks)))
+    return snapshot.rows(query.order_by(a.c.entity_pk, a.c.alias_key))
 
 
 @prepared
@@ -725,16 +691,11 @@ def summaries_shown(
     }
 
 
-@prepared
-def _set_summary() -> sa.Update:
-    e = tables.entities
-    return sa.update(e).where(e.c.pk == value("entity")).values(summary=value("text"))
-
-
 def set_summary(transaction: Transaction, pk: int, summary: EntitySummary | None) -> None:
     """Replace the summary of an entity."""
     text = None if summary is None else summary.model_dump_json()
-    _set_summary().write(transaction, entity=pk, text=text)
+    e = tables.entities
+    transaction.write(sa.update(e).where(e.c.pk == bound(pk)).values(summary=bound(text)))
 
 
 # Queries for the memories that name an entity.
@@ -800,36 +761,26 @@ def contents_saying(
     return (str(content) for (content,) in cursor)
 
 
-@prepared
-def _top_memories(view: View) -> sa.Select[Any]:
+def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
+    """Return the facts, then the turns that name an entity, most important first, then newest."""
     _, m, naming, its = _naming()
     query = sa.select(*view.memory_columns(m)).select_from(naming)
     query = query.where(its, view.where(m), m.c.kind != MemoryKind.REFLECTION)
     newest = (happened_at(m).desc(), m.c.pk.desc())
     order = (m.c.kind == MemoryKind.EPISODE, m.c.importance.desc(), *newest)
-    return query.order_by(*order).limit(value("limit"))
-
-
-def top_memories(snapshot: Snapshot, pk: int, view: View, limit: int) -> list[Memory]:
-    """Return the facts, then the turns that name an entity, most important first, then newest."""
-    return _top_memories(view.shape).mapped(
-        memory_from_row, snapshot, view.params, entity_pk=pk, limit=limit
-    )
-
-
-@prepared
-def _mentioned_together(view: View) -> sa.Select[Any]:
-    n, m, naming, its = _naming()
-    o, shared = tables.links.alias("o"), sa.func.count().label("shared")
-    joined = naming.join(o, o.c.memory_pk == m.c.pk).join(_row(), _row().c.pk == o.c.entity_pk)
-    query = _fields(shared).select_from(joined)
-    query = query.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
-    return query.order_by(shared.desc(), _row().c.pk).limit(value("limit"))
+    query = query.order_by(*order).limit(bound(limit))
+    return snapshot.mapped(memory_from_row, query, view.params, entity_pk=pk)
 
 
 def mentioned_together(
     snapshot: Snapshot, pk: int, view: View, limit: int
 ) -> list[tuple[EntityRecord, int]]:
     """Return the entities named in the same memories, with the number of these, most first."""
-    rows = _mentioned_together(view.shape).rows(snapshot, view.params, entity_pk=pk, limit=limit)
+    n, m, naming, its = _naming()
+    o, shared = tables.links.alias("o"), sa.func.count().label("shared")
+    joined = naming.join(o, o.c.memory_pk == m.c.pk).join(_row(), _row().c.pk == o.c.entity_pk)
+    query = _fields(shared).select_from(joined)
+    query = query.where(its, view.where(m), o.c.entity_pk != n.c.entity_pk).group_by(_row().c.pk)
+    query = query.order_by(shared.desc(), _row().c.pk).limit(bound(limit))
+    rows = snapshot.rows(query, view.params, entity_pk=pk)
     return list(zip(_rows(row[:-1] for row in rows), (row[-1] for row in rows), strict=True))

@@ -26,7 +26,7 @@ from memgraph.rules.lifecycle import EndOfLife, lost_to, refuted
 from memgraph.store import graph, memories, tables
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, listed, member, ordered, prepared, value
+from memgraph.store.statements import Column, bound, listed, member, ordered, prepared, value
 from memgraph.store.visibility import AS_OF, Table, View
 
 # How memories ended, in the form that ``memgraph.rules.lifecycle`` needs.
@@ -80,16 +80,11 @@ def _endings(view: View) -> sa.Select[Any]:
     )
 
 
-@prepared
-def _last_periods() -> sa.Select[Any]:
-    h = tables.statuses.alias("h")
-    last = sa.select(h.c.status, h.c.reason).where(h.c.memory_id == value("id"))
-    return last.order_by(*_last_first(h)).limit(2)
-
-
 def last_retractions(snapshot: Snapshot, memory_id: str) -> tuple[str | None, ...]:
     """Return the reasons of a memory's latest consecutive retractions, up to two, latest first."""
-    rows = _last_periods().rows(snapshot, id=memory_id)
+    h = tables.statuses.alias("h")
+    last = sa.select(h.c.status, h.c.reason).where(h.c.memory_id == bound(memory_id))
+    rows = snapshot.rows(last.order_by(*_last_first(h)).limit(2))
     retractions = takewhile(lambda row: row[0] == MemoryStatus.RETRACTED, rows)
     return tuple(reason for _, reason in retractions)
 
@@ -408,62 +403,35 @@ def end_reasons(
     If a superseded memory was retracted and restored, this is the original replacement.
     """
     ended = endings(snapshot, memory_ids, view)
-    values = {"ids": memory_ids, "view_as_of": view.as_of}
-    rows = _periods(view.shape).rows(snapshot, values)
-    reasons = {
-        memory_id: EndReason(actor, reason, since, ended[memory_id].lost)
-        for memory_id, _, actor, reason, since in rows
-    }
-    superseded = [
-        memory_id for memory_id in reasons if ended[memory_id].status is MemoryStatus.SUPERSEDED
-    ]
-    reasons |= _replacements(
-        snapshot, [memory_id for memory_id in superseded if not reasons[memory_id].lost], view
+    f, h = listed(sorted(ended), "f"), tables.statuses.alias("h")
+    begun = sa.true() if view.as_of is None else h.c.since <= bound(view.as_of)
+    query = (
+        sa.select(h.c.memory_id, h.c.status, h.c.actor, h.c.reason, h.c.since)
+        .select_from(ordered(f, (h, sa.and_(h.c.memory_id == f.c.value, begun))))
+        .order_by(h.c.memory_id, h.c.since, h.c.status_id)
     )
-    return reasons | _decisions(
-        snapshot, [memory_id for memory_id in superseded if reasons[memory_id].lost], view
-    )
-
-
-@prepared
-def _periods(view: View, *, all_before: bool = False) -> sa.Select[Any]:
-    """Select the status periods at the view's time, or all that began by then, in order."""
-    f, h = listed("ids", "f"), tables.statuses.alias("h")
-    then = _is_then(h, view)
-    if all_before:
-        then = sa.true() if view.as_of is None else h.c.since <= AS_OF
-    query = sa.select(h.c.memory_id, h.c.status, h.c.actor, h.c.reason, h.c.since).select_from(
-        ordered(f, (h, sa.and_(h.c.memory_id == f.c.value, then)))
-    )
-    order = (h.c.since, h.c.status_id)
-    return query.order_by(*((h.c.memory_id, *order) if all_before else order))
-
-
-def _replacements(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, EndReason]:
-    """Return why memories were superseded, looking at the first period after they were active.
-
-    Memories that were retracted instead are left out.
-    """
-    values = {"ids": memory_ids, "view_as_of": view.as_of}
-    rows = _periods(view.shape, all_before=True).rows(snapshot, values)
-    first: dict[str, tuple[str, EndReason]] = {}
-    for memory_id, status, actor, reason, since in rows:
+    # The periods since a memory was active last.
+    periods: dict[str, list[tuple[str, EndReason]]] = {}
+    for memory_id, status, actor, reason, since in snapshot.rows(query):
         if status == MemoryStatus.ACTIVE:
-            first.pop(memory_id, None)
+            periods.pop(memory_id, None)
         else:
-            first.setdefault(memory_id, (status, EndReason(actor, reason, since, lost=False)))
-    return {
-        memory_id: reason_of
-        for memory_id, (status_then, reason_of) in first.items()
-        if status_then == MemoryStatus.SUPERSEDED
-    }
+            end = EndReason(actor, reason, since, ended[memory_id].lost)
+            periods.setdefault(memory_id, []).append((status, end))
+    reasons, lost = {}, []
+    for memory_id, ends in periods.items():
+        reasons[memory_id] = ends[-1][1]
+        if ended[memory_id].status is MemoryStatus.SUPERSEDED:
+            if ended[memory_id].lost:
+                lost.append(memory_id)
+            elif ends[0][0] == MemoryStatus.SUPERSEDED:
+                reasons[memory_id] = ends[0][1]
+    return reasons | _decisions(snapshot, lost, view)
 
 
-@prepared
-def _last_decisions(view: View) -> sa.Select[Any]:
-    f, e = listed("ids", "f"), tables.edges.alias("e")
+def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndReason]:
+    """Return the last decision against each memory that lost a contradiction, by id."""
+    f, e = listed(memory_ids, "f"), tables.edges.alias("e")
     resolution, legs = view.resolution(e), []
     for end in ("from_memory_id", "to_memory_id"):
         is_contradiction = (e.c[end] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
@@ -473,25 +441,13 @@ def _last_decisions(view: View) -> sa.Select[Any]:
         legs.append(leg.select_from(ordered(f, (e, is_contradiction & lost))))
     both = sa.union_all(*legs).subquery()
     fields = (member(both.c.told, name) for name in ("actor", "winner_id", "reason"))
-    return sa.select(both.c.lost, *fields, both.c.at).order_by(both.c.at)
-
-
-def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndReason]:
-    """Return the last decision against each memory that lost a contradiction, by id."""
-    rows = _last_decisions(view.shape).rows(snapshot, view.params, ids=memory_ids)
+    query = sa.select(both.c.lost, *fields, both.c.at).order_by(both.c.at)
+    rows = snapshot.rows(query, view.params)
     return {
         memory_id: EndReason(actor, lost_to(winner, reason), at, lost=True)
         for memory_id, actor, winner, reason, at in rows
         if actor is not None and reason is not None
     }
-
-
-@prepared
-def _speakers() -> sa.Select[Any]:
-    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    roles = sa.select(m.c.source_role, m.c.session_id).distinct()
-    roles = roles.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
-    return roles.where(d.c.memory_id == value("memory_id"), m.c.kind == MemoryKind.EPISODE)
 
 
 class Speaker(NamedTuple):
@@ -506,4 +462,8 @@ def speakers(snapshot: Snapshot, memory_id: str) -> list[Speaker]:
 
     The list is empty if it does not come from a conversation.
     """
-    return [Speaker(*row) for row in _speakers().rows(snapshot, memory_id=memory_id)]
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    roles = sa.select(m.c.source_role, m.c.session_id).distinct()
+    roles = roles.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
+    roles = roles.where(d.c.memory_id == bound(memory_id), m.c.kind == MemoryKind.EPISODE)
+    return snapshot.mapped(Speaker._make, roles)

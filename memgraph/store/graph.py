@@ -37,6 +37,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     among,
+    bound,
     listed,
     member,
     ordered,
@@ -156,20 +157,6 @@ def _strength(e: Table) -> tuple[Column, ...]:
     return e.c.weight.desc(), e.c.created_at.desc(), e.c.edge_id.desc()
 
 
-@prepared
-def _edges_among(view: View, types: Types) -> sa.Select[Any]:
-    f, o = listed("ids", "f"), tables.edges.alias("o")
-    # Hiding the index of the other end makes the planner read the edges of each id, not all pairs.
-    other = among(unindexed(o.c.to_memory_id), "ids")
-    return (
-        sa.select(*view.edge_columns(o))
-        .select_from(ordered(f, (o, o.c.from_memory_id == f.c.value)))
-        .where(other, _is_of(o, types), view.edge_where(o))
-        .order_by(*_strength(o))
-        .limit(value("limit"))
-    )
-
-
 def edges_among(
     snapshot: Snapshot,
     ids: Collection[str],
@@ -178,41 +165,32 @@ def edges_among(
     limit: int,
 ) -> list[Edge]:
     """Return edges with both ends in ``ids``, by weight, then newest, then the higher id."""
-    statement = _edges_among(view.shape, _types(edge_types))
-    return statement.mapped(edge_from_row, snapshot, view.params, ids=ids, limit=limit)
-
-
-@prepared
-def _derivations_among(view: View) -> sa.Select[Any]:
-    f, d = listed("ids", "f"), tables.derivations.alias("d")
-    return (
-        sa.select(d.c.memory_id, d.c.derived_from_id)
-        .select_from(ordered(f, (d, d.c.memory_id == f.c.value)))
-        .where(among(unindexed(d.c.derived_from_id), "ids"), view.derived_where(d))
-        .order_by(d.c.memory_id, d.c.derived_from_id)
-        .limit(value("limit"))
+    f, o = listed(ids, "f"), tables.edges.alias("o")
+    # Hiding the index of the other end makes the planner read the edges of each id, not all pairs.
+    other = among(unindexed(o.c.to_memory_id), ids)
+    query = (
+        sa.select(*view.edge_columns(o))
+        .select_from(ordered(f, (o, o.c.from_memory_id == f.c.value)))
+        .where(other, _is_of(o, _types(edge_types)), view.edge_where(o))
+        .order_by(*_strength(o))
+        .limit(bound(limit))
     )
+    return snapshot.mapped(edge_from_row, query, view.params)
 
 
 def derivations_among(
     snapshot: Snapshot, ids: Collection[str], view: View, limit: int
 ) -> list[tuple[str, str]]:
     """Return (memory id, evidence id) pairs with both in ``ids``, sorted."""
-    return _derivations_among(view.shape).rows(snapshot, view.params, ids=ids, limit=limit)
-
-
-@prepared
-def _edges_of(direction: Direction, view: View, types: Types) -> sa.Select[Any]:
-    near, far = direction.value
-    o, m = tables.edges.alias("o"), tables.memories.alias("m")
-    return (
-        sa.select(*view.edge_columns(o))
-        .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
-        .where(o.c[near] == value("memory_id"), _is_of(o, types))
-        .where(view.edge_where(o), view.where(m))
-        .order_by(*_strength(o))
-        .limit(value("limit"))
+    f, d = listed(ids, "f"), tables.derivations.alias("d")
+    query = (
+        sa.select(d.c.memory_id, d.c.derived_from_id)
+        .select_from(ordered(f, (d, d.c.memory_id == f.c.value)))
+        .where(among(unindexed(d.c.derived_from_id), ids), view.derived_where(d))
+        .order_by(d.c.memory_id, d.c.derived_from_id)
+        .limit(bound(limit))
     )
+    return snapshot.rows(query, view.params)
 
 
 def edges_of(
@@ -224,8 +202,17 @@ def edges_of(
     limit: int,
 ) -> list[Edge]:
     """Return a memory's edges in one direction to visible memories, strongest first."""
-    statement = _edges_of(direction, view.shape, _types(edge_types))
-    return statement.mapped(edge_from_row, snapshot, view.params, memory_id=memory_id, limit=limit)
+    near, far = direction.value
+    o, m = tables.edges.alias("o"), tables.memories.alias("m")
+    query = (
+        sa.select(*view.edge_columns(o))
+        .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
+        .where(o.c[near] == bound(memory_id), _is_of(o, _types(edge_types)))
+        .where(view.edge_where(o), view.where(m))
+        .order_by(*_strength(o))
+        .limit(bound(limit))
+    )
+    return snapshot.mapped(edge_from_row, query, view.params)
 
 
 def linked(
@@ -386,34 +373,18 @@ def sources_of(snapshot: Snapshot, memories: Collection[Memory]) -> tuple[Stored
     return tuple(map(source_from_row, _sources().rows(snapshot, ids=source_ids)))
 
 
-@prepared
-def _status_history() -> sa.Select[Any]:
-    h, until = tables.statuses.alias("h"), value("known_until")
-    ended = {"until": sa.case((h.c.until <= until, h.c.until))}
-    return (
-        sa.select(*(ended.get(name, h.c[name]) for name in STATUS_FIELDS))
-        .where(h.c.memory_id == value("memory_id"), h.c.since <= until)
-        .order_by(h.c.since, h.c.status_id)
-    )
-
-
 def status_history(
     snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
 ) -> tuple[StatusPeriod, ...]:
     """Return the status periods of a memory as known at ``until`` (milliseconds), oldest first."""
-    rows = _status_history().rows(snapshot, memory_id=memory_id, known_until=until)
-    return tuple(map(status_from_row, rows))
-
-
-@prepared
-def _journal_about() -> sa.Select[Any]:
-    log = tables.audit_log
-    return (
-        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-        .where(log.c.subject == value("memory_id"), log.c.at <= value("until"))
-        .order_by(log.c.seq.desc())
-        .limit(value("limit"))
+    h = tables.statuses.alias("h")
+    ended = {"until": sa.case((h.c.until <= bound(until), h.c.until))}
+    query = (
+        sa.select(*(ended.get(name, h.c[name]) for name in STATUS_FIELDS))
+        .where(h.c.memory_id == bound(memory_id), h.c.since <= bound(until))
+        .order_by(h.c.since, h.c.status_id)
     )
+    return tuple(snapshot.mapped(status_from_row, query))
 
 
 def journal_about(
@@ -426,8 +397,14 @@ def journal_about(
     Args:
         until: include entries up to this time, in milliseconds.
     """
-    rows = _journal_about().rows(snapshot, memory_id=memory_id, until=until, limit=limit)
-    return rows[::-1]
+    log = tables.audit_log
+    query = (
+        sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
+        .where(log.c.subject == bound(memory_id), log.c.at <= bound(until))
+        .order_by(log.c.seq.desc())
+        .limit(bound(limit))
+    )
+    return snapshot.rows(query)[::-1]
 
 
 def _types(edge_types: Iterable[EdgeType] | None) -> Types:
@@ -618,8 +595,7 @@ def edges_around(
 # The newest connections, from which a drawing of a large store starts.
 
 
-@prepared
-def _newest_pairs(view: View, *, derived: bool) -> sa.Select[Any]:
+def _newest_pairs(view: View, limit: int, *, derived: bool) -> sa.Select[Any]:
     e = (tables.derivations if derived else tables.edges).alias("e")
     names = ("memory_id", "derived_from_id") if derived else ("from_memory_id", "to_memory_id")
     of_view = view.derived_where(e) if derived else view.edge_where(e)
@@ -632,7 +608,7 @@ def _newest_pairs(view: View, *, derived: bool) -> sa.Select[Any]:
         .select_from(ordered(e, *ends))
         .where(of_view, view.where(m), view.where(o))
         .order_by(order.desc())
-        .limit(value("limit"))
+        .limit(bound(limit))
     )
 
 
@@ -645,7 +621,5 @@ def newest_pairs(snapshot: Snapshot, view: View, limit: int) -> list[tuple[str, 
     return [
         (str(first), str(second))
         for derived in (False, True)
-        for first, second in _newest_pairs(view.shape, derived=derived).rows(
-            snapshot, view.params, limit=limit
-        )
+        for first, second in snapshot.rows(_newest_pairs(view, limit, derived=derived), view.params)
     ]

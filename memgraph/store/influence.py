@@ -21,15 +21,16 @@ from memgraph.store import tables
 from memgraph.store.receipts import BULLETIN, hidden_ids, is_covered
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
+    BuiltStatement,
     Column,
     among,
     as_read,
+    bound,
     each,
     is_untrue,
     listed,
     member,
     ordered,
-    prepared,
     value,
 )
 from memgraph.store.visibility import Table, View, happened_at
@@ -54,15 +55,25 @@ def _head(r: Table) -> list[Column]:
     return [columns[name] if name in columns else r.c[name] for name in _Head._fields]
 
 
-@prepared
-def _receipts_naming() -> sa.Select[Any]:
-    """Select receipts with one of the memories: directly, by repetition, or in their bulletin.
+def receipts_naming(
+    snapshot: Snapshot,
+    memory_ids: Collection[str],
+    view: View,
+    *,
+    limit: int,
+    until: int = MAX_MS,
+) -> list[ReceiptMention]:
+    """Return up to ``limit`` visible receipts with any of the memories, newest first.
 
-    The items of a bulletin's own receipt are the memories that it cites. If that receipt has
-    expired but the receipt of a turn is kept, the bulletin itself is searched.
+    Args:
+        until: include receipts up to this time, in milliseconds.
     """
+    # Receipts have a memory directly, by repetition, or in their bulletin. The items of a bulletin's
+    # own receipt are the memories that it cites. If that receipt has expired but the receipt of a
+    # turn is kept, the bulletin itself is searched.
+    ids = sorted(memory_ids)
     i, r, b = tables.recall_items.alias("i"), tables.recalls.alias("r"), tables.bulletins.alias("b")
-    f = listed("ids", "f")
+    f = listed(ids, "f")
     items = sa.select(i.c.recall_id).distinct()
     direct = items.select_from(ordered(f, (i, i.c.memory_id == f.c.value))).cte("held")
     own = sa.select(r.c.bulletin_id)
@@ -71,7 +82,7 @@ def _receipts_naming() -> sa.Select[Any]:
     own_receipts = sa.select(r.c.recall_id).with_hint(r, by_bulletin, "sqlite").correlate(b)
     own_receipts = own_receipts.where(r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
     c = each(b.c.memory_ids, "c")
-    cites = sa.exists().select_from(c).where(among(c.c.value, "ids")).correlate(b)
+    cites = sa.exists().select_from(c).where(among(c.c.value, ids)).correlate(b)
     cited = sa.union(
         own.where(r.c.purpose == BULLETIN),
         sa.select(b.c.bulletin_id).where(
@@ -92,37 +103,12 @@ def _receipts_naming() -> sa.Select[Any]:
         .limit(-1)
         .cte("in_order")
     )
-    heads = sa.select(*_head(r)).where(r.c.created_at <= value("until"))
+    heads = sa.select(*_head(r)).where(r.c.created_at <= bound(until))
     joined = ordered(in_order, (r, r.c.recall_id == in_order.c.recall_id))
     newest = (as_read(r.c.created_at).desc(), as_read(r.c.recall_id).desc())
-    return heads.select_from(joined).order_by(*newest)
-
-
-def receipts_naming(
-    snapshot: Snapshot,
-    memory_ids: Collection[str],
-    view: View,
-    *,
-    limit: int,
-    until: int = MAX_MS,
-) -> list[ReceiptMention]:
-    """Return up to ``limit`` visible receipts with any of the memories, newest first.
-
-    Args:
-        until: include receipts up to this time, in milliseconds.
-    """
-    rows = _receipts_naming().cursor(snapshot, ids=sorted(memory_ids), until=until)
+    query = heads.select_from(joined).order_by(*newest)
+    rows = BuiltStatement(query).cursor(snapshot)
     return _mentions(snapshot, view, rows, limit, frozenset(memory_ids))
-
-
-@prepared
-def _receipts_for(place: Place, is_earlier: bool) -> sa.Select[Any]:
-    r = tables.recalls.alias("r")
-    heads = sa.select(*_head(r)).with_hint(r, f"INDEXED BY ix_recalls_{place}", "sqlite")
-    heads = heads.where(r.c[place] == value("name"))
-    if is_earlier:
-        heads = heads.where(r.c.created_at < value("before"))
-    return heads.order_by(r.c.created_at.desc(), r.c.recall_id.desc())
 
 
 def receipts_for(
@@ -139,22 +125,13 @@ def receipts_for(
     Args:
         before: include only receipts before this time, in milliseconds.
     """
-    rows = _receipts_for(place, before is not None).cursor(snapshot, name=name, before=before)
-    return _mentions(snapshot, view, rows, limit, None)
-
-
-@prepared
-def _stored_by(place: Place, view: View) -> sa.Select[Any]:
-    s, m = tables.sources.alias("s"), tables.memories.alias("m")
-    return (
-        sa.select(m.c.memory_id)
-        .with_hint(s, f"INDEXED BY ix_memory_sources_{place}", "sqlite")
-        .select_from(ordered(s, (m, m.c.source_id == s.c.source_id)))
-        .where(s.c[place] == value("name"), m.c.kind != MemoryKind.EPISODE)
-        .where(m.c.created_at >= value("since"), view.where(m))
-        .order_by(m.c.created_at, m.c.memory_id)
-        .limit(value("limit"))
-    )
+    r = tables.recalls.alias("r")
+    heads = sa.select(*_head(r)).with_hint(r, f"INDEXED BY ix_recalls_{place}", "sqlite")
+    heads = heads.where(r.c[place] == bound(name))
+    if before is not None:
+        heads = heads.where(r.c.created_at < bound(before))
+    heads = heads.order_by(r.c.created_at.desc(), r.c.recall_id.desc())
+    return _mentions(snapshot, view, BuiltStatement(heads).cursor(snapshot), limit, None)
 
 
 def stored_by(
@@ -169,60 +146,57 @@ def stored_by(
     Returns:
         Pairs of (id of the run or conversation, memory id).
     """
+    s, m = tables.sources.alias("s"), tables.memories.alias("m")
+    query = (
+        sa.select(m.c.memory_id)
+        .with_hint(s, f"INDEXED BY ix_memory_sources_{place}", "sqlite")
+        .select_from(ordered(s, (m, m.c.source_id == s.c.source_id)))
+        .where(s.c[place] == value("name"), m.c.kind != MemoryKind.EPISODE)
+        .where(m.c.created_at >= value("since"), view.where(m))
+        .order_by(m.c.created_at, m.c.memory_id)
+        .limit(bound(limit))
+    )
     # Query each name separately, so that only the first few memories of a large run are read.
-    statement, values = _stored_by(place, view.shape), view.params | {"limit": limit}
     return [
         (name, memory_id)
         for name, at in since.items()
-        for memory_id in statement.column(snapshot, values, name=name, since=at)
+        for memory_id in snapshot.column(query, view.params, name=name, since=at)
     ]
-
-
-@prepared
-def _turns_of(view: View) -> sa.Select[Any]:
-    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    place = (m.c.memory_id, m.c.session_id, m.c.sequence)
-    turn = (*place, m.c.source_role, happened_at(m), m.c.content)
-    return (
-        sa.select(*turn)
-        .select_from(ordered(d, (m, m.c.memory_id == d.c.derived_from_id)))
-        .where(d.c.memory_id == value("memory_id"), m.c.kind == MemoryKind.EPISODE, view.where(m))
-        .order_by(m.c.session_id, m.c.sequence, m.c.created_at, m.c.memory_id)
-        .limit(value("limit"))
-    )
 
 
 def turns_of(snapshot: Snapshot, memory_id: str, view: View, *, limit: int) -> list[SourceTurn]:
     """Return the visible turns that a memory was derived from, in order of the conversation."""
-    rows = _turns_of(view.shape).rows(snapshot, view.params, memory_id=memory_id, limit=limit)
-    return [
-        SourceTurn(
-            memory_id=row[0],
-            session_id=row[1],
-            sequence=row[2],
-            speaker=row[3],
-            at=row[4],
-            text=row[5],
-        )
-        for row in rows
-    ]
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    columns = {
+        "memory_id": m.c.memory_id,
+        "session_id": m.c.session_id,
+        "sequence": m.c.sequence,
+        "speaker": m.c.source_role,
+        "at": happened_at(m),
+        "text": m.c.content,
+    }
+    query = (
+        sa.select(*columns.values())
+        .select_from(ordered(d, (m, m.c.memory_id == d.c.derived_from_id)))
+        .where(d.c.memory_id == bound(memory_id), m.c.kind == MemoryKind.EPISODE, view.where(m))
+        .order_by(m.c.session_id, m.c.sequence, m.c.created_at, m.c.memory_id)
+        .limit(bound(limit))
+    )
+    rows = snapshot.rows(query, view.params)
+    return [SourceTurn(**dict(zip(columns, row, strict=True))) for row in rows]
 
 
-@prepared
-def _hidden_locators(view: View) -> sa.CompoundSelect[Any]:
+def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
+    """Return the locators of hidden memories in a file's content."""
     s, m = tables.sources.alias("s"), tables.memories.alias("m")
     p = tables.supports.alias("p")
     joins = (
         ordered(s, (m, m.c.source_id == s.c.source_id)),
         ordered(s, (p, p.c.source_id == s.c.source_id), (m, m.c.memory_id == p.c.memory_id)),
     )
-    hidden = (s.c.content_sha256 == value("sha256"), is_untrue(view.where(m)))
-    return sa.union(*(sa.select(s.c.locator).select_from(way).where(*hidden) for way in joins))
-
-
-def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | None]:
-    """Return the locators of hidden memories in a file's content."""
-    return _hidden_locators(view.shape).column(snapshot, view.params, sha256=sha256)
+    hidden = (s.c.content_sha256 == bound(sha256), is_untrue(view.where(m)))
+    query = sa.union(*(sa.select(s.c.locator).select_from(way).where(*hidden) for way in joins))
+    return snapshot.column(query, view.params)
 
 
 class _Head(NamedTuple):
@@ -253,22 +227,6 @@ class _Head(NamedTuple):
         return self.same_as or self.receipt_id
 
 
-@prepared
-def _items() -> sa.Select[Any]:
-    """Select the items of receipts as one JSON value, which is faster than ten thousand rows."""
-    f, i = listed("holders", "f"), tables.recall_items.alias("i")
-    ids = sa.func.json_group_array(i.c.memory_id).aggregate_order_by(i.c.rank)
-    of_one = sa.select(ids).where(i.c.recall_id == f.c.value).correlate(f).scalar_subquery()
-    return sa.select(sa.func.json_group_object(f.c.value, sa.func.json(of_one)))
-
-
-@prepared
-def _cited() -> sa.Select[Any]:
-    f, b = listed("bulletins", "f"), tables.bulletins.alias("b")
-    cited = sa.select(b.c.bulletin_id, b.c.memory_ids)
-    return cited.select_from(ordered(f, (b, b.c.bulletin_id == f.c.value)))
-
-
 def _visible(
     snapshot: Snapshot, view: View, heads: Sequence[_Head]
 ) -> Iterator[tuple[_Head, list[str]]]:
@@ -279,8 +237,15 @@ def _visible(
     """
     holders = sorted({head.holder for head in heads})
     bulletins = sorted({head.bulletin_id for head in heads if head.bulletin_id})
-    items = json.loads(_items().scalar(snapshot, holders=holders))
-    cited = {key: json.loads(ids) for key, ids in _cited().rows(snapshot, bulletins=bulletins)}
+    # One JSON value is faster than ten thousand rows.
+    f, i = listed(holders, "f"), tables.recall_items.alias("i")
+    of_one = sa.func.json_group_array(i.c.memory_id).aggregate_order_by(i.c.rank)
+    own = sa.select(of_one).where(i.c.recall_id == f.c.value).correlate(f).scalar_subquery()
+    query = sa.select(sa.func.json_group_object(f.c.value, sa.func.json(own)))
+    items = json.loads(snapshot.scalar(query))
+    b = tables.bulletins
+    citing = sa.select(b.c.bulletin_id, b.c.memory_ids).where(among(b.c.bulletin_id, bulletins))
+    cited = {key: json.loads(ids) for key, ids in snapshot.rows(citing)}
     ids_per_receipt = [
         [
             *items[head.holder],
