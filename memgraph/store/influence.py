@@ -68,8 +68,8 @@ def receipts_naming(
     Args:
         until: include receipts up to this time, in milliseconds.
     """
-    # Receipts have a memory directly, by repetition, or in their bulletin. The items of a bulletin's
-    # own receipt are the memories that it cites. If that receipt has expired but the receipt of a
+    # Receipts have a memory directly, by repetition, or in their bulletin. The items of the receipt
+    # of a bulletin are the memories that it cites. If that receipt has expired but the receipt of a
     # turn is kept, the bulletin itself is searched.
     ids = sorted(memory_ids)
     i, r, b = tables.recall_items.alias("i"), tables.recalls.alias("r"), tables.bulletins.alias("b")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
 import networkx as nx
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
 from memgraph.graph import export
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Subgraph
 from memgraph.model.values import Edge, Memory, StoredSource
 
@@ -139,84 +137,12 @@ def test_graphml_is_well_formed_and_complete(ring: Subgraph) -> None:
         assert found == kept.replace("\r\n", "\n").replace("\r", "\n")
 
 
-DOT_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|->|[\w=]+|[\[\]{};,]|\s+', re.DOTALL)
-
-
-@given(rings)
-@example(graph(*HOSTILE))
-def test_dot_texts_never_leave_their_quotes(ring: Subgraph) -> None:
-    text = export.to_dot(ring)
-    position, outside = 0, []
-    while position < len(text):
-        token = DOT_TOKEN.match(text, position)
-        assert token is not None, text[position:]
-        position = token.end()
-        if not token.group().startswith('"') and not token.group().isspace():
-            outside.append(token.group())
-    counted = {word: outside.count(word) for word in set(outside)}
-    assert counted["label="] == len(ring.nodes) + len(ring.edges)
-    assert counted.get("->", 0) == len(ring.edges)
-    assert counted["digraph"] == counted["{"] == counted["}"] == 1
-    lines = text.splitlines()
-    assert len(lines) == 3 + len(ring.nodes) + len(ring.edges)
-
-
-MERMAID_NODE = re.compile(r'  n\d+\["([^"]*)<br/>([^"]*)"\]')
-MERMAID_EDGE = re.compile(r'  n\d+ (?:-->|-\.->)\|"[^"]*"\| n\d+')
-
-
-@given(rings)
-@example(graph(*HOSTILE))
-def test_mermaid_texts_never_leave_their_labels(ring: Subgraph) -> None:
-    header, *lines, end = export.to_mermaid(ring).split("\n")
-    assert (header, end) == ("flowchart LR", "")
-    nodes = [MERMAID_NODE.fullmatch(line) for line in lines[: len(ring.nodes)]]
-    assert all(MERMAID_EDGE.fullmatch(line) for line in lines[len(ring.nodes) :])
-    for one, match in zip(ring.nodes, nodes, strict=True):
-        assert match is not None
-        for part in match.groups():
-            # What is left when entities are taken out is harmless in any context of Mermaid.
-            assert not re.search(r"[^\w .,]|_", re.sub(r"#\d+;", "", part))
-        shown = unescape(match[1].replace("#", "&#"))
-        assert shown.startswith("Fact:")
-        start = shown.removeprefix("Fact:").removesuffix("…").strip()
-        if one.content.isascii() and one.content.isprintable():
-            assert " ".join(one.content.split()).startswith(start)
-        assert unescape(match[2].replace("#", "&#")) == one.memory_id
-
-
-@pytest.mark.parametrize("write", [export.to_dot, export.to_mermaid])
-def test_labels_are_bounded(write: Any) -> None:
-    longest = max(len(line) for line in write(graph("x" * 30_000)).splitlines())
-    assert longest < 3 * export.LABEL_CHARS
-
-
-def test_drawings_tell_status_and_resolution() -> None:
-    nodes = (node(0, "old", status=MemoryStatus.SUPERSEDED), node(1, "new"))
-    resolved = edge(
-        0, "fact_1", "fact_0", "", edge_type="Contradicts", resolved_at=5, resolution={"a": 1}
-    )
-    drawn = graph("x").model_copy(update={"nodes": nodes, "edges": (resolved,)})
-    assert 'label="Fact (superseded): old' in export.to_dot(drawn)
-    assert '[label="Contradicts (resolved)", style=dashed]' in export.to_dot(drawn)
-    assert "n1 -.->" in export.to_mermaid(drawn)
-
-
-def test_drawings_tell_what_is_erased() -> None:
-    gone = (node(0, "", status=MemoryStatus.RETRACTED),)
-    drawn = graph("x").model_copy(update={"nodes": gone, "edges": ()})
-    assert "Fact (erased)" in export.to_dot(drawn)
-    assert "retracted" not in export.to_dot(drawn)
-
-
 def test_an_empty_graph_exports_in_every_format() -> None:
     empty = graph("x").model_copy(update={"nodes": (), "edges": (), "sources": ()})
     assert json.loads(export.export(empty, "json"))["nodes"] == []
     assert len(nx.parse_graphml(export.export(empty, "graphml"))) == 0
-    assert export.export(empty, "dot").endswith("}\n")
-    assert export.export(empty, "mermaid") == "flowchart LR\n"
 
 
 def test_an_unknown_format_is_named() -> None:
-    with pytest.raises(InvalidInput, match="json, graphml, dot, mermaid"):
+    with pytest.raises(InvalidInput, match="json, graphml"):
         export.export(graph("x"), "svg")

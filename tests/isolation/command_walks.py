@@ -114,7 +114,7 @@ def _ask(view: View) -> Iterator[Line]:
 
 
 def _subgraph(view: View) -> Iterator[Line]:
-    for form in ("json", "graphml", "dot", "mermaid"):
+    for form in ("json", "graphml"):
         yield ["subgraph", ONE, *view.own[:5], "--hops", "4", "--format", form]
     yield ["subgraph", ONE, *view.hidden]
 

@@ -363,7 +363,7 @@ def test_the_journal_names_the_actor(cli: CommandLine) -> None:
 
 @pytest.mark.parametrize(
     ("form", "sign"),
-    [("json", '"nodes"'), ("graphml", "<graphml"), ("dot", "digraph"), ("mermaid", "flowchart")],
+    [("json", '"nodes"'), ("graphml", "<graphml")],
 )
 def test_a_subgraph_is_printed_in_every_format(
     cli: CommandLine, contradiction: MakeContradiction, form: str, sign: str
@@ -501,7 +501,6 @@ def test_what_is_stored_cannot_act_on_the_terminal(
         ["trace", one],
         ["contradictions"],
         ["subgraph", one],
-        ["subgraph", one, "--format", "mermaid"],
         ["bulletin"],
     ):
         for options in ([], ["--json"]):

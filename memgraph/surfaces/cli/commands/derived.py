@@ -290,8 +290,6 @@ class GraphFormat(StrEnum):
 
     JSON = "json"
     GRAPHML = "graphml"
-    DOT = "dot"
-    MERMAID = "mermaid"
 
 
 def subgraph(
