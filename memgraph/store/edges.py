@@ -215,7 +215,10 @@ def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
 
 
 def put_in_force(transaction: JournalledTransaction, edge_id: str, reason: str | None) -> None:
-    """Let a partial or marking Updates edge replace the older memory completely."""
+    """Let a partial or marking Updates edge replace the older memory completely.
+
+    A mark of a contradiction becomes one that somebody stated.
+    """
     e = tables.edges
     whole = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
     transaction.write(sa.update(e).where(e.c.edge_id == bound(edge_id)).values(whole))

@@ -301,6 +301,21 @@ def test_whoever_dismissed_a_mark_may_think_again(orc: Orchestrator) -> None:
     assert orc.verify().ok
 
 
+def test_a_marked_contradiction_that_somebody_states_is_no_longer_probable(
+    orc: Orchestrator,
+) -> None:
+    old, new = orc.remember(OLD, source=CONVERSATION), orc.remember(NEW)
+    [mark] = orc.settle().compared.marks
+    assert orc.relate(old, "Contradicts", new, reason="I checked") == mark.edge_id
+    [case] = orc.contradictions.list().items
+    assert (case.edge.weight, case.edge.reason) == (1.0, "I checked")
+    assert "probably" not in orc.context("tokens").text
+    assert orc.relate(old, "Contradicts", new, weight=0.5) == mark.edge_id
+    [case] = orc.contradictions.list().items
+    assert case.edge.weight == 1.0
+    assert orc.verify().ok
+
+
 def test_only_an_edge_of_weight_one_replaces(orc: Orchestrator) -> None:
     old, new = orc.remember(OLD), orc.remember("Tokens are gone.")
     orc.relate(new, "Updates", old, weight=0.99)

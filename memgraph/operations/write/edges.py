@@ -151,7 +151,7 @@ class EdgeWriter:
         memories.require(transaction, [from_id, to_id], self.view)
         existing = edges.find(transaction, from_id, to_id, link.edge_type)
         # A mark or a partial Updates edge may be put in force, but not the reverse.
-        if existing is not None and (in_force(existing) or not in_force(link)):
+        if existing is not None and not _decides(link, existing):
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         if link.edge_type is EdgeType.CONTRADICTS or is_change_mark(link):
             # A dismissal covers the two statements, so it also applies to copies stored later.
@@ -202,13 +202,14 @@ class EdgeWriter:
         if existing is None:
             row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
             edges.insert(transaction, row)
-        elif in_force(link):
+        elif _decides(link, existing):
             if existing.resolution is not None:
                 # A dismissed mark.
                 written.entries += reopen(
                     transaction, existing, reason=link.reason or _PUT_IN_FORCE
                 )
-            row = _row(existing.edge_id, from_id, to_id, link, existing.created_at)
+            ends = existing.from_id, existing.to_id
+            row = _row(existing.edge_id, *ends, link, existing.created_at)
             edges.put_in_force(transaction, existing.edge_id, link.reason)
         else:
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
@@ -284,6 +285,13 @@ class EdgeWriter:
         reason = f"replaced by {new_id}"
         memories.set_status(transaction, old_id, change.status, reason=reason)
         written.entries.append(NewEntry("supersede", old_id, {"by": new_id}))
+
+
+def _decides(link: EdgeInput, existing: Edge) -> bool:
+    """Return True if a new edge puts an existing one in force, or states what it only marks."""
+    if link.edge_type is EdgeType.CONTRADICTS:
+        return link.weight >= 1.0 and existing.is_open_mark
+    return in_force(link) and not in_force(existing)
 
 
 def _authors(transaction: JournalledTransaction, memory_id: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.model.context import tier_of
-from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.conversation import PERSONS, AgentTurn, UserTurn
 from memgraph.model.enums import (
     CapturedBy,
     EdgeType,
@@ -146,7 +146,6 @@ def _place(memory: Memory | MemoryInput) -> tuple[Scope, str | None, str | None]
 
 # Errors that concern a single memory to promote, not all of them.
 OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
-PERSONS = frozenset({"user", "human"})
 MAX_TURNS = 1_000
 
 
