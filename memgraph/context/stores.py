@@ -6,16 +6,13 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
-from enum import Enum
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
-from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from memgraph.clock import Clock, SystemClock, iso
 from memgraph.context.assembly import ConfirmationCallback, confirmed
-from memgraph.context.items import checked, equal, text_key
+from memgraph.context.items import checked, text_key
 from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.context import ContextItem
@@ -38,25 +35,6 @@ class MemoryBackend(Protocol):
             InvalidInput: the item cannot be stored; see
                 ``memgraph.context.items.memory_input_of``.
             StorageError: the item was not stored.
-        """
-        ...
-
-    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        """Store an item and evict the excess, in one step.
-
-        ``memgraph.rules.lifecycle`` decides which items are evicted.
-
-        Returns:
-            The ids of the evicted items, in the order of eviction.
-
-        Raises:
-            InvalidInput, StorageError: see ``add``; or ``max_items`` is below 1. Nothing changed.
-        """
-        ...
-
-    def trim(self, max_items: int) -> int:
-        """Evict the items in excess of ``max_items``; return how many. Raises: see
-        ``add_bounded``.
         """
         ...
 
@@ -111,19 +89,7 @@ class InMemoryBackend:
     def add(self, item: ContextItem) -> None:
         stored = checked(item)
         with self._lock:
-            existing = self._items.get(stored.context_item_id)
-            if existing is None or not equal(existing, stored):
-                self._items[stored.context_item_id] = stored
-
-    def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
-        evicted((), max_items)
-        with self._lock:
-            self.add(item)
-            return self._evict(max_items, new=item.context_item_id)
-
-    def trim(self, max_items: int) -> int:
-        with self._lock:
-            return len(self._evict(max_items))
+            self._items[stored.context_item_id] = stored
 
     def query(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
@@ -157,12 +123,6 @@ class InMemoryBackend:
     def count(self) -> int:
         with self._lock:
             return len(self._items)
-
-    def _evict(self, max_items: int, new: str | None = None) -> Sequence[str]:
-        evicted_ids = evicted(map(held, self._items.values()), max_items, new=new)
-        for item_id in evicted_ids:
-            del self._items[item_id]
-        return evicted_ids
 
 
 MAX_OUTPUT_CHARS: Final = 12_000
@@ -221,7 +181,7 @@ def _json(value: Any) -> str:
 
 @runtime_checkable
 class BoundedBackend(Protocol):
-    """A backend that can add an item and evict the excess in one step."""
+    """A backend that can add an item and evict the excess in one transaction."""
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
         """Add an item; return the ids of the evicted items."""
@@ -287,6 +247,7 @@ def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tu
 
     Both happen in one step if the backend supports it (see ``BoundedBackend``), else separately.
     """
+    evicted((), max_items)
     if isinstance(backend, BoundedBackend):
         return tuple(backend.add_bounded(item, max_items))
     backend.add(item)
@@ -534,42 +495,29 @@ class GlobalMemoryStore(ItemStore):
         return self._item(prefix, statement, kind=kind, source=SOURCE, tags=tags, **fields)
 
 
-FailureSignature: TypeAlias = Mapping[str, Any] | BaseModel | Any
-"""A failure: a mapping, pydantic model or dataclass whose ``code`` is a text, integer or enum."""
-
-
-def failure_fields(failure: FailureSignature) -> tuple[str, dict[str, Any]]:
+def failure_fields(failure: object) -> tuple[str, dict[str, Any]]:
     """Return the code of a failure as text, and all its fields as plain JSON.
 
+    Args:
+        failure: a mapping, pydantic model or dataclass whose ``code`` is a text, integer or enum.
+
     Raises:
-        InvalidInput: it is not a ``FailureSignature``, has no code, or contains a value that JSON
-            cannot represent.
+        InvalidInput: it is none of these, has no code, or contains a value that JSON cannot
+            represent.
     """
-    fields = _fields(failure)
-    code = fields.get("code")
-    if isinstance(code, Enum):
-        code = code.value
-    if isinstance(code, bool) or not isinstance(code, str | int) or code == "":
-        raise InvalidInput("a failure needs a code", field="failure.code")
     try:
-        plain: dict[str, Any] = to_jsonable_python(fields, inf_nan_mode="strings")
+        fields = to_jsonable_python(failure, inf_nan_mode="strings")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise InvalidInput(
             "a failure contains a value that JSON cannot represent", field="failure"
         ) from error
-    return str(code), plain
-
-
-def _fields(failure: FailureSignature) -> dict[str, Any]:
-    if isinstance(failure, BaseModel):
-        return failure.model_dump()
-    if isinstance(failure, Mapping):
-        return dict(failure)
-    if is_dataclass(failure) and not isinstance(failure, type):
-        return asdict(failure)
-    raise InvalidInput(
-        "a failure must be a mapping, a pydantic model or a dataclass with a code", field="failure"
-    )
+    code = fields.get("code") if isinstance(fields, dict) else None
+    if isinstance(code, bool) or not isinstance(code, str | int) or code == "":
+        raise InvalidInput(
+            "a failure must be a mapping, a pydantic model or a dataclass with a code",
+            field="failure.code",
+        )
+    return str(code), fields
 
 
 class ProjectMemoryStore(ItemStore):
@@ -626,7 +574,7 @@ class ProjectMemoryStore(ItemStore):
             payload={"convention": convention, "scope": scope},
         )
 
-    def add_failure(self, failure: FailureSignature, lesson: str) -> ContextItem:
+    def add_failure(self, failure: object, lesson: str) -> ContextItem:
         """Store a failure and the lesson from it.
 
         Raises:

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, JobName, JobState, MemoryType
-from memgraph.model.recall import Bundle
 from memgraph.model.values import Memory, Millis, Value
 
 MAX_REJECTED_KEPT = 200
@@ -283,15 +282,3 @@ class ExpiringReport(Value):
     threshold: float
     total: int
     items: tuple[ExpiringMemory, ...]
-
-
-class RelevantMemories(Value):
-    """The memories relevant to a message.
-
-    Attributes:
-        bundle: the relevant facts, best first, without those from the conversation itself.
-        reflection: the latest weekly reflection that the reader may see, or None.
-    """
-
-    bundle: Bundle
-    reflection: Memory | None

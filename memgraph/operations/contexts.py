@@ -17,16 +17,12 @@ from memgraph.model.context import (
     Task,
     tier_of,
 )
-from memgraph.model.enums import MemoryKind, Scope
-from memgraph.model.jobs import RelevantMemories
-from memgraph.model.operation import Blocking, F, WireFormat, local, operation
-from memgraph.model.recall import MAX_TOP_N, Query
+from memgraph.model.enums import Scope
+from memgraph.model.operation import F, WireFormat, local, operation
 from memgraph.model.remote import MAX_BATCH, TierItem, TierPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name
-from memgraph.operations.everyday import Everyday
 from memgraph.operations.handle import Handle, closed_to_viewer
-from memgraph.operations.memories import Memories
 
 if TYPE_CHECKING:
     from memgraph.context.assembly import ConfirmationCallback
@@ -77,34 +73,6 @@ class Contexts(TierHandle[F], group="contexts"):
             counters=self._service.counters,
         )
         return builder.build_context(task, request, **fields)
-
-    @operation(Permission.READ, "POST /relevant", tag="recall", body="Message", command="")
-    def relevant(
-        self,
-        prompt: Query,
-        *,
-        limit: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 5,
-        exclude_session_id: Name | None = None,
-    ) -> RelevantMemories:
-        """Return the facts that are relevant to a message, and the latest reflection.
-
-        Args:
-            prompt: the message; if empty, the most important facts are returned.
-            limit: the maximum number of facts, 1 to 1,000.
-            exclude_session_id: the conversation of the message, whose turns the agent has already.
-
-        Raises:
-            InvalidInput: an argument is out of range.
-        """
-        everyday: Everyday[Blocking] = self._as(Everyday)
-        memories: Memories[Blocking] = self._as(Memories)
-        bundle = everyday.recall(
-            prompt,
-            kinds=(MemoryKind.FACT,),
-            top_n=limit,
-            exclude_session_id=exclude_session_id,
-        )
-        return RelevantMemories(bundle=bundle, reflection=memories.latest_reflection())
 
     @operation(Permission.READ, "GET /tiers/{tier}", id="list_tier", command="tier")
     def tier(

@@ -27,7 +27,7 @@ from memgraph.errors import (
 )
 from memgraph.model.context import BuiltBulletin, ContextBlock, ContextPackage, ContextRequest
 from memgraph.model.enums import MemoryType
-from memgraph.model.jobs import ExpiringReport, RelevantMemories
+from memgraph.model.jobs import ExpiringReport
 from memgraph.model.operation import GroupAttribute, methods_of
 from memgraph.model.recall import Bundle, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
@@ -105,11 +105,11 @@ def test_what_is_handed_out_has_the_librarys_types(way: Any) -> None:
     assert type(bulletin) is BuiltBulletin
     assert bulletin.warning is None
     assert memory_id in bulletin.bulletin.memory_ids
-    found = way.contexts.relevant("What does Nora Quill drink?", limit=3)
-    assert type(found) is RelevantMemories
-    assert found.bundle.ids == (memory_id,)
-    assert found.reflection is way.memories.latest_reflection() is None
-    receipt = way.receipts.get(found.bundle.receipt_id)
+    found = way.recall("What does Nora Quill drink?", top_n=3)
+    assert type(found) is Bundle
+    assert found.ids == (memory_id,)
+    assert way.memories.latest_reflection() is None
+    receipt = way.receipts.get(found.receipt_id)
     assert type(receipt) is Receipt
     assert [each.memory_id for each in receipt.items] == [memory_id]
     listed = way.receipts.list(limit=5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from item_worlds import HOSTILE, KINDS, asked, filters, ids, item, items
 
 from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.context.stores import InMemoryBackend, MemoryBackend
+from memgraph.context.stores import InMemoryBackend, MemoryBackend, add_bounded
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import Scope
@@ -52,7 +52,6 @@ def test_an_empty_backend_holds_nothing(backend: MemoryBackend) -> None:
     assert backend.get("i-1") is None
     assert backend.delete("i-1") is False
     assert backend.clear() == 0
-    assert backend.trim(1) == 0
 
 
 def test_what_is_added_is_there(backend: MemoryBackend) -> None:
@@ -309,7 +308,7 @@ def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: Memo
     filled(backend, item("a"))
 
     with pytest.raises(InvalidInput, match="tags"):
-        backend.add_bounded(item("b", tags=tuple(map(str, range(65)))), 1)
+        add_bounded(backend, item("b", tags=tuple(map(str, range(65)))), 1)
 
     assert names(backend.list_all()) == ["a"]
 
@@ -363,28 +362,24 @@ def test_what_is_too_much_is_evicted_with_the_write(backend: MemoryBackend) -> N
         item("old", kind="reasoning", importance=0.9, timestamp="2020-01-01"),
     )
 
-    gone = backend.add_bounded(item("new", kind="reasoning", importance=0.0), 3)
+    gone = add_bounded(backend, item("new", kind="reasoning", importance=0.0), 3)
 
     assert list(gone) == ["unweighed", "light"]
     assert sorted(names(backend.list_all())) == ["goal", "new", "old"]
-    assert list(backend.add_bounded(item("new", kind="reasoning", importance=0.0), 3)) == []
-    assert backend.trim(1) == 2
-    assert names(backend.list_all()) == ["goal"]
+    assert list(add_bounded(backend, item("new", kind="reasoning", importance=0.0), 3)) == []
 
 
 def test_of_equals_the_lowest_id_is_evicted_first(backend: MemoryBackend) -> None:
     filled(backend, *(item(each) for each in ("b", "d", "a", "c", "e")))
 
-    assert list(backend.add_bounded(item("0"), 4)) == ["a", "b"]
+    assert list(add_bounded(backend, item("0"), 4)) == ["a", "b"]
 
 
-@pytest.mark.parametrize("call", ["trim", "add_bounded"])
-def test_a_bound_below_one_is_refused(backend: MemoryBackend, call: str) -> None:
+def test_a_bound_below_one_is_refused(backend: MemoryBackend) -> None:
     filled(backend, item("a"))
-    bounded: Callable[..., Any] = getattr(backend, call)
 
     with pytest.raises(InvalidInput, match="max_items"):
-        bounded(*([item("b")] if call == "add_bounded" else []), 0)
+        add_bounded(backend, item("b"), 0)
 
     assert names(backend.list_all()) == ["a"]
 
@@ -452,8 +447,7 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
 
         @rule(one=items(), most=st.integers(1, 4))
         def add_bounded(self, one: ContextItem, most: int) -> None:
-            gone = list(self.one.add_bounded(one, most))
-            assert gone == list(self.other.add_bounded(one, most))
+            assert add_bounded(self.one, one, most) == add_bounded(self.other, one, most)
 
         @rule(item_id=ids())
         def delete(self, item_id: str) -> None:
@@ -462,10 +456,6 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
         @rule(item_id=ids())
         def get(self, item_id: str) -> None:
             assert self.one.get(item_id) == self.other.get(item_id)
-
-        @rule(most=st.integers(1, 4))
-        def trim(self, most: int) -> None:
-            assert self.one.trim(most) == self.other.trim(most)
 
         @rule()
         def clear(self) -> None:

@@ -388,9 +388,6 @@ READS: dict[str, Walk] = {
     "sources.retract": source_retractions,
     "sources.get": source_lists,
     "sources.list": source_lists,
-    "contexts.relevant": lambda orc, world: iter(
-        [orc.contexts.relevant(QUERY, limit=200), orc.contexts.relevant("", limit=200)]
-    ),
     "sessions.list": lambda orc, world: iter([orc.sessions.list(limit=1000)]),
     "graph.connected": lambda orc, world: iter([orc.graph.connected(limit=2_000)]),
     "sources.lines": lambda orc, world: _of_each(orc.sources.lines, orc, world),

@@ -331,13 +331,6 @@ def bulletin(view: View) -> Iterator[Ask]:
     yield replace(_get("/bulletin"), headers={"If-None-Match": "*"})
 
 
-@walks("POST", HERE + "/relevant")
-def relevant(view: View) -> Iterator[Ask]:
-    yield _post("/relevant", {"prompt": QUERY, "limit": 200})
-    for word in view.words[:3]:
-        yield _post("/relevant", {"prompt": word, "limit": 200})
-
-
 # --- the hooks of a turn
 
 

@@ -34,7 +34,7 @@ ELSEWHERE = {
 """What has no routes here, and where it is walked."""
 MAKING = "/v1/orchestrators"
 READ_BY_POST = (
-    *("/recall", "/relevant", "/subgraph", "/context", "/context/block", "/ask"),
+    *("/recall", "/subgraph", "/context", "/context/block", "/ask"),
     *("/entities/info", "/verify", "/audit", "/sources/info", "/retrieve", "/listItems"),
     *("/turns/message", "/turns/step", "/turns/diagnostics"),
 )

@@ -45,7 +45,6 @@ NOT_ASKED = {
 
 POSTED: dict[str, dict[str, Any]] = {
     "/recall": {"query": QUERY, "top_n": 50},
-    "/relevant": {"prompt": QUERY},
     "/context": {"request": {"query": QUERY, "budget_tokens": 5_000}},
     "/context/block": {"prompt": QUERY},
     "/ask": {"question": QUERY},

@@ -391,19 +391,3 @@ def test_recall_answers_with_what_a_reflection_cites_and_not_with_it(orc: Orches
     assert orc.recall(tags=["weekly"]).ids == (saved(orc).memory_id,)
     own = orc.remember("I keep coming back to Leeds.", kind="reflection")
     assert own in orc.recall("what do I keep coming back to").ids
-
-
-def test_what_belongs_before_an_answer(orc: Orchestrator) -> None:
-    ids = learn(orc)
-    here = orc.remember("Marta just called about Leeds.", session_id="now")
-    orc.save_episode("Who leads Leeds?", session_id="other", source_role="user")
-    found = orc.contexts.relevant("Who leads the Leeds depot?", exclude_session_id="now")
-    assert found.bundle.ids[0] == ids[0]
-    assert here not in found.bundle.ids
-    assert all(each.startswith("fact_") for each in found.bundle.ids)
-    assert found.reflection is None
-    reflect(orc)
-    found = orc.contexts.relevant("Who leads the Leeds depot?", limit=1)
-    assert len(found.bundle.items) == 1
-    assert found.reflection == saved(orc)
-    assert len(orc.contexts.relevant("").bundle.items) == 5

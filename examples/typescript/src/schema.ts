@@ -1306,26 +1306,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/relevant": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Relevant
-         * @description Return the facts that are relevant to a message, and the latest reflection.
-         */
-        post: operations["relevant"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/sessions": {
         parameters: {
             query?: never;
@@ -3270,12 +3250,6 @@ export interface components {
             other: string;
             reason: string;
         };
-        Message: {
-            exclude_session_id?: string | null;
-            /** @default 5 */
-            limit?: number;
-            prompt: string;
-        };
         /**
          * @description A message that starts a turn; see ``MemoryHooks.on_message``.
          *
@@ -3807,17 +3781,6 @@ export interface components {
             mention_count: number;
             together: number;
             type: components["schemas"]["EntityType"];
-        };
-        /**
-         * @description The memories relevant to a message.
-         *
-         *     Attributes:
-         *         bundle: the relevant facts, best first, without those from the conversation itself.
-         *         reflection: the latest weekly reflection that the reader may see, or None.
-         */
-        RelevantMemories: {
-            bundle: components["schemas"]["Bundle"];
-            reflection: components["schemas"]["Memory"] | null;
         };
         /**
          * @description The outcome of a write. ``reasons``: why it is a duplicate, by the id of the other memory;
@@ -7294,51 +7257,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LatestReflection"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    relevant: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["Message"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RelevantMemories"];
                 };
             };
             /** @description Error */

@@ -16,7 +16,7 @@ from memgraph.model.values import ActorReason, validated
 from memgraph.operations.context.promotion import evict, retract_all, store_versions, tier_place
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.rules.filters import matches, parse, parse_limit, parse_order
-from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED, evicted
+from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED
 from memgraph.rules.scope import ScopeFacts
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items, memories
@@ -73,14 +73,7 @@ class DatabaseBackend(Handle):
 
     def add_bounded(self, item: ContextItem, max_items: int) -> Sequence[str]:
         """Store an item and evict the excess in one transaction; return the evicted ids."""
-        evicted((), max_items)
         return self._add(item, max_items)
-
-    def trim(self, max_items: int) -> int:
-        """Evict the items above ``max_items`` with the reason ``evicted``; return their number."""
-        evicted((), max_items)
-        with self._write() as (opened, transaction):
-            return len(evict(transaction, self._place(opened), max_items))
 
     def query(
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"

@@ -41,7 +41,6 @@ EDGE: Final = _example(
 )
 RECALL: Final = _example("A question", {"query": "When does the office close?", "top_n": 5})
 SUBGRAPH: Final = _example("Two steps around a memory", {"ids": [MEMORY_ID], "hops": 2})
-RELEVANT: Final = _example("A message", {"prompt": "Can I come by on Friday at six?"})
 RESOLUTION: Final = _example("One side wins", {"winner": MEMORY_ID, "reason": "confirmed by phone"})
 NEW_ORCHESTRATOR: Final = _example("A name", {"name": "helpdesk"})
 EPISODE: Final = _example(
@@ -171,7 +170,6 @@ _BODIES: Final = {
     "save_episodes": EPISODES,
     "end_session": ENDING,
     "recall": RECALL,
-    "relevant": RELEVANT,
     "subgraph": SUBGRAPH,
     "get_context": BLOCK,
     "ask": QUESTION,

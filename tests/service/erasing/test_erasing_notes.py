@@ -86,7 +86,6 @@ WRITTEN = {
     "agents.search": "query",
     "agents.forget": "reason",
     "context": "prompt",
-    "contexts.relevant": "prompt",
 }
 """What writes free text about a memory or an entity; the test below writes a canary into each."""
 OTHER = {
@@ -230,7 +229,6 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.recall(f"{say('a query that finds')} in a memory stands")
     # The receipt of a prompt that no memory answered stays, see the guide.
     orc.context("What stands in a memory?")
-    orc.contexts.relevant(f"{say('another prompt')} in a memory stands")
     orc.agents.search("What stands in a memory?")
     orc.agents.forget(mended.memory_id, reason=say("forgetting"))
     orc.bulletin()
