@@ -26,12 +26,12 @@ from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.values import Source
 from memgraph.rules.erasure import ERASED
 from memgraph.rules.similarity import content_hash
-from memgraph.store import embeddings, integrity, journal, text_index, whole_tables
+from memgraph.store import embeddings, integrity, journal, postings, text_index, whole_tables
 from memgraph.store.journal import chain_hash
 from memgraph.store.memories import source_id
-from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
+from memgraph.store.vector_index import VectorFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,7 +166,7 @@ def check_schema(snapshot: Snapshot, report: VerifyReport) -> None:
 
 def check_postings(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the postings for ranking texts match the memories."""
-    if not snapshot.engine.texts.check(snapshot):
+    if not postings.check(snapshot):
         report.add(FindingCode.TEXT_INDEX_DRIFT, "the postings differ from the memories")
 
 

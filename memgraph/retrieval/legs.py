@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import TextMatches, VectorIndex
+    from memgraph.store.text_search import TextMatches
+    from memgraph.store.vector_index import VectorIndex
 
 
 Timed = Callable[[str], AbstractContextManager[object]]
@@ -266,10 +267,13 @@ class SnapshotSearch:
 
     def _matches(self, question: ParsedQuery, legs: LegResults) -> TextMatches | None:
         """Return the memories that contain words of a question; None on a timeout."""
+        # This loads numpy.
+        from memgraph.store import text_search
+
         if question.cut:
             legs.degrade("query.cut", "the query is very long; only its beginning was searched")
         with self.timed("words"), self._bounded("text", legs):
-            return self.snapshot.engine.texts.search(self.snapshot, question.words.keys())
+            return text_search.find(self.snapshot, question.words.keys())
         return None
 
     def _terms(self, question: ParsedQuery, matches: TextMatches | None) -> QueryTerms:

@@ -73,8 +73,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import VectorIndex
     from memgraph.store.vector_cache import HeldVectors
+    from memgraph.store.vector_index import VectorIndex
 
 RECEIPT_PREFIX = "rcl_"
 ALWAYS: Final = nullcontext()

@@ -434,7 +434,7 @@ class Housekeeping:
     def _merge_postings(self, stop: Callable[[], bool]) -> None:
         if self._database.commits >= self._postings_at:
             self._postings_at = self._database.commits + COMMITS_BETWEEN_MERGES
-            self._database.engine.texts.merge(self._database, stop)
+            postings.merge(self._database, stop)
 
     def _remove_receipts(self, now: int, stop: Callable[[], bool]) -> None:
         since = max(now - int(self._receipts.keep_days * MS_PER_DAY), 0)

@@ -22,7 +22,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.store import tables
+from memgraph.store import postings, tables
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -341,7 +341,7 @@ def frequencies(snapshot: Snapshot, stems: Collection[str], *, exact: int) -> di
     """
     if not stems:
         return {}
-    counts = snapshot.engine.texts.frequencies(snapshot, stems)
+    counts = postings.frequencies(snapshot, stems)
     frequent = {stem: count for stem, count in counts.items() if count > exact}
     others = set(stems) - set(frequent)
     return frequent | (snapshot.engine.phrases.frequencies(snapshot, others) if others else {})

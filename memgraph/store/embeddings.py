@@ -18,7 +18,6 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import STORED_STATUSES, EmbeddingState, Scope, Sensitivity
 from memgraph.store import tables
-from memgraph.store.ports import VectorIndex
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import among, bound
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memgraph.store.vector_cache import HeldVectors
+    from memgraph.store.vector_index import VectorIndex
 
 
 # The vector index of a snapshot, the quantization of vectors, and their visibility codes.

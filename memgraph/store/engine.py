@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from memgraph.errors import StorageError
     from memgraph.model.erasure import ServerTraces
     from memgraph.paths import OrchestratorPaths, Stamp
-    from memgraph.store.ports import PhraseIndex, TextIndex, VectorIndex
     from memgraph.store.snapshot import Snapshot, Transaction
     from memgraph.store.vector_cache import HeldVectors
+    from memgraph.store.vector_index import VectorIndex
 
 
 class Constraint(StrEnum):
@@ -84,6 +84,34 @@ RowChange = tuple[str, int, bytes]
 row yields both."""
 
 
+class PhraseIndex(Protocol):
+    """Finds memories by phrases and by combinations of words; see ``text_index.matching``.
+
+    It is updated in the same transaction as a memory's text.
+    """
+
+    def expression(self, match: str) -> str:
+        """Translate an expression of ``text_index.matching`` to the syntax of the engine."""
+
+    def follow(self, transaction: Transaction) -> None:
+        """Index the texts that the transaction has changed, unless triggers do."""
+
+    def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
+        """Return the number of memories with each stem, without stems that do not occur.
+
+        The cost of a stem grows with its frequency.
+        """
+
+    def merge(self, transaction: Transaction) -> bool:
+        """Merge a part of the additions; return True if there was anything to merge."""
+
+    def rebuild(self, transaction: Transaction) -> None:
+        """Rebuild the index from the memories."""
+
+    def check(self, transaction: Transaction) -> bool:
+        """Return True if the index agrees with the memories, word by word."""
+
+
 class Engine(Protocol):
     """The stateless operations of an engine on snapshots and transactions."""
 
@@ -99,10 +127,6 @@ class Engine(Protocol):
     @property
     def keeps_temporary_tables(self) -> bool:
         """Return True if a snapshot may fill temporary tables."""
-
-    @property
-    def texts(self) -> TextIndex:
-        """The index that ranks texts."""
 
     @property
     def phrases(self) -> PhraseIndex:

@@ -31,7 +31,7 @@ from memgraph.rules.erasure import (
     without_note,
 )
 from memgraph.rules.search_terms import SearchTerms
-from memgraph.store import embeddings, metadata, sources, tables, text_index
+from memgraph.store import embeddings, metadata, postings, sources, tables, text_index
 from memgraph.store.memories import set_statuses
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -291,7 +291,7 @@ def blank(
     counts = Counter({"memory_embeddings": len(pks)})
     for statement in statements:
         counts[str(statement.table)] += CompiledStatement(statement).write(transaction, values)
-    transaction.engine.texts.remove(transaction, pks)
+    postings.remove(transaction, pks)
     text_index.recount(transaction, text_index.unlink(transaction, pks), ())
     return +counts
 
@@ -484,7 +484,7 @@ def apply(transaction: Transaction, changes: Changes) -> None:
     # Of the attributes only the metadata of items are indexed.
     described = [pk for pk, values in own if "attributes" in values]
     reworded = text_index.rewrite_search_terms_of(transaction, described)
-    transaction.engine.texts.remove(transaction, sorted(retagged.union(reworded)))
+    postings.remove(transaction, sorted(retagged.union(reworded)))
 
 
 def redacted(snapshot: Snapshot, seqs: Collection[int]) -> list[tuple[int, str, str]]:

@@ -28,7 +28,7 @@ import sqlalchemy as sa
 
 from memgraph.store import tables
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import Column, listed, ordered, prepared, raw_text, value
+from memgraph.store.statements import Column, bound, listed, ordered, prepared, raw_text, value
 from memgraph.store.text_index import changes
 from memgraph.store.text_index import postings as rows
 from memgraph.store.text_index import segments as heads
@@ -36,7 +36,6 @@ from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Database
-    from memgraph.store.ports import TextMatches
 
 TAIL = 1_024
 """From this size on, the tail is turned into a segment in the background."""
@@ -88,15 +87,11 @@ def _frequencies() -> sa.Select[Any]:
 
 
 def frequencies(snapshot: Snapshot, terms: Collection[str]) -> dict[str, int]:
-    """Return the number of postings of each term in the segments, without unknown terms."""
+    """Return the number of postings of each term in the segments, without unknown terms.
+
+    The newest memories are not counted.
+    """
     return {term: int(count) for term, count in _frequencies().rows(snapshot, terms=sorted(terms))}
-
-
-@prepared
-def _segments() -> sa.Select[Any]:
-    h = heads.c
-    span = sa.func.length(h.lengths).op("/")(2)
-    return sa.select(h.segment, h.stamp, h.first_pk, span).order_by(h.first_pk)
 
 
 class IndexedText(NamedTuple):
@@ -195,12 +190,15 @@ def packed(offsets: array[int], counts: bytes | bytearray) -> bytes:
 
 def segments(snapshot: Snapshot) -> list[Segment]:
     """Return all segments in the order of their keys."""
-    return _segments().mapped(Segment._make, snapshot)
+    h = heads.c
+    span = sa.func.length(h.lengths).op("/")(2)
+    query = sa.select(h.segment, h.stamp, h.first_pk, span).order_by(h.first_pk)
+    return snapshot.mapped(Segment._make, query)
 
 
 def draft(snapshot: Snapshot, first: int, last: int) -> SegmentDraft:
     """Prepare the segment of all memories with keys from ``first`` to ``last``."""
-    last_change = _last_change().scalar(snapshot)
+    last_change = snapshot.scalar(sa.select(sa.func.coalesce(sa.func.max(changes.c.seq), 0)))
     existing = segments(snapshot)
     span = last - first + 1
     if not 0 < span <= LARGEST:
@@ -240,11 +238,6 @@ def _documents(cursor: Any) -> Iterator[IndexedText]:
 
 
 @prepared
-def _last_change() -> sa.Select[Any]:
-    return sa.select(sa.func.coalesce(sa.func.max(changes.c.seq), 0))
-
-
-@prepared
 def _remove_rows() -> sa.Delete:
     return sa.delete(rows).where(rows.c.segment == value("segment"))
 
@@ -254,21 +247,7 @@ def _remove_head() -> sa.Delete:
     return sa.delete(heads).where(heads.c.segment == value("segment"))
 
 
-@prepared
-def _add_head() -> sa.Insert:
-    names = ("first_pk", "documents", "tokens", "lengths", "marks")
-    columns = {"stamp": sa.literal(0)} | {name: value(name) for name in names}
-    return sa.insert(heads).values(columns).returning(heads.c.segment)
-
-
 _add_rows = InsertRows("text_postings", ("segment", "term", "postings"))
-
-
-@prepared
-def _forget_changes() -> sa.Delete:
-    c = changes.c
-    between = c.pk.between(value("first"), value("last"))
-    return sa.delete(changes).where(between, c.seq <= value("seen"))
 
 
 def commit(transaction: Transaction, new: SegmentDraft) -> bool:
@@ -281,8 +260,10 @@ def commit(transaction: Transaction, new: SegmentDraft) -> bool:
     for old in overlapping:
         _remove_rows().write(transaction, segment=old.segment)
         _remove_head().write(transaction, segment=old.segment)
-    [segment] = _add_head().column(
-        transaction,
+    names = ("first_pk", "documents", "tokens", "lengths", "marks")
+    columns = {"stamp": sa.literal(0)} | {name: value(name) for name in names}
+    [segment] = transaction.column(
+        sa.insert(heads).values(columns).returning(heads.c.segment),
         first_pk=new.first,
         documents=new.documents,
         tokens=new.tokens,
@@ -290,20 +271,18 @@ def commit(transaction: Transaction, new: SegmentDraft) -> bool:
         marks=new.marks,
     )
     _add_rows(transaction, [(segment, *row) for row in new.rows])
-    _forget_changes().write(transaction, first=new.first, last=new.last, seen=new.seen)
-    return True
-
-
-@prepared
-def _changes_since() -> sa.Select[Any]:
     c = changes.c
-    between = c.pk.between(value("first"), value("last"))
-    return sa.select(c.pk).where(c.seq > value("seen"), between).limit(1)
+    between = c.pk.between(bound(new.first), bound(new.last))
+    transaction.write(sa.delete(changes).where(between, c.seq <= bound(new.seen)))
+    return True
 
 
 def _changed_since(snapshot: Snapshot, new: SegmentDraft) -> bool:
     values = {"seen": new.seen, "first": new.first, "last": new.last}
-    return _changes_since().row(snapshot, values) is not None
+    c = changes.c
+    between = c.pk.between(value("first"), value("last"))
+    query = sa.select(c.pk).where(c.seq > value("seen"), between).limit(1)
+    return snapshot.row(query, values) is not None
 
 
 def due(snapshot: Snapshot) -> SegmentDraft | None:
@@ -313,21 +292,12 @@ def due(snapshot: Snapshot) -> SegmentDraft | None:
     return None if span is None else draft(snapshot, *span)
 
 
-@prepared
-def _tail_range() -> sa.Select[Any]:
-    m = tables.memories
-    first = sa.select(sa.func.min(m.c.pk)).where(m.c.pk > value("covered"))
-    return sa.select(first.scalar_subquery(), sa.select(sa.func.max(m.c.pk)).scalar_subquery())
-
-
-@prepared
-def _changed_keys() -> sa.Select[Any]:
-    return sa.select(changes.c.pk).where(changes.c.pk <= value("last"))
-
-
 def _tail(snapshot: Snapshot, existing: Sequence[Segment], minimum: int) -> tuple[int, int] | None:
     covered = existing[-1].last if existing else 0
-    first_pk, last = _tail_range().row(snapshot, covered=covered)
+    m = tables.memories
+    first = sa.select(sa.func.min(m.c.pk)).where(m.c.pk > bound(covered))
+    query = sa.select(first.scalar_subquery(), sa.select(sa.func.max(m.c.pk)).scalar_subquery())
+    first_pk, last = snapshot.row(query)
     if first_pk is None or last - first_pk + 1 < minimum:
         return None
     return first_pk, min(last, first_pk + MIDDLE - 1)
@@ -351,7 +321,8 @@ def _changed(snapshot: Snapshot, existing: Sequence[Segment]) -> tuple[int, int]
     """Return the key range of the segment with the most changes, if there are many."""
     if not existing:
         return None
-    changed = _changed_keys().column(snapshot, last=existing[-1].last)
+    query = sa.select(changes.c.pk).where(changes.c.pk <= bound(existing[-1].last))
+    changed = snapshot.column(query)
     if len(changed) < MOST_CHANGES:
         return None
     counts = Counter(
@@ -367,7 +338,11 @@ def _changed(snapshot: Snapshot, existing: Sequence[Segment]) -> tuple[int, int]
 
 
 def add(transaction: Transaction, first: int, last: int) -> None:
-    """Turn a long tail into segments, in the transaction that stored these keys."""
+    """Index the memories that the transaction stored with these keys, the highest ones.
+
+    A long tail is turned into segments.
+    """
+    transaction.engine.phrases.follow(transaction)
     # Check the tail only once per TAIL keys, so that single writes stay cheap.
     if first // TAIL == (last + 1) // TAIL:
         return
@@ -448,7 +423,7 @@ def remove(transaction: Transaction, pks: Iterable[int]) -> None:
 
 
 def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
-    """Commit due segments, one draft at a time, until none is due."""
+    """Commit due segments, one draft at a time, until none is due; interruptions are harmless."""
     while not stop():
         with database.read() as snapshot:
             new = due(snapshot)
@@ -460,11 +435,6 @@ def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
 
 
 @prepared
-def _remove_strays() -> sa.Delete:
-    return sa.delete(rows).where(_is_stray())
-
-
-@prepared
 def _remove_all(table: str) -> sa.Delete:
     return sa.delete(rows if table == "rows" else heads)
 
@@ -472,7 +442,7 @@ def _remove_all(table: str) -> sa.Delete:
 def rebuild(database: Database) -> None:
     """Rewrite every segment and remove postings without a segment."""
     with database.write(durable=False) as transaction:
-        _remove_strays().write(transaction)
+        transaction.write(sa.delete(rows).where(_is_stray()))
         if _overlap(segments(transaction)):
             _remove_all("rows").write(transaction)
             _remove_all("heads").write(transaction)
@@ -491,23 +461,14 @@ def _overlap(existing: Sequence[Segment]) -> bool:
     return any(segment.last >= following.first for segment, following in pairwise(existing))
 
 
-@prepared
-def _stray() -> sa.Select[Any]:
-    return sa.select(rows.c.segment).where(_is_stray()).limit(1)
-
-
-@prepared
-def _all_changed() -> sa.Select[Any]:
-    return sa.select(changes.c.pk)
-
-
 def check(snapshot: Snapshot) -> bool:
     """Return True if the segments agree with the texts of the memories."""
     existing = segments(snapshot)
     if _overlap(existing):
         return False
-    changed = set(_all_changed().column(snapshot))
-    has_strays = _stray().row(snapshot) is not None
+    changed = set(snapshot.column(sa.select(changes.c.pk)))
+    query = sa.select(rows.c.segment).where(_is_stray()).limit(1)
+    has_strays = snapshot.row(query) is not None
     return not has_strays and all(_agrees(snapshot, segment, changed) for segment in existing)
 
 
@@ -535,21 +496,3 @@ def _without(
         if pairs:
             pairs_by_term[term] = pairs
     return pairs_by_term
-
-
-class PostingsIndex:
-    """The functions of this module and of ``text_search`` as a ``ports.TextIndex``."""
-
-    add = staticmethod(add)
-    remove = staticmethod(remove)
-    merge = staticmethod(merge)
-    rebuild = staticmethod(rebuild)
-    check = staticmethod(check)
-    mark = staticmethod(mark_of)
-    frequencies = staticmethod(frequencies)
-
-    def search(self, snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
-        """Return the matches of stems in a snapshot."""
-        from memgraph.store import text_search
-
-        return text_search.find(snapshot, terms)

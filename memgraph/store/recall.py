@@ -29,6 +29,7 @@ from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.conversations import WEEKLY
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import embeddings, tables
+from memgraph.store.postings import mark_of
 from memgraph.store.rows import SOURCE_FIELDS, memory_from_row, source_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memgraph.store.ports import TextIndex, TextMatches, VectorIndex
+    from memgraph.store.text_search import TextMatches
+    from memgraph.store.vector_index import VectorIndex
 
 
 # The view of the reader and the filters of the request, as expressions.
@@ -231,7 +233,7 @@ def by_text(
     limit: int,
 ) -> list[RecallCandidate]:
     """Return the memories that contain any of the stems, by BM25, best first."""
-    marks = _text_marks(snapshot.engine.texts, narrowing.view.viewer)
+    marks = _text_marks(narrowing.view.viewer)
     results: list[RecallCandidate] = []
     examined, count = 0, limit
     while True:
@@ -243,10 +245,10 @@ def by_text(
 
 
 @lru_cache(maxsize=256)
-def _text_marks(texts: TextIndex, viewer: Viewer) -> frozenset[int]:
+def _text_marks(viewer: Viewer) -> frozenset[int]:
     rule = predicate(viewer)
     return frozenset(
-        texts.mark(scope.value, scope_id, sensitivity.value)
+        mark_of(scope.value, scope_id, sensitivity.value)
         for scope, scope_id in rule.grants
         for sensitivity in rule.sensitivities
     )

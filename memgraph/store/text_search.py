@@ -287,7 +287,7 @@ class SegmentTail:
             entry[1].append(min(count, 255))
 
 
-class SnapshotMatches:
+class TextMatches:
     """The matches of some terms in a snapshot.
 
     Attributes:
@@ -448,7 +448,7 @@ def _top(
     return scores[stay], offsets[stay]
 
 
-def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
+def find(snapshot: Snapshot, terms: Collection[str]) -> TextMatches:
     """Return the matches of some stems in a snapshot."""
     cache = _cache_of(snapshot)
     [state, *segment_rows] = _state().rows(snapshot)
@@ -458,7 +458,7 @@ def find(snapshot: Snapshot, terms: Collection[str]) -> SnapshotMatches:
     parts.append(_tail(snapshot, covered, newest, terms, cache))
     if changes:
         parts.append(_changed(snapshot, (changes, seq), parts, terms, cache))
-    return SnapshotMatches(parts, terms)
+    return TextMatches(parts, terms)
 
 
 def _cache_of(snapshot: Snapshot) -> SearchCache | None:

@@ -313,7 +313,7 @@ class VectorState:
         visibilities: Collection[int],
         among: Collection[int] | None,
     ) -> list[int]:
-        """Return keys by descending cosine, then by key; see ``ports.VectorIndex.search``."""
+        """Return keys by descending cosine, then by key; see ``VectorIndex.search``."""
         hidden, places = self._seen(visibilities) or (None, None)
         if among is not None:
             candidates, exists = self._places(np.fromiter(among, np.int64, count=len(among)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
@@ -17,9 +18,16 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.model.enums import EmbeddingState
 from memgraph.store import metadata, tables
 from memgraph.store.embeddings import damaged, quantized, unit_vectors, visibility
-from memgraph.store.ports import FaultyVector, VectorFault
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Column, among, listed, ordered, prepared, value
+from memgraph.store.statements import (
+    BuiltStatement,
+    Column,
+    among,
+    listed,
+    ordered,
+    prepared,
+    value,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,19 +69,6 @@ def _add() -> sa.Insert:
     return row.on_conflict_do_update(index_elements=["memory_pk"], set_=changed)
 
 
-@prepared
-def _remove() -> sa.Update:
-    e = tables.embeddings
-    cleared = dict.fromkeys(("vector", "model", "dimensions", "error_code"), sa.null())
-    pending = {
-        "state": EmbeddingState.PENDING,
-        "visibility": -1,
-        "next_attempt_at": 0,
-        "attempts": 0,
-    }
-    return sa.update(e).where(among(e.c.memory_pk, "pks")).values(cleared | pending)
-
-
 def _facts(m: sa.FromClause) -> tuple[Column, ...]:
     return m.c.scope, m.c.scope_id, m.c.status, m.c.sensitivity
 
@@ -87,20 +82,6 @@ def _facts_of(key: str) -> sa.Select[Any]:
 def _ready(e: sa.FromClause, m: sa.FromClause, *columns: Column) -> sa.Select[Any]:
     query = sa.select(*columns).select_from(e.join(m, m.c.pk == e.c.memory_pk))
     return query.where(e.c.state == EmbeddingState.READY).order_by(e.c.memory_pk)
-
-
-@prepared
-def _visibilities() -> sa.Select[Any]:
-    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
-    query = _ready(e, m, e.c.memory_pk, e.c.visibility, *_facts(m))
-    return query.where(e.c.memory_pk > value("after")).limit(value("limit"))
-
-
-@prepared
-def _checked() -> sa.Select[Any]:
-    e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
-    columns = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
-    return _ready(e, m, *columns, *_facts(m))
 
 
 @prepared
@@ -149,14 +130,28 @@ def _vectors() -> sa.Select[Any]:
     return query.select_from(ordered(f, (e, is_vector))).where(is_searched(e))
 
 
-@prepared
-def _searched_count() -> sa.Select[Any]:
-    e = tables.embeddings
-    return sa.select(sa.func.count()).select_from(e).where(is_searched(e))
+class VectorFault(StrEnum):
+    """A fault of a stored vector."""
+
+    DAMAGED = "damaged"
+    VISIBILITY = "visibility"
 
 
-class RowVectorIndex(ABC):
-    """The base of the engines' ``ports.VectorIndex``, which read and compare rows in their own way.
+class FaultyVector(NamedTuple):
+    """A finding of ``VectorIndex.check``."""
+
+    pk: int
+    memory_id: str
+    fault: VectorFault
+
+
+class VectorIndex(ABC):
+    """The vectors of one database, on one snapshot or in one transaction.
+
+    Vectors have unit norm. They are quantized when stored, so reading returns slightly different
+    ones. Only vectors of the database's current model, with its number of dimensions, are searched.
+    ``visibility`` is the integer in which ``memgraph.store.embeddings.visibility`` encodes a
+    memory's scope, status and sensitivity. The engines read and compare rows in their own way.
 
     Args:
         cache: the vectors of this database that the process has cached; None: no cache.
@@ -173,9 +168,17 @@ class RowVectorIndex(ABC):
 
     @property
     def dimensions(self) -> int:
+        """The number of dimensions of a vector."""
         return self._stamp.dimensions
 
     def add(self, pks: Sequence[int], vectors: NDArray[np.float32], model: str) -> None:
+        """Store the vectors of memories, which are no longer pending afterwards.
+
+        Args:
+            pks: the keys of n stored memories.
+            vectors: shape (n, any number of dimensions), finite, without zero vectors.
+            model: the model that made them.
+        """
         visibilities = self._visibilities(pks)
         codes = quantized(vectors)
         _add().write_all(
@@ -194,19 +197,38 @@ class RowVectorIndex(ABC):
         self._note(pks)
 
     def remove(self, pks: Sequence[int]) -> int:
-        changed = _remove().write(self._transaction, pks=pks)
+        """Remove the vectors of memories, which are pending again afterwards.
+
+        Their bytes are overwritten if the engine overwrites deleted data.
+
+        Returns:
+            The number of memories that have a row in the index.
+        """
+        e = tables.embeddings
+        cleared = dict.fromkeys(("vector", "model", "dimensions", "error_code"), sa.null())
+        pending = {"state": EmbeddingState.PENDING, "visibility": -1}
+        pending |= {"next_attempt_at": 0, "attempts": 0}
+        removed = sa.update(e).where(among(e.c.memory_pk, pks)).values(cleared | pending)
+        changed = self._transaction.write(removed)
         self._note(pks)
         return changed
 
     def refresh(self, memory_ids: Sequence[str]) -> None:
+        """Update the index after a change of the scope, status or sensitivity of memories."""
         rows = _facts_of("memory_id").rows(self._snapshot, keys=memory_ids)
         self._place([(visibility(*facts), pk) for pk, *facts in rows])
 
     @property
     def is_loaded(self) -> bool:
+        """True if nothing is left to load."""
         return self._held is None or self._held.has(self._stamp)
 
     def load(self) -> None:
+        """Load the vectors into the cache of the process, if there is one.
+
+        The first call in a process reads all vectors (1 s for a million), later calls read changes.
+        After an interruption by a deadline the next call continues.
+        """
         _ = self._state
 
     def search(
@@ -217,11 +239,20 @@ class RowVectorIndex(ABC):
         visibilities: Collection[int],
         among: Collection[int] | None = None,
     ) -> list[int]:
+        """Return the keys of the nearest vectors by descending cosine, then by key.
+
+        Args:
+            query: shape (dimensions,), unit norm.
+            limit: the maximum number of keys.
+            visibilities: only memories with one of these visibilities.
+            among: only these keys; None: all.
+        """
         if self._state is not None:
             return self._state.nearest(query, limit, visibilities, among)
         return self._nearest_of_rows(query, limit, visibilities, among)
 
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
+        """Return a vector for each key, shape (n, dimensions), with zeros for missing ones."""
         import numpy as np
 
         # Use the cache only if it is loaded: reading a few rows is faster than loading it.
@@ -237,19 +268,32 @@ class RowVectorIndex(ABC):
         return result
 
     def rebuild(self, dimensions: int | None = None) -> int:
+        """Rebuild the derived data; return the number of vectors that are searched.
+
+        Args:
+            dimensions: the number of dimensions to search from now on; None: as before.
+        """
         if dimensions is not None:
             metadata.put(self._transaction, "embedding_dimensions", str(dimensions))
         after = -1
-        while rows := _visibilities().rows(self._snapshot, after=after, limit=_BATCH):
+        e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
+        query = _ready(e, m, e.c.memory_pk, e.c.visibility, *_facts(m))
+        query = query.where(e.c.memory_pk > value("after")).limit(_BATCH)
+        while rows := self._snapshot.rows(query, after=after):
             expected = [(visibility(*facts), pk, stored) for pk, stored, *facts in rows]
             self._place([(mark, pk) for mark, pk, stored in expected if mark != stored])
             after = rows[-1][0]
         # Make every cache reload, whatever was wrong with the rows.
         self._note_ranges([(0, _LAST_KEY)])
-        return int(_searched_count().scalar(self._snapshot, self._searched))
+        e = tables.embeddings
+        count = sa.select(sa.func.count()).select_from(e).where(is_searched(e))
+        return int(self._snapshot.scalar(count, self._searched))
 
     def check(self) -> Iterator[FaultyVector]:
-        source = _checked().cursor(self._snapshot)
+        """Yield every vector that is damaged or has an outdated visibility."""
+        e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
+        columns = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
+        source = BuiltStatement(_ready(e, m, *columns, *_facts(m))).cursor(self._snapshot)
         while rows := source.fetchmany(_BATCH):
             bad = set(damaged([(row[2], row[3]) for row in rows]))
             for place, (pk, memory_id, _, _, stored, *facts) in enumerate(rows):

@@ -23,8 +23,10 @@ from memgraph.store import (
     embeddings,
     memories,
     metadata,
+    postings,
     tables,
     text_index,
+    text_search,
     whole_tables,
 )
 from memgraph.store.engine import (
@@ -119,7 +121,7 @@ def fill(database: Database, first: int, last: int) -> None:
     ]
     with database.write() as transaction:
         memories.insert(transaction, rows)
-        transaction.engine.texts.add(transaction, first, last)
+        postings.add(transaction, first, last)
         embeddings.enqueue(transaction, [each["pk"] for each in rows])
 
 
@@ -389,8 +391,8 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
     def asked(words: tuple[str, ...]) -> Callable[[Transaction], Any]:
         def ask(transaction: Transaction) -> Any:
             stems = [stem(word.lower()) for word in words]
-            matches = transaction.engine.texts.search(transaction, stems)
-            marks = frozenset([transaction.engine.texts.mark("global", None, "Public")])
+            matches = text_search.find(transaction, stems)
+            marks = frozenset([postings.mark_of("global", None, "Public")])
             return matches.documents, dict(matches.frequencies), matches.best(stems, 15, marks)
 
         return ask
@@ -402,17 +404,17 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
             with database.write() as transaction:
                 change(transaction, 3 + step, tags='["zephyr"]')
                 change(transaction, 9 + step, content="Gulls over the harbour.")
-            database.engine.texts.merge(database)
+            postings.merge(database)
         for words in itertools.combinations([*WORDS[:6], "zephyr"], 2):
             result += len(both(twins, asked(words))[2])
     assert result > 500
-    assert both(twins, lambda transaction: transaction.engine.texts.check(transaction))
+    assert both(twins, lambda transaction: postings.check(transaction))
 
 
 def test_frequencies_are_exact_where_a_word_is_rare(twins: tuple[Database, Database]) -> None:
     for database in twins:
         fill(database, 1, 1_200)
-        database.engine.texts.merge(database)
+        postings.merge(database)
         with database.write() as transaction:
             transaction.execute(sa.insert(tables.memories), [row(1_201, "Harbour of zephyrs.")])
     stems = [stem(word) for word in ("harbour", "zephyrs", "nowhere")]

@@ -13,8 +13,6 @@ import pytest
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.store import memories, postings, text_index, text_search
 from memgraph.store.engine import Database
-from memgraph.store.ports import TextIndex
-from memgraph.store.postings import PostingsIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite import provision
@@ -27,13 +25,6 @@ WORDS = [
     *("unloading", "vessel", "wharf", "yacht"),
 ]
 PUBLIC, SECRET = Sensitivity.PUBLIC.value, Sensitivity.RESTRICTED.value
-
-
-@pytest.fixture(params=[PostingsIndex()], ids=["sqlite"])
-def index(request: pytest.FixtureRequest) -> TextIndex:
-    """Each implementation of the port."""
-    result: TextIndex = request.param
-    return result
 
 
 @pytest.fixture
@@ -69,9 +60,7 @@ def text(chance: random.Random) -> str:
     return " ".join(chosen)
 
 
-def store(
-    database: Database, index: TextIndex, texts: list[str], first: int, **values: Any
-) -> None:
+def store(database: Database, texts: list[str], first: int, **values: Any) -> None:
     with database.write() as connection:
         rows = [
             dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
@@ -104,14 +93,14 @@ def store(
             for pk, content in enumerate(texts, start=first)
         ]
         memories.insert(connection, rows)
-        index.add(connection, first, first + len(texts) - 1)
+        postings.add(connection, first, first + len(texts) - 1)
 
 
-def fill(database: Database, index: TextIndex, count: int, first: int = 1, **values: Any) -> None:
+def fill(database: Database, count: int, first: int = 1, **values: Any) -> None:
     chance = random.Random(first)
     for start in range(first, first + count, 50):
         several = min(50, first + count - start)
-        store(database, index, [text(chance) for _ in range(several)], start, **values)
+        store(database, [text(chance) for _ in range(several)], start, **values)
 
 
 def change(database: Database, statement: str, *values: Any) -> None:
@@ -130,14 +119,13 @@ def by_fts5(connection: Snapshot, words: list[str]) -> dict[int, float]:
 
 
 def best(
-    index: TextIndex,
     connection: Snapshot,
     words: list[str],
     limit: int = 20,
     marks: frozenset[int] | None = None,
 ) -> list[int]:
     stems = [stem(word) for word in words]
-    return index.search(connection, stems).best(stems, limit, marks)
+    return text_search.find(connection, stems).best(stems, limit, marks)
 
 
 QUESTIONS = [
@@ -150,49 +138,49 @@ QUESTIONS = [
 ]
 
 
-def agree(index: TextIndex, database: Database, limit: int = 20) -> int:
+def agree(database: Database, limit: int = 20) -> int:
     """Compare the answers with FTS5's; return how many memories were compared."""
     compared = 0
     with database.read() as connection:
         for words in QUESTIONS:
             scores = by_fts5(connection, words)
-            result = best(index, connection, words, limit)
+            result = best(connection, words, limit)
             expected = sorted(scores.values(), reverse=True)[:limit]
             assert [scores[pk] for pk in result] == pytest.approx(expected, rel=1e-6, abs=0)
             compared += len(result)
             pairs = list(pairwise(result))
             assert all(item < other for item, other in pairs if scores[item] == scores[other])
-        assert index.check(connection)
+        assert postings.check(connection)
     return compared
 
 
 @pytest.mark.usefixtures("small_tiers")
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 63, 64, 150, 900])
-def test_the_best_are_those_of_fts5(index: TextIndex, database: Database, count: int) -> None:
+def test_the_best_are_those_of_fts5(database: Database, count: int) -> None:
     if count:
-        fill(database, index, count)
-    before = agree(index, database)
-    index.merge(database)
-    assert agree(index, database) == before
+        fill(database, count)
+    before = agree(database)
+    postings.merge(database)
+    assert agree(database) == before
     assert (before > 0) == (count > 0)
 
 
 @pytest.mark.usefixtures("small_tiers")
 def test_what_is_left_out_of_the_sum_could_not_be_among_the_best(
-    index: TextIndex, database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text_search, "_WORTH_PRUNING", 0)
-    fill(database, index, 900)
-    before = [agree(index, database, limit) for limit in (1, 5, 50, 1_000)]
+    fill(database, 900)
+    before = [agree(database, limit) for limit in (1, 5, 50, 1_000)]
     assert before[0] < before[1] < before[2] < before[3]
-    index.merge(database)
-    assert [agree(index, database, limit) for limit in (1, 5, 50, 1_000)] == before
+    postings.merge(database)
+    assert [agree(database, limit) for limit in (1, 5, 50, 1_000)] == before
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_merging_keeps_few_segments(index: TextIndex, database: Database) -> None:
-    fill(database, index, 1_000)
-    index.merge(database)
+def test_merging_keeps_few_segments(database: Database) -> None:
+    fill(database, 1_000)
+    postings.merge(database)
     with database.read() as connection:
         existing = postings.segments(connection)
     assert len(existing) < 12
@@ -203,58 +191,54 @@ def test_merging_keeps_few_segments(index: TextIndex, database: Database) -> Non
 
 @pytest.mark.usefixtures("small_tiers")
 @pytest.mark.parametrize("many", [3, 40])
-def test_a_memory_is_found_by_the_words_that_it_has_now(
-    index: TextIndex, database: Database, many: int
-) -> None:
-    fill(database, index, 200)
-    index.merge(database)
-    agree(index, database)
+def test_a_memory_is_found_by_the_words_that_it_has_now(database: Database, many: int) -> None:
+    fill(database, 200)
+    postings.merge(database)
+    agree(database)
     for pk in range(5, 5 + many):
         change(database, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = ?", pk)
     change(database, "UPDATE memories SET tags = '[]' WHERE pk = 199")
-    agree(index, database)
+    agree(database)
     with database.read() as connection:
-        assert set(best(index, connection, ["zephyr"], 50)) == set(range(5, 5 + many))
-        assert 7 not in best(index, connection, ["berth"], 50)
-    index.merge(database)
-    agree(index, database)
+        assert set(best(connection, ["zephyr"], 50)) == set(range(5, 5 + many))
+        assert 7 not in best(connection, ["berth"], 50)
+    postings.merge(database)
+    agree(database)
     with database.read() as connection:
         remainder = connection.exec_driver_sql("SELECT count(*) FROM text_changes").scalar_one()
-        assert set(best(index, connection, ["zephyr"], 50)) == set(range(5, 5 + many))
+        assert set(best(connection, ["zephyr"], 50)) == set(range(5, 5 + many))
     assert remainder < postings.MOST_CHANGES
 
 
 @pytest.mark.usefixtures("small_tiers")
 @pytest.mark.parametrize("merged", [True, False])
-def test_what_may_not_be_seen_takes_no_place(
-    index: TextIndex, database: Database, merged: bool
-) -> None:
-    fill(database, index, 100)
-    fill(database, index, 100, first=101, sensitivity=Sensitivity.RESTRICTED)
+def test_what_may_not_be_seen_takes_no_place(database: Database, merged: bool) -> None:
+    fill(database, 100)
+    fill(database, 100, first=101, sensitivity=Sensitivity.RESTRICTED)
     if merged:
-        index.merge(database)
-    public = frozenset({index.mark("global", None, PUBLIC)})
+        postings.merge(database)
+    public = frozenset({postings.mark_of("global", None, PUBLIC)})
     with database.read() as connection:
-        result = best(index, connection, ["anchor", "barge"], 30, public)
-        everything = best(index, connection, ["anchor", "barge"], 1_000)
+        result = best(connection, ["anchor", "barge"], 30, public)
+        everything = best(connection, ["anchor", "barge"], 1_000)
         assert result == [pk for pk in everything if pk <= 100][:30]
-        assert best(index, connection, ["anchor"], 30, frozenset()) == []
+        assert best(connection, ["anchor"], 30, frozenset()) == []
     change(database, "UPDATE memories SET sensitivity = ? WHERE pk = ?", SECRET, result[0])
     with database.read() as connection:
-        assert best(index, connection, ["anchor", "barge"], 29, public) == result[1:]
+        assert best(connection, ["anchor", "barge"], 29, public) == result[1:]
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_nothing_is_left_of_what_was_removed(index: TextIndex, database: Database) -> None:
-    fill(database, index, 100)
-    store(database, index, ["a quokka in the harbour", "a quokka at the quay"], 101)
-    fill(database, index, 100, first=103)
-    index.merge(database)
+def test_nothing_is_left_of_what_was_removed(database: Database) -> None:
+    fill(database, 100)
+    store(database, ["a quokka in the harbour", "a quokka at the quay"], 101)
+    fill(database, 100, first=103)
+    postings.merge(database)
     with database.write() as connection:
         connection.exec_driver_sql(
             "UPDATE memories SET content = 'gone', tags = '[]' WHERE pk = 101"
         )
-        index.remove(connection, [101])
+        postings.remove(connection, [101])
         rows = connection.exec_driver_sql("SELECT segment, term, postings FROM text_postings").all()
         [held] = [each for each in postings.segments(connection) if each.first <= 101 <= each.last]
         offsets = {
@@ -266,12 +250,12 @@ def test_nothing_is_left_of_what_was_removed(index: TextIndex, database: Databas
         assert 101 - held.first not in offsets
         assert 102 - held.first in offsets
         connection.exec_driver_sql("UPDATE memories SET content = 'gone' WHERE pk = 102")
-        index.remove(connection, [102])
+        postings.remove(connection, [102])
         terms = connection.exec_driver_sql("SELECT DISTINCT term FROM text_postings").scalars()
         assert "quokka" not in set(terms)
-    agree(index, database)
+    agree(database)
     with database.read() as connection:
-        assert best(index, connection, ["quokka"]) == []
+        assert best(connection, ["quokka"]) == []
 
 
 @pytest.mark.parametrize(
@@ -289,68 +273,64 @@ def test_nothing_is_left_of_what_was_removed(index: TextIndex, database: Databas
     ],
 )
 @pytest.mark.usefixtures("small_tiers")
-def test_a_rebuild_mends_what_a_check_finds(
-    index: TextIndex, database: Database, damage: str
-) -> None:
-    fill(database, index, 40)
-    index.merge(database)
-    agree(index, database)
+def test_a_rebuild_mends_what_a_check_finds(database: Database, damage: str) -> None:
+    fill(database, 40)
+    postings.merge(database)
+    agree(database)
     change(database, damage)
     with database.read() as connection:
-        assert not index.check(connection)
-    index.rebuild(database)
-    agree(index, database)
+        assert not postings.check(connection)
+    postings.rebuild(database)
+    agree(database)
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_a_snapshot_shows_what_it_showed(index: TextIndex, database: Database) -> None:
-    fill(database, index, 70)
+def test_a_snapshot_shows_what_it_showed(database: Database) -> None:
+    fill(database, 70)
     with database.read() as connection:
-        before = best(index, connection, WORDS, 100)
-        fill(database, index, 70, first=71)
+        before = best(connection, WORDS, 100)
+        fill(database, 70, first=71)
         change(database, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = 5")
-        index.merge(database)
-        agree(index, database)
-        assert best(index, connection, WORDS, 100) == before
-        assert best(index, connection, ["zephyr"]) == []
+        postings.merge(database)
+        agree(database)
+        assert best(connection, WORDS, 100) == before
+        assert best(connection, ["zephyr"]) == []
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_what_another_process_writes_and_merges_is_found(
-    index: TextIndex, database: Database
-) -> None:
+def test_what_another_process_writes_and_merges_is_found(database: Database) -> None:
     other = provision.open_database(
         database.path, "orc", synchronous="NORMAL", busy_timeout_ms=1000
     )
     for first in range(1, 400, 40):
-        fill(other, index, 40, first=first)
+        fill(other, 40, first=first)
         change(other, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = ?", first)
-        before = agree(index, database)
-        index.merge(other)
-        assert agree(index, database) == before > 0
+        before = agree(database)
+        postings.merge(other)
+        assert agree(database) == before > 0
         with database.read() as connection:
-            assert first in best(index, connection, ["zephyr"])
+            assert first in best(connection, ["zephyr"])
     other.close()
 
 
-def test_what_was_taken_back_is_not_kept(index: TextIndex, database: Database) -> None:
-    fill(database, index, 5)
+def test_what_was_taken_back_is_not_kept(database: Database) -> None:
+    fill(database, 5)
 
     def undo() -> None:
         with database.write() as connection:
             connection.exec_driver_sql("UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = 3")
-            assert best(index, connection, ["zephyr"]) == [3]
+            assert best(connection, ["zephyr"]) == [3]
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         undo()
     with database.read() as connection:
-        assert best(index, connection, ["zephyr"]) == []
+        assert best(connection, ["zephyr"]) == []
 
 
 @pytest.mark.usefixtures("small_tiers")
-def test_a_draft_that_was_overtaken_is_not_committed(index: TextIndex, database: Database) -> None:
-    fill(database, index, 40)
+def test_a_draft_that_was_overtaken_is_not_committed(database: Database) -> None:
+    fill(database, 40)
     with database.read() as connection:
         late = postings.due(connection)
         same = postings.due(connection)
@@ -359,38 +339,36 @@ def test_a_draft_that_was_overtaken_is_not_committed(index: TextIndex, database:
     change(database, "UPDATE memories SET tags = '[\"zephyr\"]' WHERE pk = 5")
     with database.write() as connection:
         assert not postings.commit(connection, late)
-    index.merge(database)
+    postings.merge(database)
     with database.write() as connection:
         assert not postings.commit(connection, same)
-    agree(index, database)
+    agree(database)
 
 
 def test_a_bulk_load_leaves_no_long_tail(
-    index: TextIndex, database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postings, "TAIL", 16)
     monkeypatch.setattr(postings, "MOST_TAIL", 64)
-    fill(database, index, 500)
+    fill(database, 500)
     with database.read() as connection:
         assert postings.segments(connection)[-1].last > 500 - 64 - 50
-    agree(index, database)
+    agree(database)
 
 
-def test_words_of_every_script_are_those_of_the_question(
-    index: TextIndex, database: Database
-) -> None:
+def test_words_of_every_script_are_those_of_the_question(database: Database) -> None:
     texts = ["東京都に住む", "Café Zürich", "ΑΘΗΝΑ ήταν", "서울에서 만나", "naïve ﬁle", "x" * 300]
-    store(database, index, texts, 1)
+    store(database, texts, 1)
     asked = ["東京", "cafe", "αθηνα", "서울에서", "file"]
     with database.read() as connection:
         for place, word in enumerate(asked, start=1):
-            assert best(index, connection, words(word)) == [place]
-    fill(database, index, 1_100, first=len(texts) + 1)
-    index.merge(database)
+            assert best(connection, words(word)) == [place]
+    fill(database, 1_100, first=len(texts) + 1)
+    postings.merge(database)
     with database.read() as connection:
         assert postings.segments(connection)
         for place, word in enumerate(asked, start=1):
-            assert best(index, connection, words(word)) == [place]
+            assert best(connection, words(word)) == [place]
 
 
 def test_rows_are_kept_up_to_a_number_of_bytes() -> None:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus, Scope, Sensitivity
 from memgraph.store import embeddings, memories, metadata, vector_cache, vector_index
 from memgraph.store.engine import Database
-from memgraph.store.ports import FaultyVector, VectorFault, VectorIndex
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.indexes import SqliteVectorIndex
 from memgraph.store.vector_cache import HeldVectors, VectorCache, VectorRows, VectorStamp
+from memgraph.store.vector_index import FaultyVector, VectorFault, VectorIndex
 
 NOW = 1_767_225_600_000
 MODEL = "m"

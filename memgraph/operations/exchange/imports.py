@@ -27,7 +27,7 @@ from memgraph.paths import OrchestratorPaths, check_orchestrator_name, naming_fu
 from memgraph.rules.erasure import is_redacted
 from memgraph.rules.similarity import content_hash
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import embeddings, memories, metadata, text_index, whole_tables
+from memgraph.store import embeddings, memories, metadata, postings, text_index, whole_tables
 from memgraph.store.engine import Constraint, ConstraintViolated, store_of
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.rows import compact_json
@@ -164,7 +164,7 @@ class ExportLoader:
             ) from error
         self._finish_vectors(header)
         last = memories.last_pk(self.transaction)
-        self.transaction.engine.texts.add(self.transaction, 1, last)
+        postings.add(self.transaction, 1, last)
         state = whole_tables.renew(self.transaction)
         self._audit()
         origin = str(header["orchestrator"])

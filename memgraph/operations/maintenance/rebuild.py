@@ -20,11 +20,11 @@ from memgraph.operations.write.embedding import (
 )
 from memgraph.operations.write.entity_links import Named
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import embeddings, metadata, text_index
+from memgraph.store import embeddings, metadata, postings, text_index
 from memgraph.store.entities import EntityName
-from memgraph.store.ports import VectorFault
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.statements import row_count
+from memgraph.store.vector_index import VectorFault
 
 BATCH = 1_000
 
@@ -183,7 +183,7 @@ def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str,
         transaction.record(
             [NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})]
         )
-    opened.database.engine.texts.rebuild(opened.database)
+    postings.rebuild(opened.database)
     progress(RebuildPart.FTS, total, total)
     return {RebuildPart.FTS.value: total}
 

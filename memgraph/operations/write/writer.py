@@ -32,7 +32,15 @@ from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.decay import rate_of
 from memgraph.rules.scope import ScopeFacts, Viewer, writable
 from memgraph.rules.similarity import content_hash
-from memgraph.store import comparisons, embeddings, erasure, memories, sessions, text_index
+from memgraph.store import (
+    comparisons,
+    embeddings,
+    erasure,
+    memories,
+    postings,
+    sessions,
+    text_index,
+)
 from memgraph.store.entities import EntityName
 from memgraph.store.memories import TurnIdentity
 from memgraph.store.rows import json_text
@@ -346,7 +354,7 @@ class Writer:
         memories.insert_sources(transaction, sources)
         memories.insert(transaction, rows)
         if rows:
-            transaction.engine.texts.add(transaction, rows[0]["pk"], rows[-1]["pk"])
+            postings.add(transaction, rows[0]["pk"], rows[-1]["pk"])
         memories.insert_statuses(
             transaction,
             [

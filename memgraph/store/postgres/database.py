@@ -33,11 +33,9 @@ from memgraph.store.engine import (
     wait_s,
 )
 from memgraph.store.files import busy, held_by_thread
-from memgraph.store.ports import VectorIndex
 from memgraph.store.postgres import indexes, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT, Dialect
 from memgraph.store.postgres.indexes import PostgresPhraseIndex
-from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement
 
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from memgraph.paths import Stamp
     from memgraph.store.engine import Store
     from memgraph.store.vector_cache import HeldVectors
+    from memgraph.store.vector_index import VectorIndex
 
 CONNECTIONS: Final = 4
 MORE_CONNECTIONS: Final = 28
@@ -555,22 +554,12 @@ def drop_left_drafts(server: PostgresServer) -> None:
 _SCHEMA_FAULTS: Final = frozenset({"42P01", "42703", "42883", "3F000"})
 
 
-class PostgresTextIndex(PostingsIndex):
-    """The postings index, which also updates the index of phrases when memories are added."""
-
-    @staticmethod
-    def add(transaction: Transaction, first: int, last: int) -> None:
-        indexes.follow(transaction)
-        PostingsIndex.add(transaction, first, last)
-
-
 class PostgresEngine:
     """Implements ``memgraph.store.engine.Engine`` with the functions of this package."""
 
     dialect = DIALECT
     placeholder = "%s"
     keeps_temporary_tables = False
-    texts = PostgresTextIndex()
     phrases = PostgresPhraseIndex()
     translated_errors = staticmethod(postgres.translated_errors)
 

@@ -15,7 +15,7 @@ from memgraph.store import tables
 from memgraph.store.embeddings import unit_vectors
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import prepared, value
-from memgraph.store.vector_index import RowVectorIndex, is_searched
+from memgraph.store.vector_index import VectorIndex, is_searched
 from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def _between() -> sa.Select[Any]:
     )
 
 
-class PostgresVectorIndex(RowVectorIndex):
-    """Reads vectors for ``RowVectorIndex``."""
+class PostgresVectorIndex(VectorIndex):
+    """The vector index in PostgreSQL."""
 
     def _read(self, first: int, last: int) -> VectorRows:
         import numpy as np
@@ -231,9 +231,10 @@ def _pages(snapshot: Snapshot) -> Iterator[list[Any]]:
 
 
 class PostgresPhraseIndex:
-    """Implements ``ports.PhraseIndex`` with the functions of this module."""
+    """Implements ``engine.PhraseIndex`` with the functions of this module."""
 
     expression = staticmethod(expression)
+    follow = staticmethod(follow)
     frequencies = staticmethod(frequencies)
     merge = staticmethod(merge)
     rebuild = staticmethod(rebuild)

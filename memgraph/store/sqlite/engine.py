@@ -26,8 +26,6 @@ from memgraph.store.engine import (
     EngineDamage,
     RowChange,
 )
-from memgraph.store.ports import VectorIndex
-from memgraph.store.postings import PostingsIndex
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import indexes
 from memgraph.store.sqlite.indexes import SqlitePhraseIndex
@@ -54,6 +52,7 @@ from memgraph.store.whole_tables import DigestedColumns
 
 if TYPE_CHECKING:
     from memgraph.store.vector_cache import HeldVectors
+    from memgraph.store.vector_index import VectorIndex
 
 MAX_MESSAGES = 20
 _OF_INDEX = " index "
@@ -371,7 +370,6 @@ class SqliteEngine:
     dialect = DIALECT
     placeholder = "?"
     keeps_temporary_tables = True
-    texts = PostingsIndex()
     phrases = SqlitePhraseIndex()
     translated_errors = staticmethod(sqlite.translated_errors)
     damage = staticmethod(damage)

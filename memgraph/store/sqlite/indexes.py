@@ -10,7 +10,7 @@ from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
 from memgraph.store.embeddings import quantized
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.vector_index import RowVectorIndex
+from memgraph.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +37,8 @@ _NEAREST: Final = (
 _AMONG: Final = "memory_pk IN (SELECT value FROM json_each(:among))"
 
 
-class SqliteVectorIndex(RowVectorIndex):
-    """See ``RowVectorIndex``."""
+class SqliteVectorIndex(VectorIndex):
+    """The vector index in SQLite."""
 
     def _execute(self, statement: str, values: dict[str, Any]) -> Any:
         return self._snapshot.driver.execute(statement, values)
@@ -144,11 +144,14 @@ def _command(transaction: Transaction, name: str, argument: int) -> None:
 
 
 class SqlitePhraseIndex:
-    """The functions of this module as a ``ports.PhraseIndex``."""
+    """The functions of this module as an ``engine.PhraseIndex``; triggers keep it up to date."""
 
     def expression(self, match: str) -> str:
         """Return the expression: it is FTS5's."""
         return match
+
+    def follow(self, transaction: Transaction) -> None:
+        """Do nothing, because triggers update the index."""
 
     frequencies = staticmethod(frequencies)
     merge = staticmethod(merge)
