@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from memgraph.config.schema import StorageSettings
 from memgraph.errors import MemgraphError
 from memgraph.store import sqlite
 from memgraph.store.engine import Database
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite.stores import SqliteStore
 
 NAME = "orc-1"
 NOW = 1_767_225_600_000
 
 
-def open_database(path: Path, *, synchronous: str = "NORMAL", timeout_ms: int = 30_000) -> Database:
-    return provision.open_database(path, NAME, synchronous=synchronous, busy_timeout_ms=timeout_ms)
+def open_database(path: Path, *, timeout_ms: int = 30_000) -> Database:
+    settings = StorageSettings(synchronous="NORMAL", busy_timeout_ms=timeout_ms)
+    return SqliteStore(path, NAME).open(settings)
 
 
 def read_number(database: Database) -> int:
@@ -55,7 +57,7 @@ def create_at(path: Path, at: float, results: Path) -> None:
     time.sleep(max(at - time.time(), 0))
     told = "created"
     try:
-        provision.create(path, NAME, dimensions=8, now_ms=NOW)
+        SqliteStore(path, NAME).create(dimensions=8, now_ms=NOW)
     except MemgraphError as error:
         told = error.code
     try:

@@ -10,8 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from memgraph.config.schema import StorageSettings
 from memgraph.store.engine import Database
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite.stores import SqliteStore
 
 NOW = 1_767_225_600_000
 DAY = 86_400_000
@@ -23,8 +24,10 @@ _TABLES = ("memory_sources", "memories", "memory_status", "memory_edges", "memor
 @contextmanager
 def fresh_database(folder: Path) -> Iterator[Database]:
     path = folder / "memory.db"
-    provision.create(path, "orc", dimensions=8, now_ms=NOW)
-    database = provision.open_database(path, "orc", synchronous="OFF", busy_timeout_ms=5_000)
+    SqliteStore(path, "orc").create(dimensions=8, now_ms=NOW)
+    database = SqliteStore(path, "orc").open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    )
     try:
         yield database
     finally:

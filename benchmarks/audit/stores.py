@@ -24,7 +24,7 @@ from memgraph.model.values import EdgeInput, MemoryInput, Source
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.memory_service import MemoryService
-from memgraph.store.sqlite.provision import expected_schema
+from memgraph.store.sqlite.engine import ENGINE
 
 NAME = "bench"
 ROOT, KNOWN = "root", "store.json"
@@ -86,7 +86,7 @@ def kept(folder: Path, size: int, tell: Tell) -> Store:
 
 def _schema() -> str:
     """Tells schemas apart: what was filled under another one is not taken either."""
-    statements = json.dumps(expected_schema(), sort_keys=True)
+    statements = json.dumps(ENGINE.expected_schema(), sort_keys=True)
     return hashlib.sha256(statements.encode()).hexdigest()[:8]
 
 

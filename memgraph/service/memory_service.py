@@ -230,7 +230,7 @@ class MemoryService:
         """
         from memgraph.audit import anchor
         from memgraph.audit.journal import JournalHead
-        from memgraph.store.engine import store_of
+        from memgraph.store.stores import store_of
 
         paths = OrchestratorPaths(self.root, name)
         settings = self.settings(name)
@@ -312,7 +312,7 @@ class MemoryService:
             OrchestratorMissing: it does not exist.
             StorageError: the database is missing, damaged or of another schema.
         """
-        from memgraph.store.engine import store_of
+        from memgraph.store.stores import store_of
 
         chosen = self.settings(name).memory.storage
         return store_of(self._existing(name), chosen.url).session(chosen)
@@ -337,7 +337,7 @@ class MemoryService:
         """
         from memgraph.audit.journal import read_key
         from memgraph.operations.exchange.imports import import_into, import_new
-        from memgraph.store.engine import store_of
+        from memgraph.store.stores import store_of
 
         paths, url = self.paths(name), self.settings(name).memory.storage.url
         if store_of(paths, url).exists():
@@ -459,7 +459,7 @@ class MemoryService:
     def _open(self, name: str) -> OpenOrchestrator:
         from memgraph.operations.write.entity_links import find_names
         from memgraph.service.open_orchestrator import OpenOrchestrator
-        from memgraph.store.engine import store_of
+        from memgraph.store.stores import store_of
 
         settings = self.settings(name)
         if not settings.memory.enabled:
@@ -530,7 +530,7 @@ class MemoryService:
         from memgraph.audit import anchor
         from memgraph.audit.journal import JournalHead
         from memgraph.store import journal
-        from memgraph.store.engine import store_of
+        from memgraph.store.stores import store_of
 
         store = store_of(paths, settings.memory.storage.url)
         if not store.exists():

@@ -29,7 +29,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.background import BackgroundWork, InFlightCalls, SessionCallbacks
 from memgraph.service.meters import SILENT, TOTAL, Meters, Work
-from memgraph.store import comparisons, embeddings, metadata, whole_tables
+from memgraph.store import comparisons, embeddings, metadata, postings, whole_tables
 from memgraph.store import journal as rows_of_journal
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.engine import Database

@@ -302,7 +302,7 @@ class WatchedServers:
 
 
 def _looked_at(url: str) -> Server:
-    from memgraph.store.engine import server_of
+    from memgraph.store.stores import server_of
 
     server = server_of(url)
     try:

@@ -37,8 +37,9 @@ from memgraph.service import job_runs
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import sanitized_error
 from memgraph.store import comparisons, embeddings, health, ingest_files, jobs, metadata
-from memgraph.store.engine import Store, store_of
+from memgraph.store.engine import Store
 from memgraph.store.erasure import UNFINISHED_KEY
+from memgraph.store.stores import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService

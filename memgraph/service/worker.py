@@ -32,7 +32,7 @@ from memgraph.service.job_runs import WALL, RunRequest
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, embeddings, sessions
 from memgraph.store import jobs as jobs_rows
-from memgraph.store.engine import store_of
+from memgraph.store.stores import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService

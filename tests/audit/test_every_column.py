@@ -12,8 +12,10 @@ from working import NAME, copy_folder, fill_the_rest, filled, tampering
 
 from memgraph.audit.anchor import anchor_path
 from memgraph.audit.verify import verify
+from memgraph.config.schema import StorageSettings
 from memgraph.store import sqlite, whole_tables
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
+from memgraph.store.sqlite.stores import SqliteStore
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audit.md"
 DERIVED = ("memory_fts", "memory_vectors", "text_", "sqlite_")
@@ -31,7 +33,9 @@ REST = ("INSERT INTO ingest_parts VALUES ('cc', 1, 'plan', 2, '[]')",)
 
 def fill_everything(path: Path) -> None:
     """Rows that closing an orchestrator would tidy up, in transactions as memgraph makes them."""
-    database = provision.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
+    database = SqliteStore(path, NAME).open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    )
     fill_the_rest(database)
     with database.write() as connection:
         for statement in REST:
@@ -78,7 +82,9 @@ def other(value: Any) -> Any:
 
 
 def codes(path: Path) -> set[str]:
-    database = provision.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=5_000)
+    database = SqliteStore(path, NAME).open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    )
     try:
         return set(verify(database, anchor_path(database.path)).totals)
     finally:
@@ -161,7 +167,7 @@ def test_digests_that_are_made_to_fit_are_not_what_the_journal_tells(
 ) -> None:
     edit(edited, "DELETE FROM memory_derivations", "memory_derivations")
     assert "table.edited" in codes(edited)
-    with provision.alone(edited) as connection:
+    with engine.alone(edited) as connection:
         whole_tables.renew(connection)
     assert codes(edited) == {"table.unsealed"}
 

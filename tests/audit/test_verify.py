@@ -16,10 +16,11 @@ from memgraph.audit.anchor import anchor_path
 from memgraph.audit.findings import MAX_PER_CODE, FindingCode, VerifyReport
 from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
+from memgraph.config.schema import StorageSettings
 from memgraph.rules.similarity import content_hash
 from memgraph.store.journal import chain_hash
-from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.database import SqliteDatabase
+from memgraph.store.sqlite.stores import SqliteStore
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,9 @@ def copied(
 ) -> Iterator[tuple[SqliteDatabase, dict[str, str]]]:
     folder, ids = template
     path = copy_folder(folder, tmp_path / "memory")
-    database = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
+    database = SqliteStore(path, NAME).open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    )
     yield database, ids
     database.close()
 
@@ -254,7 +257,9 @@ def test_one_flipped_byte_of_a_text_is_found(copied: tuple[SqliteDatabase, dict[
     content = path.read_bytes()
     place = content.index(b"The office is in Berlin.")
     path.write_bytes(content[:place] + b"U" + content[place + 1 :])
-    damaged = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
+    damaged = SqliteStore(path, NAME).open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    )
     result = codes(verify(damaged, anchor_path(damaged.path)))
     damaged.close()
     assert "memory.content_damaged" in result
@@ -274,7 +279,9 @@ def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
     with path.open("r+b") as file:
         file.seek((root - 1) * page)
         file.write(b"\xa5" * page)
-    damaged = provision.open_database(path, NAME, synchronous="NORMAL", busy_timeout_ms=5_000)
+    damaged = SqliteStore(path, NAME).open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
+    )
     report = verify(damaged, anchor_path(damaged.path))
     damaged.close()
     assert report.totals["database.damaged"] >= 2
@@ -315,8 +322,10 @@ def test_an_anchor_that_lags_behind_a_crash_is_no_finding(
 
 def test_a_new_database_without_an_anchor_is_sound(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    provision.create(path, NAME, dimensions=20, now_ms=1)
-    database = provision.open_database(path, NAME, synchronous="OFF", busy_timeout_ms=1_000)
+    SqliteStore(path, NAME).create(dimensions=20, now_ms=1)
+    database = SqliteStore(path, NAME).open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1_000)
+    )
     report = verify(database, anchor_path(database.path))
     database.close()
     assert report.ok

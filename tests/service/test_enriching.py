@@ -19,7 +19,7 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
 from memgraph.operations.life import enrichment as enriching
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -74,7 +74,7 @@ def names(service: MemoryService) -> dict[str, list[str]]:
     """Entity names by memory text."""
     with (
         service.opened("orc-1") as opened,
-        provision.inspected(opened.paths.database) as connection,
+        engine.inspected(opened.paths.database) as connection,
     ):
         found: dict[str, list[str]] = {}
         for content, name in connection.driver.execute(

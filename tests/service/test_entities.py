@@ -16,7 +16,7 @@ from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.operations.life import profiles
 from memgraph.store.entities import EntityRecord
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 from memgraph.text.names import as_a_word
 
 SEES_ALL = Viewer(clearance=Sensitivity.RESTRICTED)
@@ -40,7 +40,7 @@ def service_with(tmp_path: Path, **entities: Any) -> MemoryService:
 def rows(orc: Orchestrator, statement: str = LINKS) -> list[tuple[Any, ...]]:
     with (
         orc._service.opened(orc.name) as opened,
-        provision.inspected(opened.paths.database) as connection,
+        engine.inspected(opened.paths.database) as connection,
     ):
         return list(connection.driver.execute(statement))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, NotFound
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 
 NAMES = ("Anton Keller", "Bruno Marsh", "Carla Quill", "Dora Stone")
 CHOICE = st.integers(0, len(NAMES) - 1)
@@ -55,7 +55,7 @@ class Model:
 def links(orc: Orchestrator) -> set[tuple[str, int]]:
     with (
         orc._service.opened(orc.name) as opened,
-        provision.inspected(opened.paths.database) as connection,
+        engine.inspected(opened.paths.database) as connection,
     ):
         return set(
             connection.driver.execute(

@@ -31,7 +31,7 @@ from memgraph.operations.maintenance import rebuild as rebuilding
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.journal import chain_hash
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 
 Line = dict[str, Any]
 
@@ -61,7 +61,7 @@ UNDER_WAY = {
 
 def everything(opened: OpenOrchestrator) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but those that a new database fills in its own way."""
-    with provision.inspected(opened.paths.database) as connection:
+    with engine.inspected(opened.paths.database) as connection:
         return {
             name: sorted(connection.driver.execute(f"SELECT * FROM {name}"), key=repr)
             for name in metadata.tables

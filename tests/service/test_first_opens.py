@@ -15,7 +15,7 @@ from memgraph.clock import FixedClock
 from memgraph.operations.maintenance import maintenance
 from memgraph.paths import OrchestratorPaths
 from memgraph.store import metadata, migrations
-from memgraph.store.engine import store_of
+from memgraph.store.stores import store_of
 
 pytestmark = pytest.mark.engines
 NAME = "orc-1"

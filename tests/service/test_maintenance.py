@@ -33,7 +33,7 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import metadata
 from memgraph.store import migrations as migrating
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.database import SqliteDatabase
 
 RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
@@ -53,7 +53,7 @@ def restore(paths: OrchestratorPaths, file: Path, **options: Any) -> maintenance
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
-    with provision.inspected(path) as connection:
+    with engine.inspected(path) as connection:
         return list(connection.driver.execute(statement))
 
 
@@ -129,10 +129,11 @@ def test_after_a_restore_the_old_file_takes_nothing_and_the_next_use_opens_the_n
 HOLDER = """
 import sys
 from pathlib import Path
+from memgraph.config.schema import StorageSettings
 from memgraph.errors import DatabaseReplaced
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite.stores import SqliteStore
 path = Path(sys.argv[1])
-database = provision.open_database(path, "orc-1", synchronous="NORMAL", busy_timeout_ms=5000)
+database = SqliteStore(path, "orc-1").open(StorageSettings(synchronous="NORMAL"))
 def write(key):
     with database.write() as connection:
         connection.exec_driver_sql("INSERT INTO memory_metadata VALUES (?, 'x')", (key,))

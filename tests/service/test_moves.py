@@ -21,11 +21,11 @@ from memgraph import MemoryService
 from memgraph.errors import DatabaseCorrupt, SchemaUnknown
 from memgraph.operations.maintenance.move import MoveReport, move
 from memgraph.store import postgres
-from memgraph.store.engine import store_of
 from memgraph.store.metadata import SCHEMA_HEAD
 from memgraph.store.postgres import copies
 from memgraph.store.postgres.stores import PostgresStore
 from memgraph.store.sqlite.stores import SqliteStore
+from memgraph.store.stores import store_of
 from tests.postgres_servers import drop_schemas
 
 SCHEMA = f"memgraph_{NAME}"

@@ -39,7 +39,7 @@ from memgraph.operations.maintenance.maintenance import RestoreReport, UpgradeRe
 from memgraph.operations.maintenance.move import MoveReport, move
 from memgraph.service.readiness import Readiness
 from memgraph.store import metadata, migrations
-from memgraph.store.engine import store_of
+from memgraph.store.stores import store_of
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
 
@@ -327,7 +327,7 @@ def test_a_schema_that_was_dropped_or_made_anew_is_noticed(
         execute(url, 'ALTER SCHEMA "memgraph_orc-1" RENAME TO memgraph_aside')
         with pytest.raises(DatabaseMissing), opened.database.read():
             pass
-        from memgraph.store.engine import store_of
+        from memgraph.store.stores import store_of
 
         store_of(served.paths("orc-1"), url).create(dimensions=256, now_ms=1)
         with pytest.raises(DatabaseReplaced), opened.database.write():

@@ -24,7 +24,7 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings
 from memgraph.store.entities import EntityName
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def alive(tmp_path: Path) -> Iterator[tuple[MemoryService, OpenOrchestrator, dic
 
 
 def rows(opened: OpenOrchestrator, statement: str) -> list[tuple[Any, ...]]:
-    with provision.inspected(opened.paths.database) as connection:
+    with engine.inspected(opened.paths.database) as connection:
         return list(connection.driver.execute(statement))
 
 

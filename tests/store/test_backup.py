@@ -8,18 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from memgraph.config.schema import StorageSettings
 from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
 from memgraph.store.files import draft_beside, publish
-from memgraph.store.sqlite import copies, engine, provision
+from memgraph.store.sqlite import copies, engine
 from memgraph.store.sqlite.database import SqliteDatabase
+from memgraph.store.sqlite.stores import SqliteStore
 
 NOW = 1_767_225_600_000
 
 
 def opened(folder: Path) -> SqliteDatabase:
     path = folder / "memory.db"
-    provision.create(path, "orc", dimensions=8, now_ms=NOW)
-    return provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=30_000)
+    SqliteStore(path, "orc").create(dimensions=8, now_ms=NOW)
+    return SqliteStore(path, "orc").open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=30_000)
+    )
 
 
 def write_pair(database: SqliteDatabase, number: int) -> None:
@@ -32,7 +36,7 @@ def write_pair(database: SqliteDatabase, number: int) -> None:
 
 
 def keys(path: Path) -> list[str]:
-    with provision.inspected(path) as connection:
+    with engine.inspected(path) as connection:
         result = connection.driver.execute("SELECT key FROM memory_metadata ORDER BY key")
         return [key for (key,) in result]
 
@@ -84,7 +88,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     # No step began again: what was copied only grew.
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith("copy")] == ["copy.db"]
-    with provision.inspected(copy) as connection:
+    with engine.inspected(copy) as connection:
         assert engine.damage(connection) == []
 
 

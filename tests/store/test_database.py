@@ -26,6 +26,7 @@ from database_workers import (
 from processes import Process, wait_until
 from sqlalchemy.exc import OperationalError
 
+from memgraph.config.schema import StorageSettings
 from memgraph.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
@@ -36,17 +37,18 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.store import sqlite
+from memgraph.store import metadata, sqlite
 from memgraph.store.files import FileLock
 from memgraph.store.sqlite import database as database_module
-from memgraph.store.sqlite import engine, provision
+from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.database import SqliteDatabase
+from memgraph.store.sqlite.stores import SqliteStore
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     created = tmp_path / "memory.db"
-    provision.create(created, NAME, dimensions=8, now_ms=NOW)
+    SqliteStore(created, NAME).create(dimensions=8, now_ms=NOW)
     return created
 
 
@@ -95,7 +97,7 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     database = open_database(path)
     # Each may have died between its commit and the telling of it.
     assert max(numbers) <= read_number(database) <= len(numbers) + 3
-    with provision.inspected(path) as connection:
+    with engine.inspected(path) as connection:
         assert engine.damage(connection) == []
     assert increment(database) == read_number(database)
     database.close()
@@ -185,7 +187,7 @@ def test_after_commit_runs_when_it_is_durable_and_not_when_it_failed(
 
 def test_what_can_be_made_again_does_not_wait_for_the_disk(path: Path) -> None:
     full, normal = 2, 1
-    opened = provision.open_database(path, NAME, synchronous="FULL", busy_timeout_ms=1000)
+    opened = SqliteStore(path, NAME).open(StorageSettings(synchronous="FULL", busy_timeout_ms=1000))
 
     def waits(*, durable: bool) -> int:
         with opened.write(durable=durable) as connection:
@@ -264,7 +266,7 @@ def test_a_file_that_was_exchanged_takes_no_more_writes(
     aside = path.with_name("aside.db")
     path.rename(aside)
     if replacement is not None:
-        provision.create(path.with_name("new") / "memory.db", NAME, dimensions=8, now_ms=NOW)
+        SqliteStore(path.with_name("new") / "memory.db", NAME).create(dimensions=8, now_ms=NOW)
         path.with_name("new").joinpath("memory.db").rename(path)
     error = DatabaseMissing if replacement is None else DatabaseReplaced
     with pytest.raises(error):
@@ -363,13 +365,13 @@ def test_a_file_put_in_its_place_while_it_is_opened_is_not_mixed_with_it(
 ) -> None:
     other = path.with_name("other.db")
     shutil.copyfile(path, other)
-    check, before = provision.check_schema, descriptors()
+    check, before = metadata.require_head, descriptors()
 
-    def replacing(connection: Any) -> None:
-        check(connection)
+    def replacing(revision: str) -> None:
+        check(revision)
         other.replace(path)
 
-    monkeypatch.setattr(provision, "check_schema", replacing)
+    monkeypatch.setattr(metadata, "require_head", replacing)
     with pytest.raises(DatabaseReplaced):
         open_database(path)
     assert descriptors() == before

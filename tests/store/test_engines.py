@@ -29,16 +29,11 @@ from memgraph.store import (
     text_search,
     whole_tables,
 )
-from memgraph.store.engine import (
-    Constraint,
-    ConstraintViolated,
-    Database,
-    DeadlinePassed,
-    store_of,
-)
+from memgraph.store.engine import Constraint, ConstraintViolated, Database, DeadlinePassed
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement, value
+from memgraph.store.stores import store_of
 from memgraph.store.vector_cache import VectorCache
 from memgraph.text.stem import stem
 

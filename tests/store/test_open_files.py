@@ -9,7 +9,8 @@ from database_workers import NAME, NOW, increment, open_database, read_number
 
 from memgraph.errors import DatabaseForeign
 from memgraph.store import files
-from memgraph.store.sqlite import copies, provision
+from memgraph.store.sqlite import copies, stores
+from memgraph.store.sqlite.stores import SqliteStore
 
 LOCKS = Path("/proc/locks")
 
@@ -17,7 +18,7 @@ LOCKS = Path("/proc/locks")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     result = tmp_path / "memory.db"
-    provision.create(result, NAME, dimensions=8, now_ms=NOW)
+    SqliteStore(result, NAME).create(dimensions=8, now_ms=NOW)
     return result
 
 
@@ -63,7 +64,7 @@ def test_opening_what_is_open_leaves_its_locks_to_it(path: Path) -> None:
     locks = locks_on(path)
     assert locks
     # Looked at from the outside, and opened beside: as readiness, or a service of another time.
-    provision.inspect_file(path)
+    stores.inspect_file(path)
     assert locks_on(path) == locks
     open_database(path).close()
     assert locks_on(path) == locks

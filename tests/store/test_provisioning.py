@@ -30,13 +30,14 @@ from memgraph.errors import (
 )
 from memgraph.store import metadata, sqlite
 from memgraph.store import migrations as migrating
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine, stores
 from memgraph.store.sqlite.engine import ENGINE
+from memgraph.store.sqlite.stores import SqliteStore
 
 
 def create(folder: Path, name: str = NAME, dimensions: int = 8) -> Path:
     path = folder / "memory.db"
-    provision.create(path, name, dimensions=dimensions, now_ms=NOW)
+    SqliteStore(path, name).create(dimensions=dimensions, now_ms=NOW)
     return path
 
 
@@ -174,7 +175,7 @@ def test_a_rollback_journal_of_somebody_else_is_not_played_back(
     tmp_path: Path, garbage: bytes
 ) -> None:
     path = tmp_path / "memory.db"
-    provision.create(path, NAME, dimensions=8, now_ms=NOW)
+    SqliteStore(path, NAME).create(dimensions=8, now_ms=NOW)
     before = path.read_bytes()
     foreign = path.with_name("memory.db-journal")
     foreign.write_bytes(garbage)
@@ -205,7 +206,7 @@ def test_frames_in_the_wal_may_run_ahead_of_the_file(tmp_path: Path) -> None:
             "INSERT INTO memory_metadata VALUES ('big', ?)", ("x" * 200_000,)
         )
     # As a process finds it that opens the database while another one has it open.
-    provision.inspect_file(path)
+    stores.inspect_file(path)
     second = open_database(path)
     with second.read() as connection:
         big = connection.exec_driver_sql("SELECT value FROM memory_metadata WHERE key = 'big'")
@@ -228,7 +229,7 @@ def test_an_affected_sqlite_opens_and_makes_nothing(
     with pytest.raises(SqliteUnsuitable):
         create(tmp_path / "other")
     with pytest.raises(SqliteUnsuitable):
-        provision.upgrade(path, NAME)
+        SqliteStore(path, NAME).upgrade()
     assert not (tmp_path / "other").exists()
 
 
@@ -265,7 +266,7 @@ def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
 def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
     path = create(tmp_path)
     config = _alembic(path)
-    with provision.alone(path) as connection:
+    with engine.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         command.check(config)
 
@@ -275,7 +276,7 @@ def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
     with tampering(path) as connection:
         connection.execute("ALTER TABLE sessions DROP COLUMN consolidated_through")
     config = _alembic(path)
-    with provision.alone(path) as connection:
+    with engine.alone(path) as connection:
         config.attributes["connection"] = connection.connection
         with pytest.raises(Exception, match="consolidated_through"):  # alembic's own error
             command.check(config)
@@ -284,16 +285,16 @@ def test_a_model_that_no_migration_made_is_noticed(tmp_path: Path) -> None:
 def test_the_initial_migration_goes_back_to_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
-    with provision.writing(connection) as wrapped:
+    with engine.writing(connection) as wrapped:
         migrating.upgrade(wrapped, ENGINE, "head")
     created = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
     assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= created
     config = _alembic(path)
-    with provision.alone(path) as wrapped:
+    with engine.alone(path) as wrapped:
         config.attributes["connection"] = wrapped.connection
         command.downgrade(config, "base")
-    with provision.inspected(path) as wrapped:
+    with engine.inspected(path) as wrapped:
         remainder = {name for (name,) in wrapped.driver.execute("SELECT name FROM sqlite_schema")}
     assert {name for name in remainder if not name.startswith("sqlite_")} == {"alembic_version"}
 
@@ -302,7 +303,7 @@ def test_a_database_that_may_not_be_read_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "memory.db"
-    provision.create(path, NAME, dimensions=8, now_ms=NOW)
+    SqliteStore(path, NAME).create(dimensions=8, now_ms=NOW)
 
     def refuse(self: Path, *_: object) -> None:
         raise PermissionError(errno.EACCES, "denied", str(self))

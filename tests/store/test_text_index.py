@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph.config.schema import StorageSettings
 from memgraph.store import text_index
-from memgraph.store.sqlite import indexes, provision
+from memgraph.store.sqlite import indexes
+from memgraph.store.sqlite.stores import SqliteStore
 
 NOW = 1_767_225_600_000
 
@@ -36,8 +38,10 @@ def test_terms_are_one_or_two_characters_of_the_text(text: str) -> None:
 
 def test_check_finds_an_index_that_disagrees(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    provision.create(path, "orc", dimensions=8, now_ms=NOW)
-    database = provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    SqliteStore(path, "orc").create(dimensions=8, now_ms=NOW)
+    database = SqliteStore(path, "orc").open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
+    )
     with database.write() as connection:
         assert indexes.check(connection)
         connection.exec_driver_sql("INSERT INTO memory_fts (rowid, content) VALUES (7, 'stray')")

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from memgraph.config.schema import StorageSettings
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.store import memories, postings, text_index, text_search
 from memgraph.store.engine import Database
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.text.stem import stem, words
 
 NOW = 1_767_225_600_000
@@ -30,8 +31,10 @@ PUBLIC, SECRET = Sensitivity.PUBLIC.value, Sensitivity.RESTRICTED.value
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     path = tmp_path / "memory.db"
-    provision.create(path, "orc", dimensions=8, now_ms=NOW)
-    opened = provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    SqliteStore(path, "orc").create(dimensions=8, now_ms=NOW)
+    opened = SqliteStore(path, "orc").open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
+    )
     with opened.write() as connection:
         connection.exec_driver_sql(
             "INSERT INTO memory_sources (source_id, source_type, captured_by)"
@@ -299,8 +302,8 @@ def test_a_snapshot_shows_what_it_showed(database: Database) -> None:
 
 @pytest.mark.usefixtures("small_tiers")
 def test_what_another_process_writes_and_merges_is_found(database: Database) -> None:
-    other = provision.open_database(
-        database.path, "orc", synchronous="NORMAL", busy_timeout_ms=1000
+    other = SqliteStore(database.path, "orc").open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
     )
     for first in range(1, 400, 40):
         fill(other, 40, first=first)

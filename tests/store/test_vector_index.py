@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from memgraph.config.schema import StorageSettings
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus, Scope, Sensitivity
 from memgraph.store import embeddings, memories, metadata, vector_cache, vector_index
 from memgraph.store.engine import Database
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provision
 from memgraph.store.sqlite.indexes import SqliteVectorIndex
+from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.store.vector_cache import HeldVectors, VectorCache, VectorRows, VectorStamp
 from memgraph.store.vector_index import FaultyVector, VectorFault, VectorIndex
 
@@ -52,8 +53,10 @@ def index(request: pytest.FixtureRequest) -> Opener:
 
 def made(folder: Path, dimensions: int) -> Database:
     path = folder / "memory.db"
-    provision.create(path, "orc", dimensions=dimensions, now_ms=NOW)
-    opened = provision.open_database(path, "orc", synchronous="NORMAL", busy_timeout_ms=1000)
+    SqliteStore(path, "orc").create(dimensions=dimensions, now_ms=NOW)
+    opened = SqliteStore(path, "orc").open(
+        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
+    )
     with opened.write() as connection:
         metadata.put(connection, "embedding_model", MODEL)
         connection.exec_driver_sql(

@@ -24,9 +24,10 @@ from memgraph.paths import OrchestratorPaths
 from memgraph.rules.search_terms import SearchTerms, joined
 from memgraph.rules.sources import UTF8, FileText, encoding_of, line_spans, part_of
 from memgraph.store import erasure
-from memgraph.store.engine import Database, store_of
+from memgraph.store.engine import Database
 from memgraph.store.erasure import MemoryToErase
 from memgraph.store.snapshot import Snapshot
+from memgraph.store.stores import store_of
 
 MAX_FILE_BYTES: Final = 256_000_000
 MANIFEST_ENDING: Final = ".manifest.json"

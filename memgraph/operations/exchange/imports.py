@@ -28,11 +28,12 @@ from memgraph.rules.erasure import is_redacted
 from memgraph.rules.similarity import content_hash
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, memories, metadata, postings, text_index, whole_tables
-from memgraph.store.engine import Constraint, ConstraintViolated, store_of
+from memgraph.store.engine import Constraint, ConstraintViolated
 from memgraph.store.journal import append_seal, chain_hash, is_keyed
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import NewEntry, Transaction
 from memgraph.store.statements import CompiledStatement, row_count
+from memgraph.store.stores import store_of
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_DIMENSIONS = 65_536

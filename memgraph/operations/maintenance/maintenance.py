@@ -27,9 +27,10 @@ from memgraph.errors import (
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import metadata, whole_tables
-from memgraph.store.engine import Store, store_of
+from memgraph.store.engine import Store
 from memgraph.store.journal import head as journal_head
 from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
+from memgraph.store.stores import store_of
 
 
 @dataclass(frozen=True, slots=True)

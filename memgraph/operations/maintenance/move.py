@@ -22,9 +22,9 @@ from memgraph.errors import Conflict, InvalidConfig
 from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
-from memgraph.store.engine import store_of
 from memgraph.store.files import FileLock, draft_beside, fsync, publish
 from memgraph.store.statements import row_count
+from memgraph.store.stores import store_of
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Store

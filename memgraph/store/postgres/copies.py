@@ -16,7 +16,7 @@ from memgraph.store import sqlite, whole_tables
 from memgraph.store.postgres import indexes, schema
 from memgraph.store.postgres.dialect import PLACE
 from memgraph.store.snapshot import Transaction
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import engine
 from memgraph.store.whole_tables import TableDigest
 
 Progress = Callable[[int, int], None]
@@ -85,7 +85,7 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
         source: a driver connection in a snapshot transaction.
     """
     [(revision,)] = source.execute("SELECT version_num FROM alembic_version")
-    file.write_bytes(provision.template(revision).content)
+    file.write_bytes(engine.template(revision).content)
     with sqlite.translated_errors(), closing(_opened(file)) as target:
         target.execute("BEGIN IMMEDIATE")
         tables = _tables_of(target)

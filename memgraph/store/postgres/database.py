@@ -40,9 +40,10 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement
 
 if TYPE_CHECKING:
+    from memgraph.config.schema import StorageSettings
     from memgraph.model.erasure import ServerTraces
     from memgraph.paths import Stamp
-    from memgraph.store.engine import Store
+    from memgraph.store.postgres.stores import PostgresStore
     from memgraph.store.vector_cache import HeldVectors
     from memgraph.store.vector_index import VectorIndex
 
@@ -256,20 +257,18 @@ class PostgresDatabase:
 
     def __init__(
         self,
-        url: sa.URL,
-        orchestrator_id: str,
-        *,
+        store: PostgresStore,
+        settings: StorageSettings,
         identity: int,
-        durable: bool,
-        busy_timeout_ms: int,
     ) -> None:
-        self.orchestrator_id = orchestrator_id
+        self.store = store
+        self.orchestrator_id = store.orchestrator_id
         self.engine = ENGINE
-        self.schema = postgres.schema_of(orchestrator_id)
-        self._server = take_server(url)
+        self.schema = store.schema
+        self._server = take_server(store.url)
         self._identity = identity
-        self._durable = durable
-        self._wait_ms = busy_timeout_ms
+        self._durable = settings.synchronous == "FULL"
+        self._wait_ms = settings.busy_timeout_ms
         self._shared: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -278,12 +277,6 @@ class PostgresDatabase:
         self._uncut: list[str] = []
         self.is_full = False
         self.journal_key: bytes | None = None
-
-    @property
-    def store(self) -> Store:
-        from memgraph.store.postgres.stores import PostgresStore
-
-        return PostgresStore(self._server.url, self.orchestrator_id)
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:

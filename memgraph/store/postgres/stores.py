@@ -106,13 +106,7 @@ class PostgresStore:
         with self.inspect() as snapshot:
             self._check(snapshot)
             identity = identity_of(snapshot.connection, self.schema)
-        return PostgresDatabase(
-            self.url,
-            self.orchestrator_id,
-            identity=identity,
-            durable=settings.synchronous == "FULL",
-            busy_timeout_ms=settings.busy_timeout_ms,
-        )
+        return PostgresDatabase(self, settings, identity)
 
     def session(self, settings: StorageSettings) -> Session:  # noqa: ARG002
         from sqlmodel import Session

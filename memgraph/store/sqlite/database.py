@@ -38,7 +38,8 @@ from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
-    from memgraph.store.engine import Store
+    from memgraph.config.schema import StorageSettings
+    from memgraph.store.sqlite.stores import SqliteStore
 
 # A message writes about ten pages to the WAL.
 COMMITS_BETWEEN_FOLDS = 800
@@ -113,28 +114,27 @@ def _is_damaged(raw: Any) -> bool:
 
 
 class SqliteDatabase:
-    """The open database of one orchestrator; made by ``provision``.
+    """The open database of one orchestrator; made by ``SqliteStore.open``.
 
     Args:
         connected: an open connection with the same settings, which the database takes over.
-        identity: the file's identity from before the first connection; None: the current one.
+        identity: the file's identity from before the first connection.
     """
 
     def __init__(
         self,
-        path: Path,
-        orchestrator_id: str,
-        *,
-        synchronous: str,
-        busy_timeout_ms: int,
-        connected: Any = None,
-        identity: tuple[int, int] | None = None,
+        store: SqliteStore,
+        settings: StorageSettings,
+        connected: Any,
+        identity: tuple[int, int],
     ) -> None:
-        self.path = path
-        self.orchestrator_id = orchestrator_id
+        self.store = store
+        self.path = path = store.path
+        self.orchestrator_id = store.orchestrator_id
         self.engine = ENGINE
+        busy_timeout_ms, synchronous = settings.busy_timeout_ms, settings.synchronous
         # A deque, because its ``pop`` gives each connection to only one thread.
-        self._connected = deque([] if connected is None else [connected])
+        self._connected = deque([connected])
 
         def connect() -> Any:
             try:
@@ -160,7 +160,7 @@ class SqliteDatabase:
         # The number of transactions that this process has committed.
         self.commits = 0
         self._folded_at = 0
-        self._identity = file_identity(path) if identity is None else identity
+        self._identity = identity
         # The size of the file at the last write, in bytes; see ``_require_whole``.
         self._size = path.stat().st_size
         self._closed = False
@@ -178,12 +178,6 @@ class SqliteDatabase:
             return connection
 
         return _engine(connect, "BEGIN IMMEDIATE", 1, 0)
-
-    @cached_property
-    def store(self) -> Store:
-        from memgraph.store.sqlite.stores import SqliteStore
-
-        return SqliteStore(self.path, self.orchestrator_id)
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:

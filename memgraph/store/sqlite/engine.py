@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
@@ -16,8 +18,8 @@ from sqlalchemy.ext.compiler import compiles
 
 from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.model.columns import stored_type
-from memgraph.model.tables import metadata
-from memgraph.store import sqlite, whole_tables
+from memgraph.model.tables import metadata as models
+from memgraph.store import metadata, sqlite, whole_tables
 from memgraph.store.engine import (
     ConstraintViolated,
     Deadline,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from memgraph.store.vector_cache import HeldVectors
     from memgraph.store.vector_index import VectorIndex
 
+APPLICATION_ID = 0x4D474D47  # "MGMG"
 MAX_MESSAGES = 20
 _OF_INDEX = " index "
 
@@ -102,7 +105,7 @@ def _damage(message: str) -> EngineDamage:
 
 def _damaged_rows(snapshot: Snapshot) -> Iterator[EngineDamage]:
     """Yield a damage for each value whose type is not that of its column."""
-    for table in metadata.sorted_tables:
+    for table in models.sorted_tables:
         stored = set(columns_of(snapshot.driver, table.name))
         columns = {column.name: column.type for column in table.columns if column.name in stored}
         wrong = [f'{_is_wrong(name, kind)} AS "{name}"' for name, kind in columns.items()]
@@ -145,11 +148,11 @@ def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
 # -- files that may belong to another program, or have an earlier schema ---------------------------
 
 
-def begin(connection: Any, application_id: int) -> None:
+def begin(connection: Any) -> None:
     """Set the application id of an empty file, and disable its journal and its syncs."""
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
-    connection.execute(f"PRAGMA application_id = {application_id}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def application_id(connection: Any) -> int:
@@ -437,12 +440,72 @@ class SqliteEngine:
         return columns_of(snapshot.driver, table)
 
     def expected_schema(self) -> dict[str, str]:
-        from memgraph.store.sqlite import provision
-
-        return provision.expected_schema()
+        return dict(template(metadata.SCHEMA_HEAD).schema)
 
     def is_schema_fault(self, error: StorageError) -> bool:
         return error.details.get("sqlite") == "SQLITE_ERROR"
 
 
 ENGINE: Final[Engine] = SqliteEngine()
+
+
+# -- databases outside a ``Database``: templates, drafts, damaged files ---------------------------
+
+
+class _Template(NamedTuple):
+    content: bytes
+    schema: dict[str, str]
+
+
+@cache
+def template(revision: str) -> _Template:
+    """Return the content of a database with all tables and no rows, built once per process."""
+    from memgraph.store import migrations as migrating
+
+    with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
+        path = Path(folder) / "template.db"
+        with closing(sqlite.connect(path, busy_timeout_ms=30_000, create=True)) as connection:
+            begin(connection)
+            with writing(connection) as wrapped:
+                migrating.upgrade(wrapped, ENGINE, revision)
+        with inspected(path) as snapshot:
+            return _Template(path.read_bytes(), schema(snapshot))
+
+
+@contextmanager
+def writing(connection: Any) -> Iterator[sa.Connection]:
+    """Open a write transaction on a driver connection."""
+    with sqlite.engine_of(connection, "BEGIN IMMEDIATE").connect() as wrapped, wrapped.begin():
+        yield wrapped
+
+
+@contextmanager
+def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]:
+    """Open a read-only snapshot on its own connection, even if the database is damaged.
+
+    Raises:
+        StorageError: or the subclass for the specific problem.
+    """
+    with sqlite.translated_errors():
+        raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
+    try:
+        with sqlite.translated_errors():
+            prepare(raw)
+        with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
+            # The transaction is rolled back, because damaged pages make even an empty COMMIT fail.
+            connection.begin()
+            yield Snapshot(connection, ENGINE)
+    finally:
+        raw.close()
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[Transaction]:
+    """Open a write transaction on a file that nobody else uses."""
+    with sqlite.translated_errors():
+        raw = sqlite.connect(path, busy_timeout_ms=5_000)
+        try:
+            with writing(raw) as connection:
+                yield Transaction(connection, ENGINE)
+        finally:
+            raw.close()

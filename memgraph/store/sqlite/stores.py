@@ -1,28 +1,48 @@
-"""A ``memgraph.store.engine.Store`` in an SQLite file."""
+"""A ``memgraph.store.engine.Store`` in an SQLite file.
+
+A new database is built in a draft and then renamed, so that nobody ever sees an incomplete one.
+A damaged, foreign or empty file is reported as such and left unchanged.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import DatabaseForeign
+import pysqlite3.dbapi2 as driver
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from memgraph.errors import (
+    DatabaseCorrupt,
+    DatabaseEmpty,
+    DatabaseForeign,
+    DatabaseMissing,
+    OrchestratorExists,
+    StorageError,
+)
 from memgraph.paths import Stamp, stamp_of
+from memgraph.store import files, journal, metadata, sqlite
 from memgraph.store.engine import SchemaUpgrade, Store
-from memgraph.store.files import draft_beside, publish
+from memgraph.store.files import FileLock, draft_beside, fsync, publish
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.sqlite import copies, provision
-from memgraph.store.sqlite.database import SqliteDatabase
+from memgraph.store.sqlite import copies, engine
+from memgraph.store.sqlite.database import SqliteDatabase, file_identity
 from memgraph.store.sqlite.engine import ENGINE
 
 if TYPE_CHECKING:
     from sqlmodel import Session
 
     from memgraph.config.schema import StorageSettings
+
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\x00"
 
 
 class SqliteStore:
@@ -51,40 +71,110 @@ class SqliteStore:
         return os.path.lexists(self.path)
 
     def require_free(self) -> None:
-        provision.require_free(self.path)
+        # A WAL without its database would be replayed into the new one.
+        for file in (self.path, self.path.with_name(self.path.name + "-wal")):
+            if os.path.lexists(file):
+                raise OrchestratorExists(f"the database already exists: {file}", path=str(file))
 
     def create(self, *, dimensions: int, now_ms: int) -> None:
-        provision.create(self.path, self.orchestrator_id, dimensions=dimensions, now_ms=now_ms)
+        sqlite.require_suitable_sqlite()
+        path = self.path
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self.locked():
+            self.require_free()
+            draft = path.with_name(path.name + ".new")
+            # A process that died while creating the database left it; it has no user's data.
+            for suffix in ("", *copies.SIDE_FILES):
+                draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+            draft.write_bytes(engine.template(metadata.SCHEMA_HEAD).content)
+            with engine.alone(draft) as transaction:
+                metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
+                metadata.put(transaction, "created_at", str(now_ms))
+                metadata.put(transaction, "embedding_dimensions", str(dimensions))
+            copies.use_wal(draft)
+            fsync(draft)
+            draft.chmod(0o600)
+            draft.rename(path)
+            fsync(path.parent)
 
     def open(self, settings: StorageSettings) -> SqliteDatabase:
-        return provision.open_database(
-            self.path,
-            self.orchestrator_id,
-            synchronous=settings.synchronous,
-            busy_timeout_ms=settings.busy_timeout_ms,
-        )
+        sqlite.require_suitable_sqlite()
+        inspect_file(self.path)
+        identity = file_identity(self.path)
+        with sqlite.translated_errors():
+            connection = sqlite.connect(
+                self.path,
+                busy_timeout_ms=settings.busy_timeout_ms,
+                synchronous=settings.synchronous,
+            )
+            try:
+                self._check(connection)
+                opened = SqliteDatabase(self, settings, connection, identity)
+                # Otherwise later connections would be to another file than this connection.
+                opened.require_same_store()
+            except BaseException:
+                connection.close()
+                raise
+            return opened
 
     def session(self, settings: StorageSettings) -> Session:
-        return provision.reading_session(
-            self.path, self.orchestrator_id, busy_timeout_ms=settings.busy_timeout_ms
+        """Return a read-only session; see ``engine.Store``.
+
+        ``BEGIN`` combines several statements in one transaction, until ``commit``, ``rollback`` or
+        ``close``.
+        """
+        # Importing sqlmodel takes 0.3 s.
+        from sqlmodel import Session
+
+        sqlite.require_suitable_sqlite()
+        inspect_file(self.path)
+
+        def connect() -> Any:
+            connection = sqlite.connect(
+                self.path, busy_timeout_ms=settings.busy_timeout_ms, read_only=True
+            )
+            try:
+                self._check(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+        # Without a pool, closing the session closes its connection.
+        pooled = sa.create_engine(
+            "sqlite+pysqlite://", module=driver, creator=connect, poolclass=NullPool
         )
+        session = Session(pooled)
+        with sqlite.translated_errors():
+            session.connection()
+        return session
 
     def upgrade(
         self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
     ) -> SchemaUpgrade:
-        return provision.upgrade(self.path, self.orchestrator_id, first=first, key=key)
+        sqlite.require_suitable_sqlite()
+        inspect_file(self.path)
+        with self.locked(), self._raw() as connection:
+            _check_identity(connection, self.path, self.orchestrator_id)
+            before, last_before = _revision(connection), engine.last_entry(connection)
+            if metadata.is_outdated(before):
+                first()
+            _migrate(connection, key)
+            sealed_at = engine.last_entry(connection, journal.UPGRADE)
+            is_resealed = sealed_at > last_before
+            return SchemaUpgrade(before, _revision(connection), sealed_at if is_resealed else None)
 
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
-        with provision.provisioning_lock(self.path):
+        with FileLock(self.path.with_name("memory.lock")).held():
             # A file lock cannot be lost while the process that holds it lives.
             yield lambda: None
 
     def inspect(self) -> AbstractContextManager[Snapshot]:
-        return provision.inspected(self.path)
+        return engine.inspected(self.path)
 
     def alone(self) -> AbstractContextManager[Transaction]:
-        return provision.alone(self.path)
+        return engine.alone(self.path)
 
     def back_up(
         self,
@@ -120,7 +210,12 @@ class SqliteStore:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        return provision.admit(self.path, None if of_any else self.orchestrator_id, key=key)
+        inspect_file(self.path)
+        with self._raw() as connection:
+            owner = orchestrator_of(connection) if of_any else self.orchestrator_id
+            _check_identity(connection, self.path, owner or "")
+            _migrate(connection, key)
+        return str(owner)
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
@@ -133,6 +228,92 @@ class SqliteStore:
 
     def put_aside(self, folder: Path) -> str | None:
         return str(folder) if copies.move_aside(self.path, folder) else None
+
+    @contextmanager
+    def _raw(self) -> Iterator[Any]:
+        with (
+            sqlite.translated_errors(),
+            closing(sqlite.connect(self.path, busy_timeout_ms=30_000)) as connection,
+        ):
+            yield connection
+
+    def _check(self, connection: Any) -> None:
+        """Raise StorageError unless the database is this orchestrator's and at head."""
+        _check_identity(connection, self.path, self.orchestrator_id)
+        metadata.require_head(_revision(connection))
+
+
+def inspect_file(path: Path) -> None:
+    """Check that a path is a regular file with a complete database, without opening it in SQLite.
+
+    Raises:
+        DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: it is not.
+        StorageError: reading it is not permitted, or the disk failed.
+    """
+    try:
+        _inspect(path)
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "unknown")
+        raise StorageError(f"{path} cannot be read ({name})", errno=name) from error
+
+
+def _inspect(path: Path) -> None:
+    if not path.exists():
+        raise DatabaseMissing(
+            f"no database at {path}; run: memgraph init, or set its server (memory.storage.url)",
+            path=str(path),
+        )
+    if not path.is_file():
+        raise DatabaseForeign(f"{path} is not a regular file", path=str(path))
+    size = path.stat().st_size
+    if size == 0:
+        raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
+    with files.without_sqlite(path) as may_be_read:
+        if not may_be_read:
+            # This process has it open, so SQLite will report any damage.
+            return
+        with path.open("rb") as file:
+            header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise DatabaseCorrupt(f"{path} is not a SQLite database; restore a backup", path=str(path))
+    page = int.from_bytes(header[16:18], "big")
+    page = 65_536 if page == 1 else page
+    pages = int.from_bytes(header[28:32], "big")
+    wal = path.with_name(path.name + "-wal")
+    # With frames in the WAL, the header may legitimately count more pages than the file has.
+    if page * pages > size and not (wal.exists() and wal.stat().st_size):
+        raise DatabaseCorrupt(f"{path} was truncated; restore a backup", path=str(path))
+
+
+def _check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
+    """Raise DatabaseForeign if the database belongs to another program or orchestrator."""
+    if engine.application_id(connection) != engine.APPLICATION_ID:
+        raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
+    if orchestrator_of(connection) != orchestrator_id:
+        raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
+
+
+def orchestrator_of(connection: Any) -> str | None:
+    """Return the id of a database's orchestrator, or None if it has none."""
+    return engine.fact(connection, metadata.ORCHESTRATOR_KEY)
+
+
+def _revision(connection: Any) -> str:
+    return engine.revision(connection) or ""
+
+
+def _migrate(connection: Any, key: bytes | None) -> None:
+    """Run the missing migrations on a driver connection, in one transaction.
+
+    Raises:
+        SchemaUnknown: this version of memgraph does not know its schema.
+    """
+    # Alembic takes half a second to load.
+    from memgraph.store import migrations
+
+    if metadata.is_outdated(_revision(connection)):
+        with engine.writing(connection) as sa_connection:
+            migrations.upgrade(sa_connection, ENGINE, "head", key=key)
 
 
 def copied(
@@ -148,10 +329,10 @@ def copied(
         try:
             copy(draft)
             if stamp is not None:
-                with provision.alone(draft) as transaction:
+                with engine.alone(draft) as transaction:
                     stamp(transaction)
             if check is not None:
-                with provision.inspected(draft) as snapshot:
+                with engine.inspected(draft) as snapshot:
                     check(snapshot)
             size = draft.stat().st_size
             publish(draft, file, force=force)

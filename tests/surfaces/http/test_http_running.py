@@ -14,6 +14,7 @@ import pytest
 from serving_worlds import Served, serving
 
 from memgraph.clock import FixedClock
+from memgraph.config.schema import StorageSettings
 from memgraph.errors import (
     DatabaseCorrupt,
     DatabaseEmpty,
@@ -26,7 +27,8 @@ from memgraph.model.access import Permission
 from memgraph.service import readiness
 from memgraph.store import embeddings
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import provision
+from memgraph.store.sqlite import stores
+from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.surfaces.metrics import PrometheusMeters
 
 NAMES = ("orc-1", "orc-2", "orc-3")
@@ -101,13 +103,13 @@ def test_a_look_opens_what_has_changed_and_no_more_than_there_is_time_for(
         looked_after.service.forget(name)
     standings(admin)
     opened: list[Path] = []
-    real = provision.open_database
+    real = SqliteStore.open
 
-    def counted(path: Path, *args: object, **named: object) -> object:
-        opened.append(path)
-        return real(path, *args, **named)  # type: ignore[arg-type]  # as they were given
+    def counted(store: SqliteStore, settings: StorageSettings) -> object:
+        opened.append(store.path)
+        return real(store, settings)
 
-    monkeypatch.setattr(provision, "open_database", counted)
+    monkeypatch.setattr(SqliteStore, "open", counted)
     standings(admin)
     assert opened == []
     for name in NAMES:
@@ -228,7 +230,7 @@ def test_what_the_rows_of_one_bring_out_leaves_the_others(
     real = embeddings.pending_count
 
     def of_sound_ones(connection: Snapshot) -> int:
-        if provision.orchestrator_of(connection.driver) == "orc-2":
+        if stores.orchestrator_of(connection.driver) == "orc-2":
             raise KeyError(SECRET_TEXT)
         return real(connection)
 
