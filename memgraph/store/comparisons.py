@@ -29,6 +29,7 @@ from memgraph.store.statements import (
     Column,
     among,
     as_read,
+    bound,
     least,
     listed,
     ordered,
@@ -163,16 +164,6 @@ def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage
     _enqueue(transaction, [(pk, stage.value) for pk in pks])
 
 
-@prepared
-def _due(embedded: bool) -> sa.Select[Any]:
-    c, e = tables.comparisons.c, tables.embeddings.alias("e")
-    query = _waiting().where(c.next_attempt_at <= value("at"), c.stage == value("stage"))
-    if embedded:
-        untried = (e.c.state == EmbeddingState.PENDING, e.c.attempts == 0)
-        query = query.where(~sa.exists().where(e.c.memory_pk == c.memory_pk, *untried))
-    return query.limit(value("limit"))
-
-
 def due(
     snapshot: Snapshot, stage: ComparisonStage, *, embedded: bool, at: int, limit: int
 ) -> list[WaitingMemory]:
@@ -182,45 +173,37 @@ def due(
         embedded: leave out memories that an embedding model will embed first.
         at: the current time, in milliseconds.
     """
-    return _due(embedded).mapped(
-        WaitingMemory._make, snapshot, at=at, stage=stage.value, limit=limit
-    )
-
-
-@prepared
-def _still_waiting() -> sa.Select[Any]:
-    c = tables.comparisons.c
-    return sa.select(c.memory_pk).where(among(c.memory_pk, "pks"), c.stage == value("stage"))
+    c, e = tables.comparisons.c, tables.embeddings.alias("e")
+    query = _waiting().where(c.next_attempt_at <= bound(at), c.stage == bound(stage.value))
+    if embedded:
+        untried = (e.c.state == EmbeddingState.PENDING, e.c.attempts == 0)
+        query = query.where(~sa.exists().where(e.c.memory_pk == c.memory_pk, *untried))
+    return snapshot.mapped(WaitingMemory._make, query.limit(bound(limit)))
 
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
     """Return the keys that still wait for this stage, not finished by another worker."""
-    return set(_still_waiting().column(snapshot, pks=pks, stage=stage.value))
-
-
-@prepared
-def _move_on() -> sa.Update:
-    c = tables.comparisons
-    reset = {"attempts": 0, "next_attempt_at": 0, "error_code": None}
-    return sa.update(c).where(among(c.c.memory_pk, "pks")).values(stage=value("to"), **reset)
+    c = tables.comparisons.c
+    query = sa.select(c.memory_pk).where(among(c.memory_pk, pks), c.stage == bound(stage.value))
+    return set(snapshot.column(query))
 
 
 def move_on(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
     """Move memories to another stage; they are due at once."""
-    _move_on().write(transaction, pks=pks, to=stage.value)
-
-
-@prepared
-def _put_off() -> sa.Update:
     c = tables.comparisons
-    later = {"next_attempt_at": value("until"), "error_code": value("code")}
-    update = sa.update(c).where(among(c.c.memory_pk, "pks"))
-    return update.values(attempts=c.c.attempts + 1, **later)
+    reset = {"attempts": 0, "next_attempt_at": 0, "error_code": None}
+    statement = (
+        sa.update(c).where(among(c.c.memory_pk, pks)).values(stage=bound(stage.value), **reset)
+    )
+    transaction.write(statement)
 
 
 def put_off(transaction: Transaction, pks: Sequence[int], until_ms: int, error_code: str) -> None:
     """Postpone memories until a time in milliseconds, and count the failed attempt."""
-    _put_off().write(transaction, pks=pks, until=until_ms, code=error_code)
+    c = tables.comparisons
+    later = {"next_attempt_at": bound(until_ms), "error_code": bound(error_code)}
+    update = sa.update(c).where(among(c.c.memory_pk, pks))
+    transaction.write(update.values(attempts=c.c.attempts + 1, **later))
 
 
 @prepared
@@ -264,15 +247,10 @@ def joined_ids(
     return set(statement.column(snapshot, memory_id=memory_id, others=sorted(others)))
 
 
-@prepared
-def _remove() -> sa.Delete:
-    c = tables.comparisons
-    return sa.delete(c).where(among(c.c.memory_pk, "pks"))
-
-
 def remove(transaction: Transaction, pks: Sequence[int]) -> int:
     """Remove memories from the outbox; return how many were removed."""
-    return _remove().write(transaction, pks=pks)
+    c = tables.comparisons
+    return transaction.write(sa.delete(c).where(among(c.c.memory_pk, pks)))
 
 
 def waiting(snapshot: Snapshot) -> int:

@@ -1,4 +1,4 @@
-"""The protocols that each database engine implements in its own folder.
+"""The interfaces that each database engine implements in its own folder.
 
 An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orchestrator, and a
 ``Database`` is an open store. The protocols of the indexes are in ``ports``.
@@ -7,7 +7,7 @@ An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orch
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
@@ -111,7 +111,10 @@ class PhraseIndex(Protocol):
 
 
 class Engine(Protocol):
-    """The stateless operations of an engine on snapshots and transactions."""
+    """The stateless operations of an engine on snapshots and transactions.
+
+    What an engine does not need to do is a method with a body here.
+    """
 
     @property
     def dialect(self) -> sa.Dialect:
@@ -155,8 +158,9 @@ class Engine(Protocol):
             ConstraintViolated: a row violates a constraint; the transaction can continue.
         """
 
-    def thorough(self, transaction: Transaction) -> AbstractContextManager[None]:
+    def thorough(self, transaction: Transaction) -> AbstractContextManager[None]:  # noqa: ARG002
         """Overwrite data that the block deletes, also in indexes, if the engine can."""
+        return nullcontext()
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
         """Return the row changes of the transaction since the last call.
@@ -167,11 +171,13 @@ class Engine(Protocol):
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:
         """Return the names of a table's columns in the order of their creation."""
 
-    def read_undecodable(self, snapshot: Snapshot) -> None:
+    def read_undecodable(self, snapshot: Snapshot) -> None:  # noqa: ARG002
         """Let a snapshot return texts that cannot be decoded as bytes, instead of failing."""
+        return
 
-    def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
+    def damage(self, snapshot: Snapshot) -> list[EngineDamage]:  # noqa: ARG002
         """Return the damage of the engine's own structures."""
+        return []
 
     def reindex(self, transaction: Transaction) -> int:
         """Rebuild the engine's own indexes from their tables; return their number."""
@@ -218,18 +224,12 @@ class Database(Protocol):
         journal_key: the key of a keyed journal, or None.
     """
 
+    engine: Engine
+    orchestrator_id: str
+    store: Store
     commits: int
     is_full: bool
     journal_key: bytes | None
-
-    @property
-    def engine(self) -> Engine: ...
-
-    @property
-    def orchestrator_id(self) -> str: ...
-
-    @property
-    def store(self) -> Store: ...
 
     def read(self) -> AbstractContextManager[Snapshot]:
         """Open a read-only snapshot. Keep it short, and never hold it across a model call.
@@ -258,6 +258,7 @@ class Database(Protocol):
 
     def require_same_store(self) -> None:
         """Raise DatabaseMissing or DatabaseReplaced if the opened store is gone or replaced."""
+        return
 
     def fold(self, *, after: int | None = None) -> None:
         """Do the engine's deferred work, concurrently with readers and a writer.
@@ -279,18 +280,23 @@ class Database(Protocol):
 
     def rewrite(self) -> None:
         """Rewrite the store without the deleted data in its free space."""
+        return
 
     def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name and the bytes of each part that is not one of ``Store.files``."""
+        return iter(())
 
-    def copies(self, memory_ids: Collection[str]) -> list[str]:
+    def copies(self, memory_ids: Collection[str]) -> list[str]:  # noqa: ARG002
         """Return the names of saved earlier states, other than files, with one of the memories."""
+        return []
 
-    def remove_copy(self, name: str) -> None:
+    def remove_copy(self, name: str) -> None:  # noqa: ARG002
         """Remove a saved earlier state by its name."""
+        return
 
     def traces(self) -> ServerTraces | None:
         """Return where deleted rows may remain out of the reach of ``cut``; None if nowhere."""
+        return None
 
     def sizes(self) -> dict[str, int]:
         """Return the size of each part of the store on disk, in bytes."""

@@ -25,34 +25,6 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 Stamp = tuple[int, ...]
 
 
-def stamp(path: Path) -> Stamp | None:
-    """Return a stamp that changes when the file or its mode changes; None without a file.
-
-    Raises:
-        OSError: the file's status cannot be read.
-    """
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the keys as JSON objects; an empty list without a file.
-
-    Raises:
-        InvalidConfig: it is not a key file, or users other than its owner may read or write it.
-    """
-    try:
-        text = own_bytes(path)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InvalidConfig(f"{path} cannot be read", path=str(path)) from error
-    return parsed(text, str(path))
-
-
 def parsed(text: str | bytes, place: str) -> list[dict[str, Any]]:
     """Return the keys in a text made by ``rendered``.
 
@@ -153,37 +125,6 @@ def made_erasure_key(root: Path) -> bytes:
     return own_bytes(path).strip()
 
 
-def make_folder(path: Path) -> None:
-    """Create the folder of the file.
-
-    Raises:
-        InvalidConfig: the folder belongs to another user, whose server could not read the file.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if path.parent.stat().st_uid != os.geteuid():
-        raise InvalidConfig(
-            f"{path.parent} belongs to another user; run the command as that user",
-            path=str(path.parent),
-        )
-
-
-def write(path: Path, keys: Sequence[dict[str, Any]]) -> None:
-    """Replace the file durably.
-
-    Raises:
-        InvalidConfig: the file would be larger than ``read`` accepts; it is not changed.
-    """
-    data = rendered(keys, str(path)).encode("ascii")
-    draft = path.with_name(f".{path.name}.new")
-    draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-        file.write(data)
-    fsync(draft)
-    draft.replace(path)
-    fsync(path.parent)
-
-
 class KeyFile:
     """The keys under a runtime root."""
 
@@ -194,19 +135,60 @@ class KeyFile:
         return str(self.path)
 
     def stamp(self) -> Stamp | None:
-        return stamp(self.path)
+        """Return a stamp that changes when the file or its mode changes; None without a file.
+
+        Raises:
+            OSError: the file's status cannot be read.
+        """
+        try:
+            status = self.path.lstat()
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def read(self) -> list[dict[str, Any]]:
-        return read(self.path)
+        """Return the keys as JSON objects; an empty list without a file.
+
+        Raises:
+            InvalidConfig: it is not a key file, or users other than its owner may read or write it.
+        """
+        try:
+            text = own_bytes(self.path)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InvalidConfig(f"{self} cannot be read", path=str(self)) from error
+        return parsed(text, str(self))
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the lock for changing the keys."""
+        """Hold the lock for changing the keys; create the folder of the file.
+
+        Raises:
+            InvalidConfig: the folder belongs to another user, whose server could not read the file.
+        """
+        folder = self.path.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         # Check the owner first: a lock file of another user would lock the server out.
-        make_folder(self.path)
-        lock = FileLock(self.path.with_name(KEYS_LOCK_NAME))
-        with naming_full_disk(self.path.parent), lock.held():
+        if folder.stat().st_uid != os.geteuid():
+            raise InvalidConfig(
+                f"{folder} belongs to another user; run the command as that user", path=str(folder)
+            )
+        with naming_full_disk(folder), FileLock(self.path.with_name(KEYS_LOCK_NAME)).held():
             yield
 
     def write(self, keys: Sequence[dict[str, Any]]) -> None:
-        write(self.path, keys)
+        """Replace the file durably.
+
+        Raises:
+            InvalidConfig: the file would be larger than ``read`` accepts; it is not changed.
+        """
+        data = rendered(keys, str(self)).encode("ascii")
+        draft = self.path.with_name(f".{self.path.name}.new")
+        draft.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            file.write(data)
+        fsync(draft)
+        draft.replace(self.path)
+        fsync(self.path.parent)

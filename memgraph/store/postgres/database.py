@@ -25,10 +25,10 @@ from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled, S
 from memgraph.store import journal, postgres, whole_tables
 from memgraph.store.engine import (
     ConstraintViolated,
+    Database,
     Deadline,
     DeadlinePassed,
     Engine,
-    EngineDamage,
     RowChange,
     wait_s,
 )
@@ -252,7 +252,7 @@ def found(schema: str) -> str:
     return f"SELECT oid FROM pg_namespace WHERE nspname = {postgres.literal(schema)}"
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """The open schema of one orchestrator; see ``engine.Database``."""
 
     def __init__(
@@ -331,9 +331,6 @@ class PostgresDatabase:
                 [name] = raw.found or ("",)
             raise busy(str(name).removeprefix(postgres.APPLICATION), sqlstate="55P03") from error
 
-    def require_same_store(self) -> None:
-        """Do nothing, because every transaction checks this when it begins."""
-
     def fold(self, *, after: int | None = None) -> None:
         """Update the planner's statistics if many rows were added; see ``engine.Database``.
 
@@ -374,9 +371,6 @@ class PostgresDatabase:
                 else:
                     return False
         return True
-
-    def rewrite(self) -> None:
-        """Do nothing, because ``cut`` rewrites the tables."""
 
     def _tables(self) -> list[str]:
         """Return the qualified names of the schema's tables."""
@@ -547,7 +541,7 @@ def drop_left_drafts(server: PostgresServer) -> None:
 _SCHEMA_FAULTS: Final = frozenset({"42P01", "42703", "42883", "3F000"})
 
 
-class PostgresEngine:
+class PostgresEngine(Engine):
     """Implements ``memgraph.store.engine.Engine`` with the functions of this package."""
 
     dialect = DIALECT
@@ -601,21 +595,11 @@ class PostgresEngine:
             raise ConstraintViolated(postgres.violated(error)) from error
         raw.execute("RELEASE SAVEPOINT batch")
 
-    @contextmanager
-    def thorough(self, transaction: Transaction) -> Iterator[None]:  # noqa: ARG002
-        yield
-
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
         return row_changes.take(transaction.driver)
 
     def columns(self, snapshot: Snapshot, table: str) -> tuple[str, ...]:  # noqa: ARG002
         return row_changes.columns_of(table)
-
-    def read_undecodable(self, snapshot: Snapshot) -> None:
-        """Do nothing: the server stores no such texts."""
-
-    def damage(self, snapshot: Snapshot) -> list[EngineDamage]:  # noqa: ARG002
-        return []
 
     def reindex(self, transaction: Transaction) -> int:
         execute = transaction.driver.execute

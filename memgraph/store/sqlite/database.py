@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from memgraph.errors import (
 )
 from memgraph.paths import naming_full_disk
 from memgraph.store import journal, sqlite, whole_tables
-from memgraph.store.engine import wait_s
+from memgraph.store.engine import Database, wait_s
 from memgraph.store.files import FileLock, held_by_thread
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import engine
@@ -113,7 +113,7 @@ def _is_damaged(raw: Any) -> bool:
     return bool(messages != [("ok",)])
 
 
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """The open database of one orchestrator; made by ``SqliteStore.open``.
 
     Args:
@@ -294,20 +294,6 @@ class SqliteDatabase:
                 raw.execute("VACUUM")
             finally:
                 raw.execute("PRAGMA temp_store = MEMORY")
-
-    def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield nothing, because the database consists of files."""
-        return iter(())
-
-    def copies(self, memory_ids: Collection[str]) -> list[str]:  # noqa: ARG002
-        """Return an empty list, because earlier states are files."""
-        return []
-
-    def remove_copy(self, name: str) -> None:
-        """Do nothing, because there are no copies other than files."""
-
-    def traces(self) -> None:
-        """Return None, because the log is a file that ``cut`` truncates."""
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes of the file and of its WAL in bytes, by file name."""

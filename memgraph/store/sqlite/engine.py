@@ -367,7 +367,7 @@ def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
 _STEPS_BETWEEN_LOOKS = 20_000
 
 
-class SqliteEngine:
+class SqliteEngine(Engine):
     """The functions of this package as a ``memgraph.store.engine.Engine``."""
 
     dialect = DIALECT
