@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 CONTEXT_TOKENS = 8_192
-MAX_TOKENS = 800
+MAX_TOKENS = 600
 
 
 def loaded(path: str, context: int) -> Any:

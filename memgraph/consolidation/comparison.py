@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 from memgraph.model.conversation import PERSONS
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import comparisons
-from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
+from memgraph.store.comparisons import ComparedMemory, ComparisonLocation, WaitingMemory
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.text_index import cjk_bigrams
@@ -34,16 +34,7 @@ class StatementAuthor(NamedTuple):
     is_file: bool = False
 
     @classmethod
-    def of(
-        cls,
-        *,
-        captured_by: str,
-        source_type: str,
-        agent_id: str | None = None,
-        source_path: str | None = None,
-        content_sha256: str | None = None,
-        speakers: Collection[str | None] = (),
-    ) -> Self:
+    def of(cls, memory: WaitingMemory | ComparedMemory, speakers: Collection[str | None]) -> Self:
         """Return the author of a memory.
 
         Args:
@@ -53,12 +44,13 @@ class StatementAuthor(NamedTuple):
         if named:
             [*names] = {_USER if name in PERSONS else name for name in named}
             return cls(names[0] if len(names) == 1 else None)
-        if source_type == SourceType.CHANNEL_TRANSCRIPT.value:
+        if memory.source_type == SourceType.CHANNEL_TRANSCRIPT.value:
             # An extractor is not the author of a fact that it found in a conversation.
-            return cls(None if captured_by == CapturedBy.EXTRACTOR.value else captured_by)
-        if path := source_path or content_sha256:
+            return cls(None if memory.captured_by == CapturedBy.EXTRACTOR else memory.captured_by)
+        if path := memory.source_path or memory.content_sha256:
             return cls(path, is_file=True)
-        return cls(_USER if captured_by == CapturedBy.USER.value else f"{captured_by}:{agent_id}")
+        is_user = memory.captured_by == CapturedBy.USER
+        return cls(_USER if is_user else f"{memory.captured_by}:{memory.agent_id}")
 
     def is_same(self, other: StatementAuthor) -> bool:
         """Return True if both are known and equal."""

@@ -90,11 +90,11 @@ class LocalOperations(Operations[F]):
         with self._service.opened(self.name) as opened:
             result = SettleResult(opened.worker.drain(), opened.comparer.drain())
             if result.compared.marks:
-                ends = {end for mark in result.compared.marks for end in mark.ends}
+                ends = {end for mark in result.compared.marks for end in (mark.from_id, mark.to_id)}
                 with opened.database.read() as snapshot:
                     seen = memories.existing_ids(snapshot, ends, self._view)
                 result.compared.marks = [
-                    mark for mark in result.compared.marks if seen.issuperset(mark.ends)
+                    mark for mark in result.compared.marks if {mark.from_id, mark.to_id} <= seen
                 ]
             return result
 

@@ -475,18 +475,6 @@ def same_facts(
     return dict(snapshot.rows(query, values))
 
 
-def facts_since(
-    snapshot: Snapshot, pk: int, place: ComparisonPlace, limit: int, *, at: int
-) -> list[FactRow]:
-    """Return the comparable facts that were stored after a key, oldest first."""
-    facts, m = _comparable_facts()
-    return snapshot.mapped(
-        FactRow._make,
-        facts.where(m.c.pk > bound(pk)).order_by(m.c.pk).limit(bound(limit)),
-        _comparison_params(place, at),
-    )
-
-
 def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
     """Return the number of facts ever extracted from a session."""
     m, s = tables.memories.alias("m"), tables.sources.alias("s")

@@ -90,7 +90,7 @@ def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchest
     assert edges_into(orc, old) == ()
     [mark] = orc.settle().compared.marks
     [edge] = edges_into(orc, old)
-    assert mark == (edge.edge_id, EdgeType.UPDATES, new, old, 0.92)
+    assert (mark, edge.edge_type) == (edge, EdgeType.UPDATES)
     assert (edge.from_id, edge.weight, edge.resolution) == (new, 0.92, None)
     assert edge.reason == f"probably changes: {OLD}"
     assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}

@@ -326,10 +326,6 @@ def _without_echoes(
     return turns, echoes
 
 
-# If this many facts were stored between matching and writing, the page is matched again.
-MAX_SINCE = 200
-
-
 class PageChanged(Exception):
     """Another process wrote the page, or one of its turns is gone: read the page again."""
 
@@ -444,15 +440,8 @@ def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> N
     targets = {target for target in matched.repeats.values() if not target.startswith("#")}
     if memories.active_ids(snapshot, targets) != targets:
         raise StoreChanged
-    contents = [draft.given.content for draft in matched.fresh]
-    if not contents:
-        return
-    if queries.same_facts(snapshot, {content_hash(content) for content in contents}, place, at=at):
-        raise StoreChanged
-    new_rows = queries.facts_since(snapshot, matched.since, place, MAX_SINCE, at=at)
-    if len(new_rows) == MAX_SINCE or any(
-        old.twin and repeats(old.content, new) for new in contents for old in new_rows
-    ):
+    hashes = {content_hash(draft.given.content) for draft in matched.fresh}
+    if hashes and queries.same_facts(snapshot, hashes, place, at=at):
         raise StoreChanged
 
 

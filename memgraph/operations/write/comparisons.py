@@ -33,7 +33,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.values import EdgeInput, MemoryInput
+from memgraph.model.values import Edge, EdgeInput, MemoryInput
 from memgraph.operations.write.changes import is_protected
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
@@ -103,21 +103,6 @@ def is_comparable(memory: MemoryInput) -> bool:
     )
 
 
-class Mark(NamedTuple):
-    """An edge that a comparison wrote."""
-
-    edge_id: str
-    edge_type: EdgeType
-    from_id: str
-    to_id: str
-    weight: float
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """The ids of the later and of the earlier memory."""
-        return self.from_id, self.to_id
-
-
 @dataclass(slots=True)
 class ComparisonRun:
     """The result of one run of the worker.
@@ -133,7 +118,7 @@ class ComparisonRun:
 
     compared: int = 0
     judged: int = 0
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[Edge] = field(default_factory=list)
     put_off: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     error_code: str | None = None
@@ -268,12 +253,7 @@ class ComparisonWorker:
         spoken = sessions.speakers(snapshot, facts) if facts else {}
         authors = {
             each.memory_id: StatementAuthor.of(
-                captured_by=each.captured_by,
-                source_type=each.source_type,
-                agent_id=each.agent_id,
-                source_path=each.source_path,
-                content_sha256=each.content_sha256,
-                speakers=[each.source_role, *(role for role, _ in spoken.get(each.memory_id, ()))],
+                each, [each.source_role, *(role for role, _ in spoken.get(each.memory_id, ()))]
             )
             for each in both
         }
@@ -372,16 +352,7 @@ class ComparisonWorker:
             [outcome] = writer.join_all(transaction, [link], written)
             if outcome.outcome != "stored" or outcome.edge_id is None:
                 continue
-            edge = edges.get(transaction, outcome.edge_id)
-            done.marks.append(
-                Mark(
-                    edge.edge_id,
-                    edge.edge_type,
-                    edge.from_id,
-                    edge.to_id,
-                    edge.weight,
-                )
-            )
+            done.marks.append(edges.get(transaction, outcome.edge_id))
         transaction.record(written.entries)
 
     def _put_off(self, memory: WaitingMemory, code: str, done: ComparisonRun) -> None:

@@ -71,18 +71,6 @@ def test_an_expired_fact_stands_against_nothing(orc: Orchestrator, clock: FixedC
     assert (report.edges, len(report.facts)) == ((), 1)
 
 
-def test_near_words_that_came_between_are_strengthened(
-    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, again = "Ann lives in Graz.", "Ann lives in Graz now."
-    say(orc, "s-1", first)
-    say(orc, "s-2", again)
-    before_writing(monkeypatch, lambda: run(orc, "s-1"))
-    [fact] = run(orc, "s-2").facts
-    assert fact.outcome == "strengthened"
-    assert set(held(orc)) == {first}
-
-
 def test_two_places_on_one_page_do_not_hold_up_each_other(orc: Orchestrator) -> None:
     seer = orc._service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     say(seer, "s-1", BUILD)
