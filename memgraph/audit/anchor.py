@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memgraph.audit.journal import JournalHead
 from memgraph.errors import JournalBroken
-from memgraph.store import health, journal
+from memgraph.store import journal, metadata
 from memgraph.store.files import fsync
 from memgraph.store.snapshot import Snapshot
 
@@ -111,7 +111,7 @@ def compare(
             must contain the anchored entry.
         path: the path of the anchor.
     """
-    seen = health.last(snapshot).seen
+    seen = metadata.last_verification(snapshot).seen
     if seen is not None and journal.hash_of(snapshot, seen[0]) != seen[1]:
         return AnchorState.BEHIND
     if isinstance(anchored, AnchorState):
@@ -145,7 +145,10 @@ def require_held(
     """
     state = compare(snapshot, anchored, path)
     if state is AnchorState.BEHIND:
-        seq, (known, _) = journal.head(snapshot)[0], health.last(snapshot).seen or (0, "")
+        seq, (known, _) = (
+            journal.head(snapshot)[0],
+            metadata.last_verification(snapshot).seen or (0, ""),
+        )
         if isinstance(anchored, JournalHead):
             known = max(known, anchored.seq)
         raise JournalBroken(

@@ -17,7 +17,7 @@ from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import without_root
-from memgraph.store import health, jobs, metadata
+from memgraph.store import jobs, metadata
 from memgraph.store.engine import patiently
 from memgraph.store.files import process_name
 from memgraph.store.snapshot import Snapshot
@@ -258,10 +258,10 @@ def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobRepo
     if stop():
         return JobReport.done(report.checked)
     with opened.database.write() as transaction:
-        seen = health.last(transaction).seen
+        seen = metadata.last_verification(transaction).seen
         if report.ok and (head := anchor.read_durable(opened.anchor_file)) is not None:
             seen = (head.seq, head.hash)
-        health.note(transaction, opened.clock.now_ms(), report.totals, seen)
+        metadata.note_verification(transaction, opened.clock.now_ms(), report.totals, seen)
     if report.ok:
         return JobReport.done(report.checked)
     codes = ",".join(sorted(report.totals))

@@ -36,7 +36,7 @@ from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service import job_runs
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.store import comparisons, embeddings, health, ingest_files, jobs, metadata
+from memgraph.store import comparisons, embeddings, ingest_files, jobs, metadata
 from memgraph.store.engine import Store
 from memgraph.store.erasure import UNFINISHED_KEY
 from memgraph.store.stores import store_of
@@ -108,7 +108,7 @@ def shortcomings(opened: OpenOrchestrator) -> list[str]:
         state = anchor.compare(snapshot, anchored, opened.anchor_file)
         if state in (AnchorState.MISSING, AnchorState.DAMAGED):
             codes.append("journal.unanchored")
-        if health.last(snapshot).totals:
+        if metadata.last_verification(snapshot).totals:
             codes.append("verify.failed")
         if model_mismatch(snapshot, opened.embedding) is not None:
             codes.append("embedding.model_changed")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.model.access import HealthMetric
 from memgraph.model.enums import EdgeType, EmbeddingState, MemoryKind, MemoryStatus
-from memgraph.store import metadata, tables
-from memgraph.store.rows import compact_json
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store import tables
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, ordered, prepared, value
 from memgraph.store.visibility import ENDS, Table, View, beginning
 
@@ -60,18 +59,8 @@ def _known(view: View, m: Table) -> _Criterion:  # noqa: ARG001
     return _Criterion(_is_known(m), sa.null())
 
 
-def known_count(snapshot: Snapshot, view: View) -> int:
-    """Count active memories, without raw turns."""
-    return _count(snapshot, view, _known)
-
-
 def _active(view: View, m: Table) -> _Criterion:  # noqa: ARG001
     return _Criterion(m.c.status == MemoryStatus.ACTIVE, sa.null())
-
-
-def active_count(snapshot: Snapshot, view: View) -> int:
-    """Count active memories."""
-    return _count(snapshot, view, _active)
 
 
 def _with_other(m: Table, other: sa.Select[Any]) -> _Criterion:
@@ -80,6 +69,7 @@ def _with_other(m: Table, other: sa.Select[Any]) -> _Criterion:
 
 
 def _is_duplicate(view: View, m: Table) -> _Criterion:
+    """It has the same text as another memory in the same place."""
     o = tables.memories.alias("o")
     same = (o.c.content_hash == m.c.content_hash, o.c.pk != m.c.pk, o.c.scope == m.c.scope)
     of_place = (o.c[name].is_not_distinct_from(m.c[name]) for name in ("scope_id", "agent_id"))
@@ -87,12 +77,8 @@ def _is_duplicate(view: View, m: Table) -> _Criterion:
     return _with_other(m, others.order_by(o.c.pk))
 
 
-def doubled(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories with the same text as another memory in the same place."""
-    return _examples(snapshot, view, _is_duplicate, limit)
-
-
 def _contradicted(view: View, m: Table) -> _Criterion:
+    """It is in an open contradiction with another active memory."""
     e, o = tables.edges.alias("e"), tables.memories.alias("o")
     ends = sa.union_all(
         *(
@@ -107,12 +93,8 @@ def _contradicted(view: View, m: Table) -> _Criterion:
     return _with_other(m, sa.select(ends.c.memory_id).order_by(ends.c.memory_id))
 
 
-def contradicted(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories in an open contradiction with another active memory."""
-    return _examples(snapshot, view, _contradicted, limit)
-
-
 def _unsourced(view: View, m: Table) -> _Criterion:  # noqa: ARG001
+    """It has no origin: no file, conversation, run or evidence."""
     s, p = tables.sources.alias("s"), tables.supports.alias("p")
     d = tables.derivations.alias("d")
     places = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id)
@@ -132,12 +114,8 @@ def _unsourced(view: View, m: Table) -> _Criterion:  # noqa: ARG001
     return _Criterion(sa.and_(_is_known(m), m.c.session_id.is_(None), *terms), sa.null())
 
 
-def unsourced(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories without any origin: no file, conversation, run or evidence."""
-    return _examples(snapshot, view, _unsourced, limit)
-
-
 def _orphans(view: View, m: Table) -> _Criterion:
+    """It has no edge or derivation to a visible memory, and no entity."""
     e, d = tables.edges, tables.derivations
     o, link = tables.memories.alias("o"), tables.links.alias("t")
     connections = [
@@ -154,20 +132,36 @@ def _orphans(view: View, m: Table) -> _Criterion:
     return _Criterion(sa.and_(_is_known(m), *(~tie.correlate(m) for tie in connections)), sa.null())
 
 
-def orphans(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find memories without an edge or derivation to a visible memory, and without an entity."""
-    return _examples(snapshot, view, _orphans, limit)
-
-
 def _unembedded(view: View, m: Table) -> _Criterion:
     e = tables.embeddings
     waiting = sa.select(e.c.memory_pk).where(e.c.state != EmbeddingState.READY)
     return _Criterion(_active(view, m).condition & m.c.pk.in_(waiting), sa.null())
 
 
-def unembedded(snapshot: Snapshot, view: View, limit: int) -> tuple[int, list[CountedMemory]]:
-    """Find active memories, including turns, that have no vector yet."""
-    return _examples(snapshot, view, _unembedded, limit)
+_MEASURES: Final[Mapping[HealthMetric, _Measure]] = {
+    HealthMetric.DUPLICATE: _is_duplicate,
+    HealthMetric.CONTRADICTION: _contradicted,
+    HealthMetric.UNSOURCED: _unsourced,
+    HealthMetric.ORPHAN: _orphans,
+    HealthMetric.UNEMBEDDED: _unembedded,
+}
+
+
+def count(snapshot: Snapshot, view: View, *, turns: bool) -> int:
+    """Count active memories, with or without raw turns."""
+    return _count(snapshot, view, _active if turns else _known)
+
+
+def measured(
+    snapshot: Snapshot, view: View, metric: HealthMetric, limit: int
+) -> tuple[int, list[CountedMemory]]:
+    """Count the memories of a measure that needs one statement; return up to ``limit``, too."""
+    measure = _MEASURES[metric]
+    number = _count(snapshot, view, measure)
+    if not number or not limit:
+        return number, []
+    rows = _newest(view.shape, measure).rows(snapshot, view.params, limit=limit)
+    return number, [CountedMemory._make(row) for row in rows]
 
 
 @prepared
@@ -210,52 +204,3 @@ def _newest(view: View, measure: _Measure) -> sa.Select[Any]:
         condition, view.where(m)
     )
     return query.order_by(m.c.pk.desc()).limit(value("limit"))
-
-
-def _examples(
-    snapshot: Snapshot, view: View, measure: _Measure, limit: int
-) -> tuple[int, list[CountedMemory]]:
-    count = _count(snapshot, view, measure)
-    if not count or not limit:
-        return count, []
-    rows = _newest(view.shape, measure).rows(snapshot, view.params, limit=limit)
-    return count, [CountedMemory._make(row) for row in rows]
-
-
-# The result of the last verification by a worker.
-
-
-_KEY: Final = "verified"
-
-
-class LastVerification(NamedTuple):
-    """The result of the last verification.
-
-    Attributes:
-        at: the time in milliseconds; 0: never.
-        totals: the number of findings by code.
-        seen: (seq, seal) of the journal entry that was anchored at the last verification without
-            findings; None: there was none.
-    """
-
-    at: int = 0
-    totals: Mapping[str, int] = {}
-    seen: tuple[int, str] | None = None
-
-
-def last(snapshot: Snapshot) -> LastVerification:
-    """Return the result of the last verification by a worker."""
-    text = metadata.get(snapshot, _KEY)
-    if text is None:
-        return LastVerification()
-    result = json.loads(text)
-    seen = result["seen"] and (int(result["seen"][0]), str(result["seen"][1]))
-    return LastVerification(int(result["at"]), result["totals"], seen)
-
-
-def note(
-    transaction: Transaction, at: int, totals: Mapping[str, int], seen: tuple[int, str] | None
-) -> None:
-    """Store the result of a verification; see ``LastVerification``."""
-    verification = {"at": at, "totals": dict(totals), "seen": seen}
-    metadata.put(transaction, _KEY, compact_json(verification))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.errors import SchemaOutdated, SchemaUnknown
 from memgraph.store import tables
+from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import prepared, replacing, value
 
@@ -106,3 +109,41 @@ def require_head(current: str) -> None:
             found=current,
             needed=SCHEMA_HEAD,
         )
+
+
+# The result of the last verification by a worker.
+
+_VERIFIED: Final = "verified"
+
+
+class LastVerification(NamedTuple):
+    """The result of the last verification.
+
+    Attributes:
+        at: the time in milliseconds; 0: never.
+        totals: the number of findings by code.
+        seen: (seq, seal) of the journal entry that was anchored at the last verification without
+            findings; None: there was none.
+    """
+
+    at: int = 0
+    totals: Mapping[str, int] = {}
+    seen: tuple[int, str] | None = None
+
+
+def last_verification(snapshot: Snapshot) -> LastVerification:
+    """Return the result of the last verification by a worker."""
+    text = get(snapshot, _VERIFIED)
+    if text is None:
+        return LastVerification()
+    result = json.loads(text)
+    seen = result["seen"] and (int(result["seen"][0]), str(result["seen"][1]))
+    return LastVerification(int(result["at"]), result["totals"], seen)
+
+
+def note_verification(
+    transaction: Transaction, at: int, totals: Mapping[str, int], seen: tuple[int, str] | None
+) -> None:
+    """Store the result of a verification; see ``LastVerification``."""
+    verification = {"at": at, "totals": dict(totals), "seen": seen}
+    put(transaction, _VERIFIED, compact_json(verification))

@@ -12,7 +12,7 @@ from memgraph.audit.journal import JournalHead
 from memgraph.errors import InvalidInput
 from memgraph.model.operation import F, local
 from memgraph.operations.handle import Handle
-from memgraph.store import health, journal
+from memgraph.store import journal, metadata
 from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Maintenance(Handle[F], group="maintenance"):
                 transaction.record([NewEntry("accept_journal", None, entry)])
             with opened.database.write() as writing:
                 head = journal.head(writing)
-                health.note(writing, opened.clock.now_ms(), {}, head)
+                metadata.note_verification(writing, opened.clock.now_ms(), {}, head)
                 anchor.write(path, JournalHead(*head))
 
     @local

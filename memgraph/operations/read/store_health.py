@@ -54,91 +54,64 @@ def store_health(
         raise InvalidInput(f"examples must be between 0 and {MAX_EXAMPLES}", field="examples")
     limits = limits_of(fail_on)
     rates: dict[HealthMetric, _Rate] = {}
+
+    def tell(metric: HealthMetric) -> None:
+        progress(f"measuring {metric}", len(rates), len(HealthMetric))
+
     with opened.database.read() as snapshot:
-        measuring = _Measuring(snapshot, view, examples)
-        for measure, rate in measuring.rates().items():
-            progress(f"measuring {measure}", len(rates), len(HealthMetric))
-            rates[measure] = rate()
+        known = health.count(snapshot, view, turns=False)
+        sample = health.sample(snapshot, view, MAX_SAMPLE)
+        for metric in HealthMetric:
+            if metric is HealthMetric.NEAR_DUPLICATE:
+                continue
+            tell(metric)
+            if metric is HealthMetric.STALE:
+                rates[metric] = _stale(snapshot, view, known, examples)
+                continue
+            counts_turns = metric is HealthMetric.UNEMBEDDED
+            of = health.count(snapshot, view, turns=True) if counts_turns else known
+            number, results = health.measured(snapshot, view, metric, examples)
+            rates[metric] = _Rate(number, of, results)
     # Comparing texts takes seconds, so no snapshot is held open for it.
-    progress(f"measuring {HealthMetric.NEAR_DUPLICATE}", len(rates), len(HealthMetric))
-    rates[HealthMetric.NEAR_DUPLICATE] = measuring.near_duplicates()
+    tell(HealthMetric.NEAR_DUPLICATE)
+    rates[HealthMetric.NEAR_DUPLICATE] = _near_duplicates(sample, known, examples)
     progress("measuring", len(HealthMetric), len(HealthMetric))
     measures = tuple(_measured(metric, rates[metric], limits) for metric in HealthMetric)
     return StoreHealth(
         orchestrator=opened.database.orchestrator_id,
         at=opened.clock.now_ms(),
-        memories=measuring.known,
+        memories=known,
         measures=measures,
         ok=not any(measure.failed for measure in measures),
     )
 
 
-class _Measuring:
-    """The measurements on one snapshot."""
+def _stale(snapshot: Snapshot, view: View, known: int, examples: int) -> _Rate:
+    """Measure stale memories, up to the maximum."""
+    page = find_stale(snapshot, view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
+    stale_memories = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
+    shown = stale_memories[:examples]
+    texts = memories.beginnings(snapshot, [stale.memory_id for stale in shown], EXCERPT_CHARS)
+    results = [
+        CountedMemory(stale.memory_id, stale.ground_id, texts[stale.memory_id]) for stale in shown
+    ]
+    return _Rate(len(stale_memories), known, results, sampled=page.cut or page.place is not None)
 
-    def __init__(self, snapshot: Snapshot, view: View, examples: int) -> None:
-        self._snapshot = snapshot
-        self._view = view
-        self._examples = examples
-        self.known = health.known_count(snapshot, view)
-        self._sample = health.sample(snapshot, view, MAX_SAMPLE)
 
-    def rates(self) -> Mapping[HealthMetric, Callable[[], _Rate]]:
-        """Return the functions that compute measures from the snapshot, by metric."""
-        return {
-            HealthMetric.DUPLICATE: lambda: self._of_known(health.doubled),
-            HealthMetric.CONTRADICTION: lambda: self._of_known(health.contradicted),
-            HealthMetric.STALE: self._stale,
-            HealthMetric.UNSOURCED: lambda: self._of_known(health.unsourced),
-            HealthMetric.ORPHAN: lambda: self._of_known(health.orphans),
-            HealthMetric.UNEMBEDDED: self._unembedded,
-        }
-
-    def _of_known(
-        self, ask: Callable[[Snapshot, View, int], tuple[int, list[CountedMemory]]]
-    ) -> _Rate:
-        count, examples = ask(self._snapshot, self._view, self._examples)
-        return _Rate(count, self.known, examples)
-
-    def _stale(self) -> _Rate:
-        """Measure stale memories, up to the maximum."""
-        page = find_stale(self._snapshot, self._view, limit=MAX_STALE, max_looks=MAX_ENDINGS)
-        stale_memories = [stale for stale in page.items if not stale.memory_id.startswith(_TURN)]
-        ids = [memory.memory_id for memory in stale_memories[: self._examples]]
-        texts = memories.beginnings(self._snapshot, ids, EXCERPT_CHARS)
-        examples = [
-            CountedMemory(stale.memory_id, stale.ground_id, texts[stale.memory_id])
-            for stale in stale_memories[: self._examples]
-        ]
-        return _Rate(
-            len(stale_memories), self.known, examples, sampled=page.cut or page.place is not None
+def _near_duplicates(sample: Sequence[MemoryOfPlace], known: int, examples: int) -> _Rate:
+    """Measure near duplicates within the same scope and agent."""
+    rows = {row.pk: row for row in sample}
+    places: dict[str, dict[int, str]] = {}
+    for row in sample:
+        places.setdefault(row.place, {})[row.pk] = row.content
+    pairs = {pk: other for texts in places.values() for pk, other in near_duplicates(texts).items()}
+    results = [
+        CountedMemory(
+            rows[pk].memory_id, rows[pairs[pk]].memory_id, rows[pk].content[:EXCERPT_CHARS]
         )
-
-    def _unembedded(self) -> _Rate:
-        active = health.active_count(self._snapshot, self._view)
-        count, examples = health.unembedded(self._snapshot, self._view, self._examples)
-        return _Rate(count, active, examples)
-
-    def near_duplicates(self) -> _Rate:
-        """Measure near duplicates within the same scope and agent."""
-        sample = {row.pk: row for row in self._sample}
-        places: dict[str, dict[int, str]] = {}
-        for row in self._sample:
-            places.setdefault(row.place, {})[row.pk] = row.content
-        pairs = {
-            pk: other for texts in places.values() for pk, other in near_duplicates(texts).items()
-        }
-        shown_pks = sorted(pairs, reverse=True)[: self._examples]
-        examples = [_found(sample[pk], sample[pairs[pk]].memory_id) for pk in shown_pks]
-        return self._of_sample(len(pairs), examples)
-
-    def _of_sample(self, count: int, examples: Sequence[CountedMemory]) -> _Rate:
-        looked_at = len(self._sample)
-        return _Rate(count, looked_at, examples, sampled=looked_at < self.known)
-
-
-def _found(memory: MemoryOfPlace, other_id: str | None) -> CountedMemory:
-    return CountedMemory(memory.memory_id, other_id, memory.content[:EXCERPT_CHARS])
+        for pk in sorted(pairs, reverse=True)[:examples]
+    ]
+    return _Rate(len(pairs), len(sample), results, sampled=len(sample) < known)
 
 
 def _measured(
