@@ -8,19 +8,20 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import BufferedRandom
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from memgraph.errors import Conflict, InvalidInput, RemoteAnswerInvalid
+from memgraph.model.values import Report
 from memgraph.paths import take_free_name
 
 _SQLITE: Final = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
-class ExportFile:
+class ExportFile(Report):
     """A finished export. ``records``: the number of lines of each kind."""
 
     orchestrator: str
@@ -28,21 +29,15 @@ class ExportFile:
     records: dict[str, int]
     sha256: str
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"path": str(self.path)}
-
 
 @dataclass(frozen=True, slots=True)
-class BackupFile:
+class BackupFile(Report):
     """A finished backup, which the server checked before sending."""
 
     orchestrator: str
     path: Path
     bytes: int
     sha256: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"path": str(self.path)}
 
 
 @contextmanager

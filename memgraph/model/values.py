@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from pydantic import (
@@ -482,3 +484,15 @@ def built(kind: type[ValueT], fields: dict[str, Any]) -> ValueT:
     put(value, "__pydantic_extra__", None)
     put(value, "__pydantic_private__", None)
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The base of the reports of operations on whole databases."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON can hold it: paths as texts."""
+        return {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in asdict(self).items()
+        }

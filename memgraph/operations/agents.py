@@ -300,13 +300,13 @@ class Agents(WritingHandle[F], group="agents"):
             InvalidInput: a field is invalid.
         """
         everyday: Everyday[Blocking] = self._as(Everyday)
-        return everyday._block(
+        return everyday._built(
             validated(RecallRequest, {"query": query, **fields}),
             format=BlockFormat.FENCED,
             budget_tokens=budget_tokens,
             max_lines=max_lines,
             handles=True,
-        )
+        ).block
 
     @local
     def entity_block(self, name: str, *, budget_tokens: int | None = None) -> str:

@@ -429,13 +429,13 @@ class Everyday(WritingHandle[F]):
                 "agent_id": agent_id,
             },
         )
-        return self._block(
+        return self._built(
             request,
             format=format,
             budget_tokens=budget_tokens,
             model=model,
             include_insight=include_insight,
-        )
+        ).block
 
     @operation(Permission.READ, "POST /ask", tag="recall", body="Question", slow=True)
     def ask(
@@ -491,6 +491,7 @@ class Everyday(WritingHandle[F]):
                 clearance=min(
                     self.viewer.clearance, model.max_sensitivity, key=lambda one: one.level
                 ),
+                keep=False,
             )
             receipt = read.receipt
             try:
@@ -498,31 +499,6 @@ class Everyday(WritingHandle[F]):
             finally:
                 self._keep_receipt(opened, receipt, read.receipt_context, viewer=read.viewer)
             return answer
-
-    def _block(
-        self,
-        request: RecallRequest,
-        *,
-        format: BlockFormat | str | None = None,  # noqa: A002  as in ``context``
-        budget_tokens: int | None = None,
-        max_lines: int | None = None,
-        model: str | None = None,
-        include_insight: bool = False,
-        handles: bool = False,
-    ) -> ContextBlock:
-        """Return the block for a request, and keep its receipt; see ``_built``."""
-        built = self._built(
-            request,
-            format=format,
-            budget_tokens=budget_tokens,
-            max_lines=max_lines,
-            model=model,
-            include_insight=include_insight,
-            handles=handles,
-        )
-        with self._service.opened(self.name) as opened:
-            self._keep_receipt(opened, built.receipt, built.receipt_context, viewer=built.viewer)
-        return built.block
 
     def _built(
         self,
@@ -535,6 +511,7 @@ class Everyday(WritingHandle[F]):
         include_insight: bool = False,
         handles: bool = False,
         clearance: Sensitivity | None = None,
+        keep: bool = True,
     ) -> BuiltBlock:
         """Build the block for a request, with its receipt.
 
@@ -542,6 +519,7 @@ class Everyday(WritingHandle[F]):
             max_lines: the maximum number of lines; None: as many as the budget allows.
             handles: end each line in the memory's short id.
             clearance: leave out what is more sensitive; None: what this handle may not see.
+            keep: keep the receipt; otherwise the caller has to.
         """
         from memgraph.operations.context.block import block_for, plan_for
         from memgraph.operations.read.lookup import members
@@ -577,7 +555,12 @@ class Everyday(WritingHandle[F]):
                     notes=notes,
                 )
             )
-            return replace(built, block=with_damage(opened, built.block, damaged))
+            built = replace(built, block=with_damage(opened, built.block, damaged))
+            if keep:
+                self._keep_receipt(
+                    opened, built.receipt, built.receipt_context, viewer=built.viewer
+                )
+            return built
 
     @operation(
         Permission.READ,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from memgraph.audit import anchor, journal
@@ -20,6 +20,7 @@ from memgraph.audit.verify import check_copy
 from memgraph.clock import Clock, iso
 from memgraph.errors import Conflict, ImportRejected, InvalidInput
 from memgraph.model.entities import METADATA
+from memgraph.model.values import Report
 from memgraph.operations.exchange.operations import FORMAT, VERSION
 from memgraph.operations.exchange.records import RECORDS, RecordMapping, loads, refused
 from memgraph.operations.write.embedding import MODEL_KEY
@@ -44,7 +45,7 @@ _BY_NAME = {record.name: (place, record) for place, record in enumerate(RECORDS)
 
 
 @dataclass(frozen=True, slots=True)
-class ImportReport:
+class ImportReport(Report):
     """A finished import.
 
     Attributes:
@@ -55,9 +56,6 @@ class ImportReport:
     orchestrator: str
     renamed_from: str | None
     records: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def import_into(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.model.operation import F, local
+from memgraph.model.values import Report
 from memgraph.operations.exchange.records import RECORDS, encode
 from memgraph.operations.handle import Handle
 from memgraph.operations.write.embedding import MODEL_KEY
@@ -28,7 +29,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class ExportReport:
+class ExportReport(Report):
     """A finished export.
 
     Attributes:
@@ -40,9 +41,6 @@ class ExportReport:
     path: Path
     records: dict[str, int]
     sha256: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"path": str(self.path)}
 
 
 def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from memgraph.errors import (
     JournalBroken,
     StorageError,
 )
+from memgraph.model.values import Report
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import metadata, whole_tables
@@ -34,7 +35,7 @@ from memgraph.store.stores import store_of
 
 
 @dataclass(frozen=True, slots=True)
-class BackupReport:
+class BackupReport(Report):
     """A finished backup. ``findings`` counts the accepted findings by code."""
 
     orchestrator: str
@@ -44,12 +45,9 @@ class BackupReport:
     journal_entries: int
     findings: dict[str, int]
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"path": str(self.path)}
-
 
 @dataclass(frozen=True, slots=True)
-class UpgradeReport:
+class UpgradeReport(Report):
     """A finished upgrade.
 
     Attributes:
@@ -65,9 +63,6 @@ class UpgradeReport:
     after: str
     backup: Path | None
     sealed_at: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"backup": None if self.backup is None else str(self.backup)}
 
 
 def verify(
@@ -180,7 +175,7 @@ def sound_anchor(path: Path) -> JournalHead | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreReport:
+class RestoreReport(Report):
     """A finished restore. ``replaced`` is the folder or schema with the previous database."""
 
     orchestrator: str
@@ -189,9 +184,6 @@ class RestoreReport:
     memories: int
     journal_entries: int
     findings: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"backup": str(self.backup)}
 
 
 def restore(

@@ -12,13 +12,14 @@ import json
 import re
 import time
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from memgraph.clock import Clock
 from memgraph.errors import Conflict, InvalidConfig
+from memgraph.model.values import Report
 from memgraph.operations.maintenance.maintenance import free_name
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.store import journal, metadata
@@ -34,7 +35,7 @@ _URL: Final = re.compile(r"^[ \t]*url[ \t]*=[^\n]*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class MoveReport:
+class MoveReport(Report):
     """A finished move.
 
     Attributes:
@@ -50,9 +51,6 @@ class MoveReport:
     left: str | None
     memories: int
     paused_ms: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) -> MoveReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memgraph.audit import anchor
@@ -11,6 +11,7 @@ from memgraph.audit.anchor import AnchorState
 from memgraph.audit.journal import JournalHead
 from memgraph.errors import InvalidInput
 from memgraph.model.operation import F, local
+from memgraph.model.values import Report
 from memgraph.operations.handle import Handle
 from memgraph.store import journal, metadata
 from memgraph.store.snapshot import NewEntry
@@ -26,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class JournalState:
+class JournalState(Report):
     """The head of a journal and its anchor.
 
     Attributes:
@@ -42,9 +43,6 @@ class JournalState:
     hash: str
     anchored: int | None
     lost: int | None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"state": self.state.value}
 
 
 class Maintenance(Handle[F], group="maintenance"):

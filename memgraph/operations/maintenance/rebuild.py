@@ -7,11 +7,12 @@ finishes a rebuild that was killed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from memgraph.errors import InvalidInput, MemoryDisabled
+from memgraph.model.values import Report
 from memgraph.operations.write.embedding import (
     DIMENSIONS_KEY,
     MODEL_KEY,
@@ -42,7 +43,7 @@ class RebuildPart(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingsStatus:
+class EmbeddingsStatus(Report):
     """The state of the embeddings.
 
     Attributes:
@@ -62,9 +63,6 @@ class EmbeddingsStatus:
     mismatch: str | None
     oldest_pending: int | None
     errors: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def rebuild(
