@@ -54,11 +54,9 @@ class BulletinBoard:
     Args:
         database: the orchestrator's database.
         settings: size limits and the number of snapshots.
-        folder: the folder of the snapshots; None: no snapshots are written or read.
-        plain_viewer: the viewer whose snapshots are named by ``change_seq`` alone.
+        folder: the folder of the snapshots, which wait for ``flush``: that saves about 1 ms per
+            message.
         log: records every fallback and every snapshot that could not be written.
-        deferred: snapshots wait for ``flush``, which saves about 1 ms per message; otherwise they
-            are written as soon as a bulletin is made.
         erased: returns a value that changes when any process erases texts.
         zone: the time zone of the dates.
     """
@@ -68,17 +66,14 @@ class BulletinBoard:
         database: Database,
         settings: BulletinSettings,
         *,
-        folder: Path | None = None,
-        plain_viewer: Viewer = DEFAULT_VIEWER,
-        log: EventLog | None = None,
-        deferred: bool = False,
+        folder: Path,
+        log: EventLog,
         erased: Callable[[], Stamp] = tuple,
         zone: tzinfo = UTC,
     ) -> None:
         self._database = database
         self._settings = settings
         self._log = log
-        self._deferred = deferred
         self._erased = erased
         self._zone = zone
         self._waiting: dict[str, Bulletin] = {}
@@ -87,10 +82,7 @@ class BulletinBoard:
         self._files = threading.Lock()
         self._epoch = 0
         self._kept: OrderedDict[Viewer, _CachedBulletin] = OrderedDict()
-        self._snapshots: BulletinFiles | None = None
-        if folder is not None:
-            plain_key = view_key(plain_viewer, settings, zone)
-            self._snapshots = BulletinFiles(folder, keep=KEEP_SNAPSHOTS, plain_key=plain_key)
+        self._snapshots = _files(folder, settings, zone)
 
     def current(self, viewer: Viewer = DEFAULT_VIEWER) -> Bulletin:
         """Return the bulletin as of the last change.
@@ -118,8 +110,6 @@ class BulletinBoard:
             # A bulletin that was read before an erasure may be returned now, but not cached.
             if epoch == self._epoch:
                 self._keep(viewer, _CachedBulletin(head, bulletin, erased))
-        if not self._deferred:
-            self.flush()
         return bulletin
 
     @property
@@ -147,15 +137,15 @@ class BulletinBoard:
         """Return the current bulletin, else the last good one of this viewer, else an empty one."""
         try:
             bulletin, damaged = despite_damage(lambda: self.current(viewer))
-            if damaged and self._log is not None:
+            if damaged:
                 self._log.warning("storage.damaged_rows", rows=damaged)
             return BuiltBulletin(bulletin)
         except (StorageError, MemoryDisabled, OSError) as error:
             last = self._last_good(viewer)
-            warning = EMPTY if last is None else STALE
-            self._log_failure(warning, error)
             cause = error.code if isinstance(error, MemgraphError) else "os.error"
-            return BuiltBulletin(last or self._empty(viewer), warning, cause)
+            fallback = _fallback(last, viewer, self._settings, self._zone, cause)
+            self._log_failure(str(fallback.warning), error)
+            return fallback
 
     def forget(self) -> None:
         """Clear the cache and remove the snapshots. Call this after texts were erased.
@@ -168,8 +158,7 @@ class BulletinBoard:
                 self._epoch += 1
                 self._kept.clear()
                 self._waiting.clear()
-            if self._snapshots is not None:
-                self._snapshots.clear()
+            self._snapshots.clear()
 
     def _keep(self, viewer: Viewer, cached: _CachedBulletin) -> None:
         # A slower thread may store an older bulletin here, which does no harm: heads are compared.
@@ -177,16 +166,13 @@ class BulletinBoard:
         self._kept.move_to_end(viewer)
         while len(self._kept) > MAX_VIEWS:
             self._kept.popitem(last=False)
-        if self._snapshots is not None:
-            # Move the view to the end, and drop the oldest ones, so that the queue is limited too.
-            self._waiting.pop(cached.bulletin.view_key, None)
-            self._waiting[cached.bulletin.view_key] = cached.bulletin
-            while len(self._waiting) > MAX_VIEWS:
-                del self._waiting[next(iter(self._waiting))]
+        # Move the view to the end, and drop the oldest ones, so that the queue is limited too.
+        self._waiting.pop(cached.bulletin.view_key, None)
+        self._waiting[cached.bulletin.view_key] = cached.bulletin
+        while len(self._waiting) > MAX_VIEWS:
+            del self._waiting[next(iter(self._waiting))]
 
     def _save(self, bulletin: Bulletin) -> None:
-        if self._snapshots is None:
-            return
         try:
             self._snapshots.save(bulletin)
         except OSError as error:
@@ -199,7 +185,7 @@ class BulletinBoard:
         Called after the snapshots were written: a later erasure removes them itself.
         """
         with self._database.read() as snapshot:
-            if change_seq < erased_through(snapshot) and self._snapshots is not None:
+            if change_seq < erased_through(snapshot):
                 self._snapshots.clear()
 
     def _last_good(self, viewer: Viewer) -> Bulletin | None:
@@ -207,21 +193,14 @@ class BulletinBoard:
             cached = self._kept.get(viewer)
         if cached is not None and cached.erased == self._erased():
             return cached.bulletin
-        if self._snapshots is None:
-            return None
         try:
             return self._snapshots.latest(view_key(viewer, self._settings, self._zone))
         except OSError as error:
             self._log_failure(NO_SNAPSHOT, error)
             return None
 
-    def _empty(self, viewer: Viewer) -> Bulletin:
-        key = view_key(viewer, self._settings, self._zone)
-        return composed({}, self._settings, change_seq=0, key=key)
-
     def _log_failure(self, event: str, error: BaseException) -> None:
-        if self._log is not None:
-            self._log.failure(event, error, level="warning")
+        self._log.failure(event, error, level="warning")
 
 
 def without_database(
@@ -232,16 +211,25 @@ def without_database(
     zone: tzinfo = UTC,
 ) -> BuiltBulletin:
     """Return the last good bulletin, else an empty one, when the database cannot even be opened."""
-    plain_key = view_key(DEFAULT_VIEWER, settings, zone)
-    key = view_key(viewer, settings, zone)
-    snapshots = BulletinFiles(folder, keep=KEEP_SNAPSHOTS, plain_key=plain_key)
     try:
-        last = snapshots.latest(key)
+        last = _files(folder, settings, zone).latest(view_key(viewer, settings, zone))
     except OSError:
         last = None
-    if last is None:
-        return BuiltBulletin(composed({}, settings, change_seq=0, key=key), EMPTY, error.code)
-    return BuiltBulletin(last, STALE, error.code)
+    return _fallback(last, viewer, settings, zone, error.code)
+
+
+def _files(folder: Path, settings: BulletinSettings, zone: tzinfo) -> BulletinFiles:
+    plain_key = view_key(DEFAULT_VIEWER, settings, zone)
+    return BulletinFiles(folder, keep=KEEP_SNAPSHOTS, plain_key=plain_key)
+
+
+def _fallback(
+    last: Bulletin | None, viewer: Viewer, settings: BulletinSettings, zone: tzinfo, cause: str
+) -> BuiltBulletin:
+    if last is not None:
+        return BuiltBulletin(last, STALE, cause)
+    empty = composed({}, settings, change_seq=0, key=view_key(viewer, settings, zone))
+    return BuiltBulletin(empty, EMPTY, cause)
 
 
 _NAME = re.compile(r"(?P<seq>[0-9]{1,18})(?:-(?P<key>[0-9a-f]{16}))?\.json")

@@ -32,7 +32,6 @@ from memgraph.store import bulletins, graph
 from memgraph.store import bulletins as queries
 from memgraph.store import recall as recall_rows
 from memgraph.store.bulletins import BulletinExcerpt
-from memgraph.store.engine import Database
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE, STANDING, View
 from memgraph.text.dates import period_of
@@ -69,18 +68,6 @@ _SHOWN_AS_THEY_ARE = frozenset(
         MemoryType.IDENTITY,
     }
 )
-
-
-def generate(
-    database: Database, viewer: Viewer, settings: BulletinSettings, zone: tzinfo = UTC
-) -> Bulletin:
-    """Return the current bulletin for a viewer.
-
-    Raises:
-        StorageError: the database cannot be read.
-    """
-    with database.read() as snapshot:
-        return generate_in(snapshot, viewer, settings, zone=zone)
 
 
 @dataclass(slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from memgraph.errors import InvalidInput
 from memgraph.model.graph import Subgraph
 
 # Characters that XML 1.0 does not allow, not even escaped.
@@ -68,25 +67,6 @@ def to_graphml(graph: Subgraph) -> str:
         ends = (xml_value(edge.pop("source")), xml_value(edge.pop("target")))
         plain.add_edge(*ends, key=xml_value(edge["key"]), **xml_attributes(edge, but="key"))
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + "\n".join(nx.generate_graphml(plain)) + "\n"
-
-
-FORMATS: Mapping[str, Callable[[Subgraph], str]] = {
-    "json": to_json,
-    "graphml": to_graphml,
-}
-
-
-def export(graph: Subgraph, form: str) -> str:
-    """Return the subgraph in one of ``FORMATS``.
-
-    Raises:
-        InvalidInput: there is no such format.
-    """
-    write = FORMATS.get(form)
-    if write is None:
-        formats = ", ".join(FORMATS)
-        raise InvalidInput(f"unknown format; use one of:  {formats}", field="format")
-    return write(graph)
 
 
 def xml_attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import without_hidden
-from memgraph.model.enums import MemoryStatus
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import EndedHow, InvalidPremise, PremiseStep, StaleMemory, StalePage
 from memgraph.rules.evidence import Dependency, broken_paths
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
@@ -249,7 +249,7 @@ def _step(basis: Dependency) -> PremiseStep:
     return PremiseStep(
         memory_id=basis.dependent_id,
         ground_id=basis.ground_id,
-        edge_type=basis.edge_type,
+        edge_type=None if basis.edge_type is None else EdgeType(basis.edge_type),
         edge_id=basis.edge_id or None,
     )
 

@@ -184,7 +184,3 @@ class EvidenceReport(Value):
     @cached_property
     def memory_by_id(self) -> Mapping[str, Memory]:
         return {memory.memory_id: memory for memory in self.memories}
-
-    @cached_property
-    def source_by_id(self) -> Mapping[str, StoredSource]:
-        return {source.source_id: source for source in self.sources}

@@ -181,7 +181,7 @@ class Dependency(NamedTuple):
 
     dependent_id: str
     ground_id: str
-    edge_type: EdgeType | None
+    edge_type: str | None
     edge_id: str = ""
 
 

@@ -116,7 +116,6 @@ class OpenOrchestrator:
             settings.memory.bulletin,
             folder=paths.bulletins,
             log=self.log,
-            deferred=True,
             erased=lambda: paths.erased,
             zone=ZoneInfo(settings.memory.schedule.timezone),
         )

@@ -103,7 +103,6 @@ def _is_then(h: Table, view: View) -> Column:
 MAX_ROWS: Final = 2_000
 """The maximum number of rows in one step of a walk."""
 
-_KINDS: Final = {kind.value: kind for kind in BASIS_EDGES}
 # Sorted as in the condition of the index ix_memory_edges_grounds, which must be identical.
 _TYPES: Final = tuple(sorted(BASIS_EDGES))
 
@@ -149,7 +148,7 @@ def walk(
     """
     any_status = View(view.viewer, view.as_of)
     rows, cut = _walk(snapshot, memory_ids, any_status, direction, max_hops, max_rows, any_status)
-    return EvidenceWalk(tuple(map(_dependency, rows)), cut)
+    return EvidenceWalk(tuple(map(Dependency._make, rows)), cut)
 
 
 def _walk(
@@ -177,11 +176,6 @@ def _walk(
     end = itemgetter(1 if direction is Direction.OUT else 0)
     hops = graph.read_hops(memory_ids, read, end, max_hops)
     return [row for rows in hops for row in rows], cut
-
-
-def _dependency(row: _Row) -> Dependency:
-    dependent, ground, edge_type, edge_id = row
-    return Dependency(dependent, ground, _KINDS.get(edge_type or ""), edge_id)
 
 
 def _step(
@@ -255,7 +249,7 @@ def broken_evidence(
         return {}
     leading = leading_to(rows, ended)
     visible = _among(snapshot, {end for row in leading for end in row[:2]}, any_status)
-    bases = [_dependency(row) for row in leading if row[0] in visible and row[1] in visible]
+    bases = [Dependency._make(row) for row in leading if visible.issuperset(row[:2])]
     refuted_evidence = refuted_among(snapshot, ended & visible, view)
     paths = broken_paths(bases, refuted_evidence)
     return {memory_id: paths[memory_id] for memory_id in ids if memory_id in paths}

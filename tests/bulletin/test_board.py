@@ -39,11 +39,6 @@ def sink() -> MemorySink:
     return MemorySink()
 
 
-@pytest.fixture
-def log(sink: MemorySink) -> EventLog:
-    return EventLog(sink, FixedClock())
-
-
 def told(sink: MemorySink) -> list[tuple[str, str, str]]:
     lines = [json.loads(line) for line in sink.lines]
     return [(line["event"], line["level"], line["error"]) for line in lines]
@@ -82,6 +77,21 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Bulletin]:
     return bulletins
 
 
+def board_of(
+    database: SqliteDatabase, folder: Path | None = None, sink: MemorySink | None = None
+) -> BulletinBoard:
+    log = EventLog(sink or MemorySink(), FixedClock())
+    folder = folder or database.path.with_name("bulletins of nobody")
+    return BulletinBoard(database, SETTINGS, folder=folder, log=log)
+
+
+def flushed(board: BulletinBoard) -> Bulletin:
+    """Return the current bulletin, after its snapshot was written."""
+    bulletin = board.current()
+    board.flush()
+    return bulletin
+
+
 def damage(database: SqliteDatabase) -> None:
     """Garble the file under the open connections, as a failing disk would."""
     with database.exclusive() as driver:
@@ -96,7 +106,7 @@ def damage(database: SqliteDatabase) -> None:
 def test_it_is_made_anew_only_after_a_change(
     database: SqliteDatabase, filling: Filling, made: list[Bulletin]
 ) -> None:
-    board = BulletinBoard(database, SETTINGS)
+    board = board_of(database)
     first = board.current()
     assert board.current() is first
     assert len(made) == 1
@@ -111,7 +121,7 @@ def test_it_is_made_anew_only_after_a_change(
 def test_every_view_has_its_own(
     database: SqliteDatabase, filling: Filling, made: list[Bulletin]
 ) -> None:
-    board = BulletinBoard(database, SETTINGS)
+    board = board_of(database)
     internal, public = board.current(), board.current(OPEN_TO_ALL)
     assert internal.memory_ids
     assert not public.memory_ids
@@ -122,7 +132,7 @@ def test_every_view_has_its_own(
 def test_the_number_of_kept_views_is_bounded(
     database: SqliteDatabase, filling: Filling, made: list[Bulletin]
 ) -> None:
-    board = BulletinBoard(database, SETTINGS)
+    board = board_of(database)
     sessions = [Viewer(session_ids=frozenset({f"s{n}"})) for n in range(MAX_VIEWS + 1)]
     for viewer in sessions:
         board.current(viewer)
@@ -133,15 +143,15 @@ def test_the_number_of_kept_views_is_bounded(
 
 
 def test_a_healthy_bulletin_carries_no_warning(database: SqliteDatabase, filling: Filling) -> None:
-    board = BulletinBoard(database, SETTINGS)
+    board = board_of(database)
     issued = board.bulletin_or_fallback()
     assert (issued.bulletin, issued.warning, issued.cause) == (board.current(), None, None)
 
 
 def test_a_damaged_database_leaves_the_last_good_one(
-    database: SqliteDatabase, filling: Filling, log: EventLog, sink: MemorySink
+    database: SqliteDatabase, filling: Filling, sink: MemorySink
 ) -> None:
-    board = BulletinBoard(database, SETTINGS, log=log)
+    board = board_of(database, sink=sink)
     good = board.current()
     damage(database)
     with pytest.raises(DatabaseCorrupt):
@@ -154,9 +164,9 @@ def test_a_damaged_database_leaves_the_last_good_one(
 def test_after_a_restart_the_snapshot_is_the_last_good_one(
     database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
-    good = BulletinBoard(database, SETTINGS, folder=folder).current()
+    good = flushed(board_of(database, folder))
     damage(database)
-    restarted = BulletinBoard(database, SETTINGS, folder=folder)
+    restarted = board_of(database, folder)
     issued = restarted.bulletin_or_fallback()
     assert (issued.bulletin, issued.warning) == (good, STALE)
 
@@ -164,11 +174,11 @@ def test_after_a_restart_the_snapshot_is_the_last_good_one(
 def test_another_view_is_never_fallen_back_to(
     database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
-    BulletinBoard(database, SETTINGS, folder=folder).current()
+    flushed(board_of(database, folder))
     damage(database)
     for board in (
-        BulletinBoard(database, SETTINGS, folder=folder),
-        BulletinBoard(database, SETTINGS),
+        board_of(database, folder),
+        board_of(database),
     ):
         issued = board.bulletin_or_fallback(OPEN_TO_ALL)
         assert issued.warning == EMPTY
@@ -178,7 +188,7 @@ def test_another_view_is_never_fallen_back_to(
 
 
 def test_a_closed_database_has_a_fallback_too(database: SqliteDatabase, filling: Filling) -> None:
-    board = BulletinBoard(database, SETTINGS)
+    board = board_of(database)
     good = board.current()
     database.close()
     with pytest.raises(MemoryDisabled):
@@ -188,16 +198,17 @@ def test_a_closed_database_has_a_fallback_too(database: SqliteDatabase, filling:
 
 
 def test_a_bulletin_without_a_snapshot_is_still_a_good_one(
-    database: SqliteDatabase, filling: Filling, folder: Path, log: EventLog, sink: MemorySink
+    database: SqliteDatabase, filling: Filling, folder: Path, sink: MemorySink
 ) -> None:
     folder.write_text("in the way")
-    board = BulletinBoard(database, SETTINGS, folder=folder, log=log)
+    board = board_of(database, folder, sink)
     issued = board.bulletin_or_fallback()
     assert issued.warning is None
     assert issued.bulletin.memory_ids
+    board.flush()
     assert told(sink) == [(NO_SNAPSHOT, "warning", "FileExistsError")]
     damage(database)
-    assert BulletinBoard(database, SETTINGS, folder=folder).bulletin_or_fallback().warning == EMPTY
+    assert board_of(database, folder).bulletin_or_fallback().warning == EMPTY
 
 
 def test_a_mistake_in_the_program_is_not_hidden(
@@ -208,15 +219,16 @@ def test_a_mistake_in_the_program_is_not_hidden(
 
     monkeypatch.setattr(generate_module, "generate_in", broken)
     with pytest.raises(ZeroDivisionError):
-        BulletinBoard(database, SETTINGS).bulletin_or_fallback()
+        board_of(database).bulletin_or_fallback()
 
 
 def test_forgetting_leaves_nothing_behind(
     database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
-    board = BulletinBoard(database, SETTINGS, folder=folder)
+    board = board_of(database, folder)
     board.current()
     board.current(OPEN_TO_ALL)
+    board.flush()
     assert len(list(folder.iterdir())) == 4
     board.forget()
     assert list(folder.iterdir()) == []
@@ -227,7 +239,7 @@ def test_forgetting_leaves_nothing_behind(
 def test_a_bulletin_made_while_text_was_erased_is_not_kept(
     database: SqliteDatabase, filling: Filling, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    board = BulletinBoard(database, SETTINGS, folder=folder)
+    board = board_of(database, folder)
     real = generate_module.generate_in
 
     def overtaken(*arguments: Any) -> Bulletin:
@@ -236,16 +248,16 @@ def test_a_bulletin_made_while_text_was_erased_is_not_kept(
         return bulletin
 
     monkeypatch.setattr(generate_module, "generate_in", overtaken)
-    assert board.current().memory_ids
+    assert flushed(board).memory_ids
     assert not folder.exists()
     database.close()
     assert board.bulletin_or_fallback().warning == EMPTY
 
 
-def test_deferred_snapshots_wait_and_only_the_last_of_a_view_is_written(
+def test_snapshots_wait_and_only_the_last_of_a_view_is_written(
     database: SqliteDatabase, filling: Filling, folder: Path
 ) -> None:
-    board = BulletinBoard(database, SETTINGS, folder=folder, deferred=True)
+    board = board_of(database, folder)
     board.current()
     filling.journal("confirm")
     last = board.current()
@@ -263,11 +275,11 @@ def test_deferred_snapshots_wait_and_only_the_last_of_a_view_is_written(
 
 
 def test_threads_agree(database: SqliteDatabase, filling: Filling, folder: Path) -> None:
-    board = BulletinBoard(database, SETTINGS, folder=folder)
+    board = board_of(database, folder)
     found: list[Bulletin] = []
 
     def ask() -> None:
-        found.extend(board.current() for _ in range(5))
+        found.extend(flushed(board) for _ in range(5))
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:
@@ -281,7 +293,7 @@ def test_threads_agree(database: SqliteDatabase, filling: Filling, folder: Path)
 def test_a_database_that_does_not_open_still_has_its_snapshots(
     database: SqliteDatabase, filling: Filling, folder: Path, tmp_path: Path
 ) -> None:
-    good = BulletinBoard(database, SETTINGS, folder=folder).current()
+    good = flushed(board_of(database, folder))
     broken = DatabaseCorrupt("cut short")
     issued = without_database(folder, SETTINGS, DEFAULT_VIEWER, broken)
     assert (issued.bulletin, issued.warning, issued.cause) == (good, STALE, "storage.corrupt")

@@ -16,7 +16,7 @@ from graph_worlds import plans, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memgraph.bulletin.generate import generate, view_key
+from memgraph.bulletin.generate import generate_in, view_key
 from memgraph.config.schema import BulletinSettings
 from memgraph.ids import short_id
 from memgraph.model.context import Bulletin
@@ -35,7 +35,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def made(database: Database, viewer: Viewer = DEFAULT_VIEWER, **limits: int) -> Bulletin:
-    return generate(database, viewer, SETTINGS.model_copy(update=limits))
+    with database.read() as snapshot:
+        return generate_in(snapshot, viewer, SETTINGS.model_copy(update=limits))
 
 
 def cited(bulletin: Bulletin, section: BulletinSection) -> list[str]:

@@ -7,11 +7,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import networkx as nx
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.errors import InvalidInput
 from memgraph.graph import export
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Subgraph
@@ -139,10 +137,5 @@ def test_graphml_is_well_formed_and_complete(ring: Subgraph) -> None:
 
 def test_an_empty_graph_exports_in_every_format() -> None:
     empty = graph("x").model_copy(update={"nodes": (), "edges": (), "sources": ()})
-    assert json.loads(export.export(empty, "json"))["nodes"] == []
-    assert len(nx.parse_graphml(export.export(empty, "graphml"))) == 0
-
-
-def test_an_unknown_format_is_named() -> None:
-    with pytest.raises(InvalidInput, match="json, graphml"):
-        export.export(graph("x"), "svg")
+    assert json.loads(export.to_json(empty))["nodes"] == []
+    assert len(nx.parse_graphml(export.to_graphml(empty))) == 0

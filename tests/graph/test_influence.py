@@ -235,7 +235,9 @@ def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
         ended = {one for one, row in world.memories.items() if row["status"] != "active"}
         assert set(found.refuted) == ended & (given_ids | distances.keys())
         assert set(found.memory_by_id) == given_ids | distances.keys()
-        assert {each.source_id for each in found.memories} == set(found.source_by_id)
+        assert {each.source_id for each in found.memories} == {
+            each.source_id for each in found.sources
+        }
         assert not world.leaks(found.model_dump_json(), viewer)
 
 

@@ -165,9 +165,8 @@ class _Run:
         return [(without, group) for without, group in (((), may), (("llm",), may_not)) if group]
 
     def _find(self, group: Sequence[EnrichmentCandidate], without: Sequence[str]) -> StrategyResult:
-        return self.opened.naming.find_accurate(
-            [memory.content for memory in group], without=without
-        )
+        texts = [memory.content for memory in group]
+        return self.opened.naming.accurate.extract(texts, without=without)
 
     def _take(
         self,

@@ -92,7 +92,7 @@ class EntityReader:
         key = canonical(name_or_id)
         if not key:
             raise InvalidInput("the name of an entity needs letters or digits", field="name")
-        keys = self._naming.nicknames.also_called(key)
+        keys = self._naming.nicknames.widened({key}, "")
         matches = self._called(keys)
         if not matches and len(found := self._naming.find(name_or_id)) == 1:
             # Without its title: "Mr. Petrov".

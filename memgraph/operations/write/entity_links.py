@@ -21,7 +21,7 @@ from memgraph.text.stem import LETTERS
 
 if TYPE_CHECKING:
     from memgraph.operations.life.models import LanguageModel
-    from memgraph.providers.entity_names import EntityProvider, EntityStrategy, StrategyResult
+    from memgraph.providers.entity_names import EntityProvider, EntityStrategy
     from memgraph.text.names import EntitySpan, KnownNames
 
 
@@ -85,10 +85,6 @@ class NameFinders:
         finder = self._rules if self._settings.fast == _RULES_ALONE else self._find_fast
         # With rules only and no nicknames, writes call the rules directly.
         return self.nicknames.applied(finder) if self.nicknames.by_key else finder
-
-    def find_accurate(self, texts: Sequence[str], *, without: Sequence[str] = ()) -> StrategyResult:
-        """Run the ``accurate`` strategy, without nicknames; calls models."""
-        return self.accurate.extract(texts, without=without)
 
     def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
         """Replace nicknames by full names; return each name once."""
@@ -215,10 +211,6 @@ class Nicknames:
             if meant is not None and nickname is not None:
                 self.by_key[nickname.key] = meant
                 self._written[nick] = meant
-
-    def also_called(self, key: str) -> set[str]:
-        """Return a key with its synonyms from the settings."""
-        return self.widened({key}, "")
 
     def pairs_of(self, keys: Collection[str]) -> list[tuple[str, str]]:
         """Return full names and nicknames, as (key, as written), of an entity with these keys."""

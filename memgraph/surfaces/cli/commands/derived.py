@@ -322,10 +322,11 @@ def subgraph(
     )
     if format is None:
         return result
-    from memgraph.graph.export import export
+    from memgraph.graph.export import to_graphml, to_json
 
+    text = to_json(result) if format is GraphFormat.JSON else to_graphml(result)
     counts = {"nodes": len(result.nodes), "edges": len(result.edges)}
-    return {"format": format.value, **counts, "text": export(result, format.value)}
+    return {"format": format.value, **counts, "text": text}
 
 
 def _show_subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
