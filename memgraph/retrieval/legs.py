@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion
 from memgraph.store import entities, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
-from memgraph.store.recall import RecallCandidate, RecallFilter
+from memgraph.store.recall import CandidateReader, RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING
 
@@ -115,7 +116,7 @@ class LegResults:
     def put(self, name: str, candidates: Sequence[RecallCandidate]) -> None:
         """Add a leg's candidates, best first; a leg without candidates is omitted."""
         if candidates:
-            self.candidates.update((candidate.pk, candidate) for candidate in candidates)
+            self.candidates |= {candidate.pk: candidate for candidate in candidates}
             self.ranked[name] = [candidate.pk for candidate in candidates]
 
     @property
@@ -191,10 +192,10 @@ class SnapshotSearch:
             more.deadline = deadline
             if terms.stems and self._weighs("text"):
                 with self.timed("text"), self._bounded("text", more):
-                    more.put("text", self._text(legs.matches, terms, limit, self.narrowing))
+                    more.put("text", self._text(legs.matches, terms, limit, self._shown))
             if query_vector is not None and self._weighs("vector"):
                 with self.timed("vector"), self._bounded("vector", more):
-                    more.put("vector", self._vector(query_vector, limit, self.narrowing))
+                    more.put("vector", self._vector(query_vector, limit, self._shown))
         new = {pk: each for pk, each in more.candidates.items() if pk not in legs.candidates}
         legs.candidates.update(new)
         members = {candidate.pk: candidate for candidate in pool.candidates} | new
@@ -233,6 +234,14 @@ class SnapshotSearch:
                 around = recall.neighbours(self.snapshot, best, self.narrowing, context.DISTANCE)
                 self._context(legs, around, question, terms, query_vector)
         return legs
+
+    @cached_property
+    def _shown(self) -> CandidateReader:
+        return CandidateReader(self.snapshot, self.narrowing)
+
+    @cached_property
+    def _standing(self) -> CandidateReader:
+        return CandidateReader(self.snapshot, self.narrowing.with_statuses(STANDING))
 
     def _has_loaded(self, legs: LegResults) -> bool:
         """Load the vectors, which is slow at the first recall; return False on a timeout."""
@@ -285,7 +294,7 @@ class SnapshotSearch:
         self,
         legs: LegResults,
         name: str,
-        run: Callable[[int, RecallFilter], list[RecallCandidate]],
+        run: Callable[[int, CandidateReader], list[RecallCandidate]],
     ) -> None:
         limit = self._limit(name)
         candidates: list[RecallCandidate] = []
@@ -294,7 +303,7 @@ class SnapshotSearch:
         with self.timed(name), self._bounded(name, legs):
             if self._looks_at_replaced:
                 wide = limit + limit // 2
-                both = run(wide, self.narrowing.with_statuses(STANDING))
+                both = run(wide, self._standing)
                 candidates = [candidate for candidate in both if self._is_shown(candidate)]
                 first = both[:1]
                 speak = both[:NEAREST_THAT_SPEAK] if name == "vector" else both
@@ -306,7 +315,7 @@ class SnapshotSearch:
                 legs.replaced.update((candidate.pk, candidate) for candidate in replaced)
                 starved = len(candidates) < limit and len(both) == wide
             if not self._looks_at_replaced or starved:
-                candidates = run(limit, self.narrowing)
+                candidates = run(limit, self._shown)
         legs.put(name, candidates[:limit])
         legs.first.update((name, candidate.pk) for candidate in first or candidates[:1])
 
@@ -354,20 +363,21 @@ class SnapshotSearch:
             )
 
     def _text(
-        self, matches: TextMatches | None, terms: QueryTerms, limit: int, narrowing: RecallFilter
+        self, matches: TextMatches | None, terms: QueryTerms, limit: int, reader: CandidateReader
     ) -> list[RecallCandidate]:
         if matches is None:
             return []
-        return recall.by_text(self.snapshot, matches, terms.stems, narrowing, limit)
+        return recall.by_text(matches, terms.stems, reader, limit)
 
     def _vector(
-        self, query: NDArray[np.float32], limit: int, narrowing: RecallFilter
+        self, query: NDArray[np.float32], limit: int, reader: CandidateReader
     ) -> list[RecallCandidate]:
-        return recall.by_vector(self.snapshot, query, narrowing, limit, self.vectors)
+        return recall.by_vector(query, reader, limit, self.vectors)
 
     def _entity(
-        self, keys: Collection[str], limit: int, narrowing: RecallFilter
+        self, keys: Collection[str], limit: int, reader: CandidateReader
     ) -> list[RecallCandidate]:
+        narrowing = reader.narrowing
         found = recall.by_entities(self.snapshot, keys, MAX_MENTIONS, narrowing, limit)
         if found:
             return found

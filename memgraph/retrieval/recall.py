@@ -409,7 +409,9 @@ class _Recall:
         if rivals(claims, crowd) < (RIVALS_OF_FLOOD if flooded else RIVALS):
             # Turns that nobody contests take no place away.
             claims = [
-                claim if rated.candidate.sequence is None else claim._replace(names=frozenset())
+                claim
+                if rated.candidate.sequence is None
+                else PlaceClaim(frozenset(), claim.relevance, claim.is_turn)
                 for claim, rated in zip(claims, ranked, strict=True)
             ]
         order = [ranked[at] for at in shared(claims, top_n, limit)]

@@ -225,20 +225,39 @@ class RecallCandidate(NamedTuple):
     source_id: str
 
 
+class CandidateReader:
+    """Reads the candidates that pass a filter on a snapshot, each row once for all legs."""
+
+    def __init__(self, snapshot: Snapshot, narrowing: RecallFilter) -> None:
+        self.snapshot = snapshot
+        self.narrowing = narrowing
+        self._known: dict[int, RecallCandidate | None] = {}
+
+    def read(self, pks: Sequence[int]) -> list[RecallCandidate]:
+        """Return the memories of ``pks`` that pass the filter, in the order of ``pks``."""
+        known = self._known
+        if unknown := [pk for pk in pks if pk not in known]:
+            known.update(dict.fromkeys(unknown))
+            read = _fetch_candidates(
+                self.snapshot,
+                _candidates(self.narrowing.shape, "pk"),
+                self.narrowing,
+                {"keys": unknown},
+            )
+            known.update((candidate.pk, candidate) for candidate in read)
+        return [candidate for pk in pks if (candidate := known[pk]) is not None]
+
+
 def by_text(
-    snapshot: Snapshot,
-    matches: TextMatches,
-    stems: Collection[str],
-    narrowing: RecallFilter,
-    limit: int,
+    matches: TextMatches, stems: Collection[str], reader: CandidateReader, limit: int
 ) -> list[RecallCandidate]:
     """Return the memories that contain any of the stems, by BM25, best first."""
-    marks = _text_marks(narrowing.view.viewer)
+    marks = _text_marks(reader.narrowing.view.viewer)
     results: list[RecallCandidate] = []
     examined, count = 0, limit
     while True:
         best = matches.best(stems, count, marks)
-        results += candidates(snapshot, best[examined:], narrowing)
+        results += reader.read(best[examined:])
         if len(results) >= limit or len(best) < count:
             return results[:limit]
         examined, count = count, count * _WIDENED
@@ -255,33 +274,28 @@ def _text_marks(viewer: Viewer) -> frozenset[int]:
 
 
 def by_vector(
-    snapshot: Snapshot,
-    query: NDArray[np.float32],
-    narrowing: RecallFilter,
-    limit: int,
-    index: VectorIndex,
+    query: NDArray[np.float32], reader: CandidateReader, limit: int, index: VectorIndex
 ) -> list[RecallCandidate]:
     """Return memories by cosine similarity, best first."""
-    visibilities = _visibilities(narrowing)
+    visibilities = _visibilities(reader.narrowing)
     # Search more than ``limit``, because some of the nearest may not pass the filters.
     wide_limit = OVERSAMPLING * limit
     best = index.search(query, wide_limit, visibilities=visibilities)
-    results = _first_passing(snapshot, best, narrowing, limit)
+    results = _first_passing(reader, best, limit)
     if len(results) < limit <= len(best):
         # Too few of the nearest pass: search among the memories that do.
-        best = index.search(
-            query, wide_limit, visibilities=visibilities, among=allowed(snapshot, narrowing)
-        )
-        results = _first_passing(snapshot, best, narrowing, limit)
+        passing = allowed(reader.snapshot, reader.narrowing)
+        best = index.search(query, wide_limit, visibilities=visibilities, among=passing)
+        results = _first_passing(reader, best, limit)
     return results
 
 
 def _first_passing(
-    snapshot: Snapshot, pks: Sequence[int], narrowing: RecallFilter, limit: int
+    reader: CandidateReader, pks: Sequence[int], limit: int
 ) -> list[RecallCandidate]:
     results: list[RecallCandidate] = []
     for start in range(0, len(pks), limit):
-        results.extend(candidates(snapshot, pks[start : start + limit], narrowing))
+        results.extend(reader.read(pks[start : start + limit]))
         if len(results) >= limit:
             break
     return results[:limit]
@@ -358,14 +372,6 @@ def _candidates(narrowed: FilterShape, key: str) -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=key == "pk"), tables.memories.alias("m")
     query = sa.select(*_candidate_columns(narrowed.view, m))
     return query.select_from(ordered(f, (m, m.c[key] == f.c.value))).where(narrowed.where(m))
-
-
-def candidates(
-    snapshot: Snapshot, pks: Collection[int], narrowing: RecallFilter
-) -> list[RecallCandidate]:
-    """Return the memories of ``pks`` that pass the filter, in the order of ``pks``."""
-    values = {"keys": pks}
-    return _fetch_candidates(snapshot, _candidates(narrowing.shape, "pk"), narrowing, values)
 
 
 def candidates_by_id(
