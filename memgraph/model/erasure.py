@@ -128,7 +128,8 @@ class ErasureReport(Value):
 
     Attributes:
         erasure_id: its id in the journal.
-        kind, target: the named target; of an entity its id, of a text its SHA-256.
+        kind, target: the named target; of an entity its id, of a text a keyed digest, in a dry run
+            the text itself.
         memory_ids: the erased ones, those derived from them alone included.
         derived: how many of them are there for being derived from others alone.
         entities: how many entities are gone, since nothing else names them.

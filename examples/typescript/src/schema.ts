@@ -717,14 +717,13 @@ export interface paths {
         put?: never;
         /**
          * Erase
-         * @description Preview an erasure; with ``dry_run=False`` perform it.
+         * @description Preview an erasure, or erase texts for good.
          *
-         *     Regardless of what this handle's viewer sees, the texts of the named memories and of those
-         *     derived only from them are removed: from rows, indexes, vectors, receipts, bulletins, the
-         *     journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
-         *     copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
-         *     Other memories with the same text stay, and are listed in the report, which is also an entry
-         *     of the journal. If it lists unfinished work, run the erasure again.
+         *     The texts of the named memories, and of what was derived from them alone, go everywhere:
+         *     from the database and its copies in the orchestrator's folder, the journal, logs, and the
+         *     files in ``processed`` and ``rejected``, also if the caller does not see these memories.
+         *     Ids, times and edges stay. Other memories with the same text stay too; the report lists
+         *     them. The report is kept in the journal. If it lists unfinished work, run the erasure again.
          */
         post: operations["erase"];
         delete?: never;
@@ -2493,7 +2492,8 @@ export interface components {
          *
          *     Attributes:
          *         erasure_id: its id in the journal.
-         *         kind, target: the named target; of an entity its id, of a text its SHA-256.
+         *         kind, target: the named target; of an entity its id, of a text a keyed digest, in a dry run
+         *             the text itself.
          *         memory_ids: the erased ones, those derived from them alone included.
          *         derived: how many of them are there for being derived from others alone.
          *         entities: how many entities are gone, since nothing else names them.

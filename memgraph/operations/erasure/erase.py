@@ -352,6 +352,7 @@ def _preview(snapshot: Snapshot, plan: Plan) -> ErasureReport:
     )
     update = {
         "dry_run": True,
+        "target": plan.texts.asked[0] if report.kind is ErasureTargetKind.TEXT else report.target,
         "preview": preview,
         "files_redacted": tuple(sorted(plan.texts.lines)),
         "files_removed": tuple(sorted(plan.texts.removals)),

@@ -41,14 +41,13 @@ class Erasure(Handle[F], group="erasure"):
         reason: Reason,
         dry_run: bool = True,
     ) -> ErasureReport:
-        """Preview an erasure; with ``dry_run=False`` perform it.
+        """Preview an erasure, or erase texts for good.
 
-        Regardless of what this handle's viewer sees, the texts of the named memories and of those
-        derived only from them are removed: from rows, indexes, vectors, receipts, bulletins, the
-        journal, manifests, files in the drop zone's ``processed`` and ``rejected``, logs, and
-        copies of the database in the folder of the orchestrator. Their ids, times and edges stay.
-        Other memories with the same text stay, and are listed in the report, which is also an entry
-        of the journal. If it lists unfinished work, run the erasure again.
+        The texts of the named memories, and of what was derived from them alone, go everywhere:
+        from the database and its copies in the orchestrator's folder, the journal, logs, and the
+        files in ``processed`` and ``rejected``, also if the caller does not see these memories.
+        Ids, times and edges stay. Other memories with the same text stay too; the report lists
+        them. The report is kept in the journal. If it lists unfinished work, run the erasure again.
 
         Args:
             memory_id: a single memory.
@@ -56,11 +55,11 @@ class Erasure(Handle[F], group="erasure"):
             text: a literal text, in any case, wherever it occurs: all memories that contain it, the
                 entities named by it, and its occurrences in rows, files and logs.
             session_id: all turns of a session, and everything extracted from them.
-            path: all memories from a file, or from the files in a folder; see ``sources.retract``.
+            path: all memories from a file, or from the files in a folder.
             conversation_id, workflow_run_id, content_sha256: all memories from this source; the
                 digest is that of a file's bytes.
             reason: recorded in the journal; it must not repeat the erased text.
-            dry_run: only report what would be erased and what would stay; nothing is written.
+            dry_run: only report what would go and what would stay; nothing is written.
 
         Raises:
             InvalidInput: there is not exactly one target, or the reason is missing or repeats the
