@@ -211,7 +211,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "dismiss": lambda view: _edges("dismiss", view, *WHY),
     "reopen": lambda view: _edges("reopen", view, *WHY),
     "accept": lambda view: iter([*_edges("accept", view, *WHY), _accept(view)]),
-    "export-case": lambda view: _edges("export-case", view, "-o", "case.html"),
     "stale": _stale,
     "trace": lambda view: _each("trace", *view.own[:3], *view.hidden),
     "diff": lambda _: iter([["diff", ONE, "2000-01-01", "2100-01-01", "--limit", "1000"]]),
@@ -256,7 +255,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "erase": lambda view: iter([["erase", ONE, "--memory-id", view.hidden[0], "--reason", "x"]]),
     "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
     "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
-    "orchestrators": lambda view: iter([["orchestrators"]]),
     "health": lambda view: iter([["health"], ["health", ONE], ["health", TWO]]),
     # The last ones: what they write themselves is told by the others.
     "relate": _relate,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso, parse_time
@@ -17,17 +16,6 @@ def test_the_grounds_of_an_unknown_run_are_not_found(cli: CommandLine) -> None:
     cli.remember("The oven is slow.")
     told = cli.error("grounds", "orc-1", "--workflow-run-id", "nope")
     assert (told["code"], told["details"]["workflow_run_id"]) == ("memory.not_found", "nope")
-
-
-def test_a_folder_that_is_not_there_is_named(cli: CommandLine, tmp_path: Path) -> None:
-    older, newer = cli.remember("The oven is slow."), cli.remember("The oven is fast.")
-    edge = cli.json("relate", "orc-1", newer, "Contradicts", older)["edge_id"]
-    folder = tmp_path / "nodir"
-    told = cli.error("export-case", "orc-1", edge, "-o", str(folder / "x.json"))
-    assert (told["message"], told["details"]) == (
-        f"the folder does not exist: {folder}",
-        {"path": str(folder)},
-    )
 
 
 def test_differences_are_told_until_now(cli: CommandLine) -> None:

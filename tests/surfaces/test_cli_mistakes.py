@@ -118,7 +118,7 @@ def test_a_backup_is_restored_where_the_settings_of_the_new_name_point(
     for name in ("orc-1", "orc-2", "orc-3"):
         assert [item["memory_id"] for item in cli.json("list", name)["items"]] == [kept]
         assert cli.database(name).exists() is (name == "orc-2")
-    listed = cli.json("orchestrators")["orchestrators"]
+    listed = cli.json("health")["orchestrators"]
     stores = {item["orchestrator"]: item["store"] for item in listed}
     assert stores["orc-2"] == str(cli.database("orc-2"))
     assert stores["orc-1"] == stores["orc-3"] != stores["orc-2"]

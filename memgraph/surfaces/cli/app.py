@@ -140,7 +140,8 @@ _MOST_NAMES = 10
 
 HELP = """Typed long-term memory for agent orchestrators.
 
-Start with: memgraph init ORC. Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
+Start with: memgraph init ORC. Every other operation is a command, too; docs/cli.md lists them.
+Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
 usage. `memgraph --version` prints the version."""
 
 

@@ -43,7 +43,12 @@ def _unlisted_section() -> str:
     ]
     if not rows:
         return ""
-    head = ["## Commands of other operations\n", "| command | what it does |", "|---|---|"]
+    head = [
+        "## Commands of other operations\n",
+        "`--help` of each shows its options.\n",
+        "| command | what it does |",
+        "|---|---|",
+    ]
     return "\n".join([*head, *rows]) + "\n"
 
 

@@ -33,13 +33,11 @@ REMOTE: Final = frozenset(
         "sessions",
         "stats",
         "verify",
-        "export-case",
         "promote",
         "jobs",
         "run",
         "export",
         "backup",
-        "orchestrators",
         "health",
     }
 )

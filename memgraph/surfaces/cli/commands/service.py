@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memgraph.model.enums import Scope, ToolChoice
 from memgraph.surfaces.cli.builder import choice, make_command, value
-from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
-from memgraph.surfaces.cli.mcp_clients import (
-    ConfigChange,
-    McpClient,
-    config_path,
-    program,
-    with_server,
-)
-from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 
 if TYPE_CHECKING:
-    from memgraph.surfaces.cli.screen import Screen
     from memgraph.surfaces.serve import RunningServer
 
 
@@ -104,93 +92,22 @@ def mcp(
     tools: Annotated[
         ToolChoice, choice(ToolChoice, "--tools", text="The tools to offer.")
     ] = ToolChoice.DEFAULT,
-    install: Annotated[
-        McpClient | None,
-        choice(McpClient, "--install", text="Add this server to a client's configuration instead."),
-    ] = None,
-    config: Annotated[
-        Path | None, value("FILE", "The configuration to change. [the client's default]")
-    ] = None,
-    name: Annotated[str, value("NAME", "With --install: the server's name in the client.")] = (
-        "memory"
-    ),
-    yes: Annotated[
-        bool, typer.Option("--yes", help="With --install: change the file without asking.")
-    ] = False,
 ) -> CommandResult:
     """Serve one agent over standard input and output with the Model Context Protocol.
 
     --clearance, --project and --session limit what the agent sees; --actor is the actor of its
     changes in the journal. Ends when its input ends.
-
-    With --install, configure a client to start this server with the same options: the change is
-    shown, a copy of the file is kept, and the client is the actor unless --actor is used.
     """
     from memgraph.service.memory_service import MemoryService
     from memgraph.surfaces.mcp.stdio import run
 
     call = invocation(context)
-    if install is not None:
-        with call.orchestrator(orchestrator):
-            pass  # check that it exists
-        arguments = _arguments(call, orchestrator, scope, tools, install)
-        path = config or config_path(install, os.environ, sys.platform)
-        change = with_server(install, path, name, program(), arguments)
-        return _install(call, install, change, yes=yes)
     with MemoryService(call.root) as service:
         handle = call.handle(service, orchestrator)
         # Standard output belongs to the protocol, so no JSON may be printed at the end either.
         call.as_json = False
         run(handle, service.root, scope=scope, tools=tools)
     return CommandResult({}, lambda _screen: None)
-
-
-def _arguments(
-    call: Invocation,
-    orchestrator: str,
-    scope: Scope | None,
-    tools: ToolChoice,
-    client: McpClient,
-) -> list[str]:
-    """Return the arguments for the client to start the server with the options of this call."""
-    arguments = ["mcp", "--orchestrator", orchestrator, "--actor", call.actor or client.value]
-    root = call.root or os.environ.get("MEMGRAPH_ROOT")
-    arguments += ["--root", str(Path(root).absolute())] if root else []
-    arguments += ["--clearance", call.clearance.value] if call.clearance else []
-    arguments += [part for item in call.project for part in ("--project", item)]
-    arguments += [part for item in call.session for part in ("--session", item)]
-    arguments += ["--scope", scope.value] if scope else []
-    return arguments + (["--tools", tools.value] if tools is ToolChoice.ALL else [])
-
-
-def _install(
-    call: Invocation, client: McpClient, change: ConfigChange, *, yes: bool
-) -> CommandResult:
-    diff = change.diff
-    if diff and not yes:
-        if call.as_json:
-            raise typer.BadParameter("--json cannot ask to confirm: use --yes, or omit --json")
-        call.screen().raw_lines(diff)
-        typer.confirm(f"Change {change.path}?", abort=True)
-    backup = change.write() if diff else None
-    data = {
-        "client": client.value,
-        "path": str(change.path),
-        "changed": bool(diff),
-        "backup": None if backup is None else str(backup),
-        "diff": diff,
-    }
-
-    def show(screen: Screen) -> None:
-        if not diff:
-            screen.line(f"nothing to do: {change.path} already has this server")
-            return
-        if yes:
-            screen.raw_lines(diff)
-        screen.line(f"changed {change.path}" + (f"; the old file is {backup}" if backup else ""))
-        screen.line(f"restart {client.value}, and ask it what it remembers")
-
-    return CommandResult(data, show)
 
 
 COMMANDS: dict[str, Any] = {

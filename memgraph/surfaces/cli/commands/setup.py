@@ -1,4 +1,4 @@
-"""Commands for orchestrators themselves: init, orchestrators, health, config."""
+"""Commands for orchestrators themselves: init, health, config."""
 
 from __future__ import annotations
 
@@ -67,28 +67,8 @@ def init(
     return CommandResult(data, show)
 
 
-def orchestrators(context: typer.Context) -> CommandResult:
-    """List the orchestrators and their stores, without opening them."""
-    call = invocation(context)
-    places: list[tuple[str, str | None]]
-    if call.server_url is not None:
-        with call.client() as client:
-            places = [(name, None) for name in client.orchestrators()]
-    else:
-        with call.service() as service:
-            places = [(name, _place(service, name)) for name in service.orchestrators()]
-    results = [{"orchestrator": name, "store": place} for name, place in places]
-
-    def show(screen: Screen) -> None:
-        screen.table(
-            ("orchestrator", "store"), [(name, place or "server") for name, place in places]
-        )
-
-    return CommandResult({"orchestrators": results}, show)
-
-
 def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
-    """Report whether the memory of one orchestrator, or of all, works.
+    """Report whether the memory of one orchestrator, or of all, works, and where it is stored.
 
     A damaged memory is disabled and reported; the others keep working. Exits with 1 if any is
     disabled.
@@ -98,8 +78,11 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Com
 
     def show(screen: Screen) -> None:
         screen.table(
-            ("orchestrator", "status", "what"),
-            [(item["orchestrator"], item["status"], _what(item)) for item in results],
+            ("orchestrator", "status", "store", "what"),
+            [
+                (item["orchestrator"], item["status"], item["store"] or "server", _what(item))
+                for item in results
+            ],
         )
         from memgraph.service.readiness import REMEDIES
 
@@ -233,13 +216,13 @@ def _health(call: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
     if call.server_url is not None:
         with call.client() as client:
             names = client.orchestrators() if orchestrator is None else [orchestrator]
-            return [client.health(name) for name in names]
+            return [{**client.health(name), "store": None} for name in names]
     results = []
     with call.service() as service:
         for name in service.orchestrators() if orchestrator is None else [orchestrator]:
             # An invalid or unknown name is an error, not a bad state.
             service.orchestrator(name)
-            results.append(service.health(name))
+            results.append({**service.health(name), "store": _place(service, name)})
     return results
 
 
@@ -270,7 +253,6 @@ def _shown(value: Any) -> str:
 
 COMMANDS: dict[str, Any] = {
     "init": make_command(init, "init"),
-    "orchestrators": make_command(orchestrators, "orchestrators"),
     "health": make_command(health, "health"),
     "config": make_group(
         "config",
