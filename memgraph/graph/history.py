@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from memgraph.errors import InvalidInput
@@ -24,6 +24,11 @@ from memgraph.store.visibility import View
 
 MAX_LIMIT: Final = 1_000
 _STATUSES: Final = ("learnt", "replaced", "retracted", "restored")
+_BEGAN: Final[dict[str, str]] = {
+    MemoryStatus.ACTIVE: "restored",
+    MemoryStatus.SUPERSEDED: "replaced",
+    MemoryStatus.RETRACTED: "retracted",
+}
 _DECIDED: Final = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}
 
 
@@ -48,8 +53,25 @@ def diff(
         raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}", field="limit", value=limit)
     if until < since:
         raise InvalidInput("the second time is before the first", field="until")
+    during = Interval(since, until)
     with database.read() as snapshot:
-        return _DiffBuilder(snapshot, View(viewer), Interval(since, until), limit).made()
+        view = View(viewer)
+        began: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
+        for start in history_rows.statuses_begun(snapshot, view, during):
+            began["learnt" if start.first else _BEGAN[start.status]].append(start)
+        found = history_rows.contradictions_found(snapshot, view, during)
+        decided = _decided(snapshot, view, during)
+        counts = {name: len(events) for name, events in (began | decided).items()}
+        counts["contradicted"] = len(found)
+        lists: dict[str, Any] = {"contradicted": _found(snapshot, found[:limit])}
+        for name, starts in began.items():
+            lists[name] = _memory_events(snapshot, view, starts[:limit])
+        for name, events in decided.items():
+            lists[name] = _pair_events(snapshot, view, events[:limit])
+        cut = max(counts.values()) > limit
+        said = history_rows.turns_stored(snapshot, view, during)
+    counts = {**dict(sorted(counts.items())), "said": said}
+    return Diff(since=since, until=until, counts=counts, cut=cut, **lists)
 
 
 def history(
@@ -71,111 +93,60 @@ def history(
         )
 
 
-class _DiffBuilder:
-    """Builds a diff on a snapshot."""
-
-    def __init__(self, snapshot: Snapshot, view: View, during: Interval, limit: int) -> None:
-        self._snapshot = snapshot
-        self._view = view
-        self._during = during
-        self._limit = limit
-
-    def made(self) -> Diff:
-        snapshot, view, during = self._snapshot, self._view, self._during
-        began = _by_change(history_rows.statuses_begun(snapshot, view, during))
-        contradicted = history_rows.contradictions_found(snapshot, view, during)
-        decided = self._decided()
-        counts = {name: len(events) for name, events in (began | decided).items()}
-        counts["contradicted"] = len(contradicted)
-        cut = any(count > self._limit for count in counts.values())
-        learnt, replaced, retracted, restored = (
-            self._memory_events(began[name]) for name in _STATUSES
+def _memory_events(
+    snapshot: Snapshot, view: View, starts: Sequence[StatusStart]
+) -> tuple[MemoryEvent, ...]:
+    reasons = without_hidden(snapshot, view, [start.reason for start in starts])
+    return tuple(
+        MemoryEvent(
+            memory_id=start.memory_id,
+            kind=MemoryKind(start.kind),
+            type=MemoryType(start.type),
+            text=start.text,
+            at=start.at,
+            actor=start.actor,
+            reason=reason,
         )
-        resolved, dismissed, reopened = (
-            self._pair_events(decided[name]) for name in _DECIDED.values()
-        )
-        return Diff(
-            since=during.since,
-            until=during.until,
-            learnt=learnt,
-            replaced=replaced,
-            retracted=retracted,
-            restored=restored,
-            contradicted=self._found(contradicted[: self._limit]),
-            resolved=resolved,
-            dismissed=dismissed,
-            reopened=reopened,
-            counts=dict(sorted(counts.items()))
-            | {"said": history_rows.turns_stored(snapshot, view, during)},
-            cut=cut,
-        )
-
-    def _memory_events(self, starts: Sequence[StatusStart]) -> tuple[MemoryEvent, ...]:
-        page = starts[: self._limit]
-        reasons = without_hidden(self._snapshot, self._view, [start.reason for start in page])
-        return tuple(
-            MemoryEvent(
-                memory_id=start.memory_id,
-                kind=MemoryKind(start.kind),
-                type=MemoryType(start.type),
-                text=start.text,
-                at=start.at,
-                actor=start.actor,
-                reason=reason,
-            )
-            for start, reason in zip(page, reasons, strict=True)
-        )
-
-    def _found(self, pairs: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
-        finders = history_rows.finders(self._snapshot, pairs)
-        events = []
-        for pair in pairs:
-            actor, reason = finders.get(pair.edge_id, (None, None))
-            events.append(_event(pair, pair.created_at, actor, reason or None))
-        return tuple(events)
-
-    def _decided(self) -> dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]]:
-        """Return the visible decisions by their kind, newest first."""
-        entries = [
-            (decision, _details(decision))
-            for decision in history_rows.decisions(self._snapshot, self._during)
-        ]
-        edge_ids = {str(details.get("edge_id")) for _, details in entries}
-        visible = history_rows.pairs(self._snapshot, self._view, edge_ids)
-        by_change: dict[str, list[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]] = {
-            name: [] for name in _DECIDED.values()
-        }
-        for decision, details in entries:
-            pair = visible.get(str(details.get("edge_id")))
-            if pair is not None:
-                by_change[_DECIDED[decision.action]].append((pair, decision, details))
-        return by_change
-
-    def _pair_events(
-        self, events: Sequence[tuple[ContradictingPair, EdgeDecision, dict[str, Any]]]
-    ) -> tuple[PairEvent, ...]:
-        page = events[: self._limit]
-        readable = without_hidden(self._snapshot, self._view, [details for *_, details in page])
-        return tuple(
-            _event(
-                pair, decision.at, decision.actor, details.get("reason"), details.get("winner_id")
-            )
-            for (pair, decision, _), details in zip(page, readable, strict=True)
-        )
+        for start, reason in zip(starts, reasons, strict=True)
+    )
 
 
-def _by_change(starts: Iterable[StatusStart]) -> dict[str, list[StatusStart]]:
-    by_change: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
-    for start in starts:
-        if start.first:
-            by_change["learnt"].append(start)
-        elif start.status == MemoryStatus.ACTIVE:
-            by_change["restored"].append(start)
-        elif start.status == MemoryStatus.SUPERSEDED:
-            by_change["replaced"].append(start)
-        else:
-            by_change["retracted"].append(start)
-    return by_change
+def _found(snapshot: Snapshot, pairs: Sequence[ContradictingPair]) -> tuple[PairEvent, ...]:
+    finders = history_rows.finders(snapshot, pairs)
+    events = []
+    for pair in pairs:
+        actor, reason = finders.get(pair.edge_id, (None, None))
+        events.append(_event(pair, pair.created_at, actor, reason or None))
+    return tuple(events)
+
+
+_Decided = tuple[ContradictingPair, EdgeDecision, dict[str, Any]]
+"""A contradiction, what was decided about it, and the details."""
+
+
+def _decided(snapshot: Snapshot, view: View, during: Interval) -> dict[str, list[_Decided]]:
+    """Return the visible decisions by their kind, newest first."""
+    entries = [
+        (decision, read_details(decision.details))
+        for decision in history_rows.decisions(snapshot, during)
+    ]
+    edge_ids = {str(details.get("edge_id")) for _, details in entries}
+    visible = history_rows.pairs(snapshot, view, edge_ids)
+    decided: dict[str, list[_Decided]] = {name: [] for name in _DECIDED.values()}
+    for decision, details in entries:
+        if pair := visible.get(str(details.get("edge_id"))):
+            decided[_DECIDED[decision.action]].append((pair, decision, details))
+    return decided
+
+
+def _pair_events(
+    snapshot: Snapshot, view: View, events: Sequence[_Decided]
+) -> tuple[PairEvent, ...]:
+    readable = without_hidden(snapshot, view, [details for *_, details in events])
+    return tuple(
+        _event(pair, decision.at, decision.actor, details.get("reason"), details.get("winner_id"))
+        for (pair, decision, _), details in zip(events, readable, strict=True)
+    )
 
 
 def _event(
@@ -196,8 +167,3 @@ def _event(
         reason=reason,
         winner_id=winner_id,
     )
-
-
-def _details(decision: EdgeDecision) -> dict[str, Any]:
-    details = read_details(decision.details)
-    return details if isinstance(details, dict) else {}

@@ -52,11 +52,11 @@ def journal_notes(
     )
 
 
-def read_details(text: str) -> Any:
-    """Parse the details of a journal entry. Raises DatabaseCorrupt if they are not JSON."""
+def read_details(text: str) -> dict[str, Any]:
+    """Parse the details of a journal entry. Raises DatabaseCorrupt if they are no JSON object."""
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return dict(json.loads(text))
+    except (TypeError, ValueError) as error:
         raise DatabaseCorrupt("a journal entry cannot be read; run: memgraph verify") from error
 
 
