@@ -10,10 +10,10 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from memgraph.clock import MAX_MS, MIN_MS
 from memgraph.errors import ImportRejected
@@ -26,9 +26,6 @@ from memgraph.store.statements import CompiledStatement
 
 MAX_DEPTH: Final = 64
 MAX_INTEGER: Final = 2**63 - 1
-
-Check = Callable[[Any], Any]
-"""Converts a value of a line to the stored one, or raises ImportRejected."""
 
 
 def refused(reason: str, message: str) -> ImportRejected:
@@ -109,77 +106,63 @@ def _check_text(text: str) -> None:
         raise refused("value", "a lone surrogate") from None
 
 
-def json_check(field: str, expected_type: type) -> Check:
-    """Return a check for lists and objects; a value given as text keeps its spelling."""
+class _Column(NamedTuple):
+    """What a field of a line may hold.
 
-    def check(value: Any) -> str:
+    Attributes:
+        kind: its type; ``list`` or ``dict`` for JSON.
+        choices: the values of an enum; otherwise empty.
+        limit: the maximum length of a text, or None.
+    """
+
+    field: str
+    kind: type
+    is_optional: bool
+    choices: tuple[str, ...]
+    limit: int | None
+
+    def checked(self, value: Any) -> Any:
+        """Return the value to store. Raises ImportRejected."""
+        field, kind = self.field, self.kind
+        if value is None:
+            if self.is_optional:
+                return None
+            raise refused("value", f"{field} is missing")
+        if kind in (list, dict):
+            return self._json(value)
+        if self.choices:
+            if value not in self.choices:
+                raise refused("value", f"{field} must be one of: {', '.join(self.choices)}")
+            return value
+        # Not isinstance: True must not pass as an int.
+        given = type(value)
+        if given is not (str if kind is bytes else kind) and (kind, given) != (float, int):
+            raise refused("value", f"{field} is not of its type")
+        if kind is bytes:
+            try:
+                return base64.b64decode(value, validate=True)
+            except ValueError:
+                raise refused("value", f"{field} is not base64") from None
+        if kind is int and field in _TIMES and not MIN_MS <= value <= MAX_MS:
+            raise refused("value", f"{field} lies outside of the years 0001 to 9999")
+        if self.limit is not None and len(value) > self.limit:
+            raise refused("value", f"{field} is longer than {self.limit} characters")
+        return value
+
+    def _json(self, value: Any) -> str:
+        """Return JSON as a text; if it is given as a text, that keeps its spelling."""
         text = json_text(value)
         if isinstance(value, str):
             # Wrapped, so that lists are read by the same strict rules as objects.
             text, wrapped = value, loads(f'{{"value":{value}}}')
             if wrapped.keys() != {"value"}:
-                raise refused("syntax", f"{field} is not JSON")
+                raise refused("syntax", f"{self.field} is not JSON")
             value = wrapped["value"]
-        if not isinstance(value, expected_type):
-            raise refused("value", f"{field} is not a JSON {expected_type.__name__}")
+        if not isinstance(value, self.kind):
+            raise refused("value", f"{self.field} is not a JSON {self.kind.__name__}")
         if isinstance(value, list) and not all(isinstance(tag, str) for tag in value):
             raise refused("value", "a tag is not a text")
         return text
-
-    return check
-
-
-def type_check(field: str, *kinds: type) -> Check:
-    def check(value: Any) -> Any:
-        # Not isinstance: True must not pass as an int.
-        if type(value) not in kinds:
-            raise refused("value", f"{field} is not of its type")
-        return value
-
-    return check
-
-
-def time_check(field: str) -> Check:
-    typed = type_check(field, int)
-
-    def check(value: Any) -> Any:
-        if not MIN_MS <= typed(value) <= MAX_MS:
-            raise refused("value", f"{field} lies outside of the years 0001 to 9999")
-        return value
-
-    return check
-
-
-def text_check(field: str, limit: int) -> Check:
-    typed = type_check(field, str)
-
-    def check(value: Any) -> Any:
-        if len(typed(value)) > limit:
-            raise refused("value", f"{field} is longer than {limit} characters")
-        return value
-
-    return check
-
-
-def choice_check(field: str, choices: Sequence[str]) -> Check:
-    def check(value: Any) -> Any:
-        if value not in choices:
-            raise refused("value", f"{field} must be one of: {', '.join(choices)}")
-        return value
-
-    return check
-
-
-def bytes_check(field: str) -> Check:
-    typed = type_check(field, str)
-
-    def check(value: Any) -> bytes:
-        try:
-            return base64.b64decode(typed(value), validate=True)
-        except ValueError:
-            raise refused("value", f"{field} is not base64") from None
-
-    return check
 
 
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -199,7 +182,7 @@ _TIMES: Final = frozenset(
 _LONG: Final = frozenset({"details", "manifest", "body", "query", "request", "explanation"})
 _MAX_CHARS: Final[Mapping[tuple[str, str], int]] = {("memories", "summary"): MAX_SUMMARY_CHARS}
 
-_CHECKS: dict[tuple[str, str], Check] = {}
+_COLUMNS: dict[tuple[str, str], _Column] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,42 +239,22 @@ class RecordMapping:
         return python_type(self.table, field)
 
     def _stored(self, field: str, value: Any) -> Any:
-        check = _CHECKS.get((self.name, field))
-        if check is None:
-            check = _CHECKS[self.name, field] = self._check(field)
-        return check(value)
+        column = _COLUMNS.get((self.name, field))
+        if column is None:
+            column = _COLUMNS[self.name, field] = self._column(field)
+        return column.checked(value)
 
-    def _check(self, field: str) -> Check:
-        """Build the check of a field; the caller caches it."""
-        column = self.table.c.get(field)
-        optional = column is not None and column.nullable and self.name != "embedding"
-        json_type = _JSON_COLUMNS.get(field)
-        check = self._plain_check(field) if json_type is None else json_check(field, json_type)
-
-        def checked(value: Any) -> Any:
-            if value is not None:
-                return check(value)
-            if not optional:
-                raise refused("value", f"{field} is missing")
-            return None
-
-        return checked
-
-    def _plain_check(self, field: str) -> Check:
-        kind = self._type(field)
-        if issubclass(kind, StrEnum):
-            return choice_check(field, [item.value for item in kind])
-        if kind is bytes:
-            return bytes_check(field)
-        if kind is bool:
-            return type_check(field, bool)
-        if kind is float:
-            return type_check(field, float, int)
-        if kind is int:
-            return time_check(field) if field in _TIMES else type_check(field, int)
-        if field in _LONG:
-            return type_check(field, str)
-        return text_check(field, _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS))
+    def _column(self, field: str) -> _Column:
+        column, kind = self.table.c.get(field), self._type(field)
+        is_limited = kind is str and field not in _LONG
+        limit = _MAX_CHARS.get((self.table.name, field), MAX_CONTENT_CHARS)
+        return _Column(
+            field,
+            _JSON_COLUMNS.get(field, kind),
+            column is not None and bool(column.nullable) and self.name != "embedding",
+            tuple(item.value for item in kind) if issubclass(kind, StrEnum) else (),
+            limit if is_limited else None,
+        )
 
 
 def _record(
