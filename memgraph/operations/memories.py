@@ -10,7 +10,7 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
-from memgraph.model.enums import KindFilter, MemoryStatus, MemoryType
+from memgraph.model.enums import KindFilter, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.jobs import ExpiringReport
 from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, operation
 from memgraph.model.remote import (
@@ -30,6 +30,7 @@ from memgraph.model.values import (
     Outcome,
     Reason,
     validated,
+    with_preferences,
 )
 from memgraph.operations.handle import WritingHandle
 
@@ -95,25 +96,41 @@ class Memories(WritingHandle[F], group="memories"):
             before: the last id of the previous page.
             limit: 1..1,000 memories.
             as_of: return the memories stored by then, with their statuses at that time.
-        """
-        from memgraph.operations.read import lookup as reading
 
-        with self._service.opened(self.name) as opened:
-            return reading.listing(
-                opened,
-                self.viewer,
-                types=types,
-                kinds=kinds,
-                statuses=statuses,
-                tags=tags,
-                session_id=session_id,
-                before=before,
-                limit=limit,
-                as_of=None if as_of is None else parse_time(as_of),
-                since=None if since is None else parse_time(since),
-                until=None if until is None else parse_time(until),
-                source_path=source_path,
-            )
+        Raises:
+            InvalidInput: the limit is out of range, a type, kind or status is unknown, or a text
+                cannot be stored.
+            NotFound: ``before`` is not a visible memory.
+        """
+        from memgraph.operations.read.lookup import members, visible_memory
+        from memgraph.store.memories import MemoryFilter, select
+        from memgraph.store.visibility import View
+
+        if not 1 <= limit <= MAX_BATCH:
+            raise InvalidInput(f"limit must be between 1 and {MAX_BATCH}", limit=limit)
+        try:
+            wanted = with_preferences({"kinds": kinds, "types": types})
+        except ValueError as error:
+            raise InvalidInput(str(error), field="kinds") from None
+        filters = MemoryFilter(
+            types=members(MemoryType, wanted["types"]),
+            kinds=members(MemoryKind, wanted["kinds"]),
+            tags=tuple(tags),
+            session_id=session_id,
+            before=before,
+            statuses=frozenset(members(MemoryStatus, statuses)),
+            since=None if since is None else parse_time(since),
+            until=None if until is None else parse_time(until),
+            source_path=source_path,
+        )
+        moment = None if as_of is None else parse_time(as_of)
+        view = View(self.viewer, moment, filters.stored(moment))
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            rows = select(snapshot, view, filters, limit=limit)
+            if before is not None and not rows:
+                # Otherwise an unknown cursor would look like the end of the list.
+                visible_memory(snapshot, self._view, before)
+            return rows
 
     @operation(
         Permission.WRITE,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, ModelUse
-from memgraph.model.values import Memory, with_preferences
+from memgraph.model.enums import ModelUse
+from memgraph.model.values import Memory
 from memgraph.providers.usage import ModelUsage
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -41,65 +41,15 @@ def get(
         as_of: milliseconds; return the memory as of this time. None: now.
     """
     with opened.database.read() as snapshot:
-        return _one(snapshot, View(viewer, as_of), memory_id)
+        return visible_memory(snapshot, View(viewer, as_of), memory_id)
 
 
-def _one(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
+def visible_memory(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
+    """Return a memory. Raises NotFound, with the same message for missing and hidden memories."""
     rows = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
     if not rows:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return rows[0]
-
-
-def listing(
-    opened: OpenOrchestrator,
-    viewer: Viewer,
-    *,
-    types: Sequence[MemoryType],
-    kinds: Sequence[MemoryKind | str],
-    statuses: Sequence[MemoryStatus],
-    tags: Sequence[str],
-    session_id: str | None,
-    before: str | None,
-    limit: int,
-    as_of: int | None = None,
-    since: int | None = None,
-    until: int | None = None,
-    source_path: str | None = None,
-) -> list[Memory]:
-    """Return a page of memories, newest first; ``before`` is the last id of the previous page.
-
-    ``as_of`` is as in `get`.
-
-    Raises:
-        InvalidInput: the limit is outside 1..1000, a type, kind or status is unknown, or a text
-            cannot be stored.
-        NotFound: ``before`` is not a visible memory.
-    """
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
-    try:
-        wanted = with_preferences({"kinds": kinds, "types": types})
-    except ValueError as error:
-        raise InvalidInput(str(error), field="kinds") from None
-    filters = MemoryFilter(
-        types=members(MemoryType, wanted["types"]),
-        kinds=members(MemoryKind, wanted["kinds"]),
-        tags=tuple(tags),
-        session_id=session_id,
-        before=before,
-        statuses=frozenset(members(MemoryStatus, statuses)),
-        since=since,
-        until=until,
-        source_path=source_path,
-    )
-    view = View(viewer, as_of, filters.stored(as_of))
-    with opened.database.read() as snapshot:
-        rows = memories.select(snapshot, view, filters, limit=limit)
-        if before is not None and not rows:
-            # Otherwise an unknown cursor would look like the end of the list.
-            _one(snapshot, View(viewer), before)
-        return rows
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:

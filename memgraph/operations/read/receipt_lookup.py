@@ -38,21 +38,12 @@ def receipt(opened: OpenOrchestrator, view: View, receipt_id: str) -> Receipt:
             error does not reveal which.
         InvalidInput: ``receipt_id`` is not an id.
     """
-    return shown_to(opened, view, stored(opened, view, receipt_id))
-
-
-def stored(opened: OpenOrchestrator, view: View, receipt_id: str) -> StoredReceipt:
-    """Return a receipt as it is stored, if the reader may see it.
-
-    Raises:
-        NotFound, InvalidInput: as in ``receipt``.
-    """
     _check_id(receipt_id, "receipt_id")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
-        receipt = receipts.read(snapshot, receipt_id)
-        if receipt is not None and _listed(snapshot, view, receipt.receipt):
-            return receipt
+        stored = receipts.read(snapshot, receipt_id)
+        if stored is not None and _listed(snapshot, view, stored.receipt):
+            return _shown(snapshot, view, stored)
     raise NotFound(
         f"no receipt {receipt_id[:80]!r}; the receipt of a task or project is visible only to a"
         " handle that sees the task or project",
@@ -118,12 +109,6 @@ def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> S
         raise NotFound(f"no bulletin {bulletin_id[:80]!r}", bulletin_id=bulletin_id[:80])
     head, text = bulletin
     return _entry(StoredBulletin, head, memory_ids=text.memory_ids, body=text.body)
-
-
-def shown_to(opened: OpenOrchestrator, view: View, stored_receipt: StoredReceipt) -> Receipt:
-    """Return what a reader may see of a visible receipt."""
-    with opened.database.read() as snapshot:
-        return _shown(snapshot, view, stored_receipt)
 
 
 def named(receipt: Receipt) -> list[str]:
