@@ -65,8 +65,13 @@ def asking(server: ModelServer) -> dict[str, Any]:
     }
 
 
-def run(service: MemoryService, **options: Any) -> JobReport:
-    with service.opened("orc-1") as opened:
+def run(
+    service: MemoryService, *, limit: int = 50, max_entities: int = 2, **options: Any
+) -> JobReport:
+    with (
+        service.opened("orc-1") as opened,
+        patch.multiple(enriching, MAX_ENRICHED=limit, MAX_ENTITIES=max_entities),
+    ):
         return enriching.enrich(opened, now_ms=NOW, **options)
 
 

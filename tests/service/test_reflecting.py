@@ -17,10 +17,11 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock, iso
 from memgraph.errors import ProviderUnavailable
 from memgraph.ids import CountingIds
-from memgraph.model.enums import JobState, MemoryKind, MemoryStatus, MemoryType, Sensitivity
+from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import JobReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import reflection as reflecting
+from memgraph.operations.life.models import LanguageModel
 from memgraph.providers.fake import FakeCompletion
 
 pytestmark = pytest.mark.usefixtures("asks_once")
@@ -33,8 +34,10 @@ FACTS = (
 )
 
 
-def reflect(orc: Orchestrator, **options: Any) -> JobReport:
+def reflect(orc: Orchestrator, provider: FakeCompletion | None = None, **options: Any) -> JobReport:
     with orc._service.opened(orc.name) as opened:
+        if provider is not None:
+            opened.llm = LanguageModel(provider)
         given = {"now_ms": opened.clock.now_ms(), "actor": "weekly"} | options
         return reflecting.reflect(opened, **given)
 
@@ -101,21 +104,6 @@ def test_one_that_was_taken_back_makes_room(orc: Orchestrator) -> None:
     assert reflect(orc).state is JobState.DONE
 
 
-def test_by_force_a_new_one_replaces_that_of_the_same_week(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    learn(orc)
-    reflect(orc)
-    first = saved(orc)
-    assert reflect(orc, force=True).reason == "unchanged"
-    clock.advance(days=1)
-    learn(orc, "A fifth thing happened.")
-    assert reflect(orc, force=True).counts["saved"] == 1
-    assert orc.get(first.memory_id).status is MemoryStatus.SUPERSEDED
-    assert "A fifth thing" in saved(orc).content
-    assert orc.verify().ok
-
-
 def test_a_clock_that_goes_back_a_little_makes_no_second_one_and_a_wrong_one_stops_none(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -148,7 +136,9 @@ def test_what_changed_was_decided_and_waits(orc: Orchestrator, clock: FixedClock
     assert f"Write the handbook. (Goal, for 20 days) [{goal}]" in text
 
 
-def test_a_mark_is_named_as_a_probability_and_a_resolution_as_decided(orc: Orchestrator) -> None:
+def test_a_mark_is_named_as_a_probability_and_a_resolution_as_decided(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
     first, other = learn(orc, "Hall A has a lamp.", "Nobody ordered lamps.", type="Fact")
     edge = orc.relate(first, "Contradicts", other)
     turns = [orc.save_episode(each, session_id="s", source_role="user") for each in FACTS[:2]]
@@ -158,7 +148,8 @@ def test_a_mark_is_named_as_a_probability_and_a_resolution_as_decided(orc: Orche
     assert "“Hall A has a lamp.” against “Nobody ordered lamps.”" in text
     assert f"“{FACTS[1]}” probably instead of “{FACTS[0]}”" in text
     orc.contradictions.resolve(edge, winner=other, reason="looked")
-    reflect(orc, force=True)
+    clock.advance(days=6)
+    reflect(orc)
     assert "“Nobody ordered lamps.” holds, not “Hall A has a lamp.”" in saved(orc).content
 
 

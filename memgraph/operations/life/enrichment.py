@@ -32,9 +32,9 @@ CURSOR_KEY: Final = "enrichment.cursor"
 # The number of keys examined per read, and the number of texts sent to the providers at once.
 WINDOW: Final = 2_000
 BATCH: Final = 20
-MAX_ENRICHED: Final = 50
+MAX_ENRICHED = 50
 """The maximum number of memories enriched in one run."""
-MAX_ENTITIES: Final = 2
+MAX_ENTITIES = 2
 """A memory with more entities is not enriched."""
 # After this many refused texts in a row, the texts are not the cause.
 MAX_REFUSED: Final = 3
@@ -46,8 +46,6 @@ def enrich(
     opened: OpenOrchestrator,
     *,
     now_ms: int,
-    limit: int | None = None,
-    max_entities: int | None = None,
     actor: str = ACTOR,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
@@ -61,8 +59,6 @@ def enrich(
 
     Args:
         now_ms: the time to record in the memories.
-        limit: the maximum number of memories; default ``MAX_ENRICHED``.
-        max_entities: skip memories with more entities; default ``MAX_ENTITIES``.
         stop: checked before each batch.
 
     Returns:
@@ -75,17 +71,15 @@ def enrich(
     """
     if not opened.naming.accurate_available:
         return JobReport.skipped(NO_PROVIDER)
-    limit = MAX_ENRICHED if limit is None else limit
-    max_names = MAX_ENTITIES if max_entities is None else max_entities
-    run = _Run(opened, now_ms, actor, max_names)
-    while run.taken < limit and not stop():
-        progress(PART, run.taken, limit)
-        batch, through = run.next_batch(limit - run.taken)
+    run = _Run(opened, now_ms, actor)
+    while run.taken < MAX_ENRICHED and not stop():
+        progress(PART, run.taken, MAX_ENRICHED)
+        batch, through = run.next_batch(MAX_ENRICHED - run.taken)
         if through == run.cursor and not batch:
             break
         if not run.work_off(batch, through):
             break
-    progress(PART, run.taken, limit)
+    progress(PART, run.taken, MAX_ENRICHED)
     run.keep_cursor()
     if run.error is not None:
         return JobReport.failed(run.error, run.counts, run.rejected)
@@ -97,7 +91,6 @@ class _Run:
     opened: OpenOrchestrator
     now_ms: int
     actor: str
-    most: int
     taken: int = 0
     counts: dict[str, int] = field(
         default_factory=lambda: {"enriched": 0, "links": 0, "withheld": 0, "gone": 0, "rejected": 0}
@@ -117,7 +110,7 @@ class _Run:
         """Return a text of the providers and limits, which decide which memories are skipped."""
         model = self.opened.llm
         readable = [] if model is None else [item for item in Sensitivity if model.may_read(item)]
-        return f"{self.opened.naming.signature}; {self.most}; {' '.join(readable)}"
+        return f"{self.opened.naming.signature}; {MAX_ENTITIES}; {' '.join(readable)}"
 
     def next_batch(self, remaining: int) -> tuple[list[EnrichmentCandidate], int]:
         """Return the next candidates, and the key up to which all memories are then examined."""
@@ -125,7 +118,7 @@ class _Run:
         with self.opened.database.read() as snapshot:
             through = min(self.cursor + WINDOW, memories.last_pk(snapshot))
             through = max(through, self.cursor)
-            candidates = enrichment.candidates(snapshot, self.cursor, through, self.most, size)
+            candidates = enrichment.candidates(snapshot, self.cursor, through, MAX_ENTITIES, size)
         return candidates, candidates[-1].pk if len(candidates) == size else through
 
     def work_off(self, batch: Sequence[EnrichmentCandidate], through: int) -> bool:

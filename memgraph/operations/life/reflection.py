@@ -9,8 +9,7 @@ there is nothing to list, nothing is stored.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from memgraph.clock import iso
 from memgraph.consolidation.week import MemoryPair, WeekLine, WeekLines, WeekMaterial, lines_of
@@ -26,19 +25,15 @@ from memgraph.model.enums import (
     SourceType,
 )
 from memgraph.model.jobs import JobReport, RejectedItem
-from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
+from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
 from memgraph.store import reflections as queries
-from memgraph.store.snapshot import JournalledTransaction, Snapshot
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
-
-if TYPE_CHECKING:
-    from memgraph.providers.completion import CompletionProvider
-
 
 # Reading a week: the material for a reflection on one scope, read in one short transaction.
 
@@ -106,7 +101,7 @@ def read_week(
 
 
 PART = "reflection"
-TOO_SOON, NOTHING, UNCHANGED, SAVED = "too_soon", "nothing_to_say", "unchanged", "saved"
+TOO_SOON, NOTHING, SAVED = "too_soon", "nothing_to_say", "saved"
 MODEL_FAILED = "reflection.model_failed"
 SOURCE = Source(
     source_type=SourceType.WORKFLOW_OUTPUT, captured_by=CapturedBy.SYSTEM, step_id="reflection"
@@ -120,11 +115,8 @@ class _Run:
     opened: OpenOrchestrator
     now_ms: int
     actor: str
-    force: bool
-    provider: CompletionProvider | None
-    clearance: Sensitivity
-    during: rules.ReflectionPeriod
-    rejected: list[RejectedItem]
+    during: ReflectionPeriod
+    rejected: list[RejectedItem] = field(default_factory=list)
     by_model: int = 0
     sources: int = 0
 
@@ -134,27 +126,20 @@ def reflect(
     *,
     now_ms: int,
     actor: str,
-    provider: CompletionProvider | None = None,
     progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
-    force: bool = False,
 ) -> JobReport:
     """Reflect on the last days: on global memories, and on each project with new ones.
 
-    Args:
-        provider: the model to ask; None: the model of ``memory.llm``, if any.
-        force: replace an existing reflection on these days.
-
     Returns:
         DONE with the counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
-        without a new reflection, ``too_soon``, ``nothing_to_say`` and ``unchanged``; SKIPPED, with
-        the first of these reasons, if nothing was saved. ``rejected`` includes failures of the
-        model.
+        without a new reflection, ``too_soon`` and ``nothing_to_say``; SKIPPED, with the first of
+        these reasons, if nothing was saved. ``rejected`` includes failures of the model.
 
     Raises:
         StorageError: reflections already saved are kept.
     """
-    run = _begun(opened, now_ms, actor, provider, force)
+    run = _Run(opened, now_ms, actor, rules.period(now_ms, DAYS))
     with opened.database.read() as snapshot:
         scopes = places(snapshot, run.during)
     outcomes: list[str] = []
@@ -167,34 +152,10 @@ def reflect(
         skipped = JobReport.skipped(outcomes[0])
         return skipped.model_copy(update={"rejected": tuple(run.rejected)})
     counts = {"saved": outcomes.count(SAVED), "by_model": run.by_model, "sources": run.sources}
-    for reason in (TOO_SOON, NOTHING, UNCHANGED):
+    for reason in (TOO_SOON, NOTHING):
         if reason in outcomes:
             counts[reason] = outcomes.count(reason)
     return JobReport.done(counts, run.rejected)
-
-
-def _begun(
-    opened: OpenOrchestrator,
-    now_ms: int,
-    actor: str,
-    provider: CompletionProvider | None,
-    force: bool,
-) -> _Run:
-    settings = opened.settings.memory
-    clearance = Sensitivity(settings.llm.max_sensitivity)
-    if provider is None and opened.llm is not None:
-        provider = opened.llm.completion_for(ModelUse.REFLECTION)
-        clearance = opened.llm.max_sensitivity
-    return _Run(
-        opened=opened,
-        now_ms=now_ms,
-        actor=actor,
-        force=force,
-        provider=provider,
-        clearance=clearance,
-        during=rules.period(now_ms, DAYS),
-        rejected=[],
-    )
 
 
 def _reflect_on(run: _Run, place: ReflectionScope) -> str:
@@ -215,31 +176,25 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
         lines = lines.without(set(lines.cited) - existing)
         if not lines.cited:
             return NOTHING
-        if not _save(run, transaction, place, week, lines, by_model=bool(sentences)):
-            return UNCHANGED
+        writer = run.opened.writer
+        reflection = _given(run, place, week, lines, by_model=bool(sentences))
+        writer.store_all(transaction, [writer.prepare(reflection)], [])
     run.by_model += bool(sentences)
     run.sources += len(lines.cited)
     return SAVED
 
 
 def _is_too_soon(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> bool:
-    return not run.force and bool(_near(run, snapshot, place))
-
-
-def _near(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> list[str]:
-    """Return reflections on the same scope that are too close in time to add another."""
-    return [
-        memory_id
-        for memory_id, at in queries.times(snapshot, place.scope.value, place.scope_id)
-        if rules.is_too_soon([at], run.now_ms, MIN_DAYS_BETWEEN)
-    ]
+    times = queries.times(snapshot, place.scope.value, place.scope_id)
+    return rules.is_too_soon([at for _, at in times], run.now_ms, MIN_DAYS_BETWEEN)
 
 
 def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLine]:
     """Return the model's lines on the week; empty without a model, if it fails, or if the week has
     fewer than ``MIN_MEMORIES`` memories.
     """
-    if run.provider is None or len(week.memories) < MIN_MEMORIES:
+    model = run.opened.llm
+    if model is None or len(week.memories) < MIN_MEMORIES:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import reflect_with_model
@@ -250,7 +205,10 @@ def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLin
     changes = [(pair.first.memory_id, pair.other.memory_id, pair.weight) for pair in week.changes]
     try:
         lines, rejected = reflect_with_model(
-            run.provider, inputs, changes, max_sensitivity=run.clearance
+            model.completion_for(ModelUse.REFLECTION),
+            inputs,
+            changes,
+            max_sensitivity=model.max_sensitivity,
         )
     except ProviderError as error:
         where = place.scope.value if place.scope_id is None else f"project {place.scope_id}"
@@ -269,36 +227,6 @@ def _order(memory: Memory) -> tuple[bool, float, str]:
     return memory.kind is MemoryKind.EPISODE, -weight, memory.memory_id
 
 
-def _save(
-    run: _Run,
-    transaction: JournalledTransaction,
-    place: ReflectionScope,
-    week: WeekMaterial,
-    lines: WeekLines,
-    *,
-    by_model: bool,
-) -> bool:
-    """Store a reflection and return True; return False if the current one is identical."""
-    writer = run.opened.writer
-    memory = _given(run, place, week, lines, by_model=by_model)
-    links = []
-    previous = queries.latest(transaction, place.view)
-    if previous is not None and previous.memory_id in _near(run, transaction, place):
-        if previous.content == memory.content:
-            return False
-        reason = "made anew for the same days"
-        links = [
-            EdgeInput(
-                from_id="#reflection",
-                to_id=previous.memory_id,
-                edge_type=EdgeType.UPDATES,
-                reason=reason,
-            )
-        ]
-    writer.store_all(transaction, [writer.prepare(memory)], links)
-    return True
-
-
 def _given(
     run: _Run,
     place: ReflectionScope,
@@ -313,7 +241,6 @@ def _given(
     sensitivities = [memory.sensitivity for memory in seen if memory.memory_id in cited]
     period = {"since": iso(run.during.since), "until": iso(run.now_ms)}
     return MemoryInput(
-        key="reflection",
         content=lines.text,
         summary=lines.summary,
         kind=MemoryKind.REFLECTION,
