@@ -33,6 +33,7 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.context import BlockFormat, Task
 from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryType, SourceName
+from memgraph.operations.tools.tools import TOOLS
 
 READERS = {
     "default": Viewer(),
@@ -631,11 +632,11 @@ def test_no_tool_of_a_model_tells_what_is_hidden(
     orc = service.orchestrator("one", viewer=READERS[reader])
     forbidden = world.forbidden(orc.viewer)
     seen = sorted({word for each in world.seen(orc.viewer) for word in each.words} - forbidden)
-    told = list(texts(tools_for(orc, all=True, maintenance=True)))
+    told = list(texts(tools_for(orc, only=TOOLS)))
     for query in [QUERY, "launch plan", *seen[::10]]:
         told += texts(call_tool(orc, "search_memory", {"query": query}))
         told += texts(call_tool(orc, "get_entity_info", {"name": query}))
-    told += texts(call_tool(orc, "memory_stats", {}, all=True))
+    told += texts(call_tool(orc, "memory_stats", {}, only=TOOLS))
     for each in world.hidden(orc.viewer)[::9]:
         for name, given in (
             ("correct_fact", {"memory_id": each.memory_id, "new_content": "Another."}),

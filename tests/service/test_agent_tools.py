@@ -20,7 +20,7 @@ from memgraph.errors import InvalidInput
 from memgraph.ids import CountingIds, encode_ulid, short_id
 from memgraph.model.conversation import AgentTurn, ConversationEntry, UserTurn
 from memgraph.operations.tools.functions import NOTHING_FOUND, PAUSE_MS
-from memgraph.operations.tools.tools import TOOLS, answer_calls, call_tool, tools_for
+from memgraph.operations.tools.tools import SERVED, TOOLS, answer_calls, call_tool, tools_for
 from memgraph.operations.tools.transcript import Transcript
 from memgraph.operations.write.writer import Writer
 from memgraph.providers._litellm import load
@@ -83,9 +83,10 @@ def test_the_tools_have_the_form_that_models_are_told(agent: Orchestrator) -> No
 
 
 def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchestrator) -> None:
-    told = tools_for(agent, read_only=True)
-    assert [each["function"]["name"] for each in told] == ["search_memory", "get_entity_info"]
-    told = call_tool(agent, "remember_fact", {"content": "Ada likes tea."}, read_only=True)
+    reading = ["search_memory", "get_entity_info"]
+    told = tools_for(agent, only=reading)
+    assert [each["function"]["name"] for each in told] == reading
+    told = call_tool(agent, "remember_fact", {"content": "Ada likes tea."}, only=reading)
     assert code(told) == "access.denied"
     told = call_tool(agent, "memory_stats", only=["search_memory"])
     assert code(told) == "access.denied"
@@ -95,15 +96,11 @@ def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchest
 
 
 def test_the_others_are_offered_on_request(agent: Orchestrator) -> None:
-    told = [each["function"]["name"] for each in tools_for(agent, all=True)]
+    told = [each["function"]["name"] for each in tools_for(agent, only=SERVED)]
     assert told == [*NAMES, *ON_REQUEST]
     assert code(call_tool(agent, "memory_stats")) == "access.denied"
-    for options in ({"all": True}, {"only": ["memory_stats"]}):
-        assert call_tool(agent, "memory_stats", **options)["memories"] == {
-            "kind": {},
-            "type": {},
-            "status": {},
-        }
+    told = call_tool(agent, "memory_stats", only=["memory_stats"])
+    assert told["memories"] == {"kind": {}, "type": {}, "status": {}}
 
 
 def test_the_schemas_of_the_six_are_cheap(agent: Orchestrator) -> None:
@@ -304,16 +301,14 @@ def test_what_a_search_gave_is_no_news(agent: Orchestrator) -> None:
 def test_maintenance_is_asked_for_by_the_host_and_rare(
     agent: Orchestrator, clock: FixedClock
 ) -> None:
-    offered = tools_for(agent, maintenance=True)
-    assert [each["function"]["name"] for each in offered] == [*NAMES, MAINTENANCE]
-    assert len(tools_for(agent, maintenance=True, all=True)) == len(TOOLS)
+    assert {*TOOLS} - {*SERVED} == {MAINTENANCE}
     assert code(call_tool(agent, MAINTENANCE)) == "access.denied"
     assert list(agent.jobs.list()) == []
-    assert "runs" in call_tool(agent, MAINTENANCE, maintenance=True)
+    assert "runs" in call_tool(agent, MAINTENANCE, only=[MAINTENANCE])
     clock.advance(ms=PAUSE_MS - 1_000)
-    assert code(call_tool(agent, MAINTENANCE, maintenance=True)) == "memory.conflict"
+    assert code(call_tool(agent, MAINTENANCE, only=[MAINTENANCE])) == "memory.conflict"
     clock.advance(ms=2_000)
-    assert "runs" in call_tool(agent, MAINTENANCE, maintenance=True)
+    assert "runs" in call_tool(agent, MAINTENANCE, only=[MAINTENANCE])
 
 
 def test_only_what_fitted_was_handed_out(service: MemoryService, agent: Orchestrator) -> None:
@@ -365,14 +360,14 @@ def test_stats_tell_counts_and_the_last_consolidation(
     agent: Orchestrator, clock: FixedClock
 ) -> None:
     agent.save_episode("Hello there.", session_id="s-1", source_role="user")
-    before = call_tool(agent, "memory_stats", "", all=True)
+    before = call_tool(agent, "memory_stats", "", only=SERVED)
     assert before["memories"]["kind"] == {"episode": 1}
     assert before["last_consolidation_at"] is None
     clock.advance(days=1)
-    told = call_tool(agent, MAINTENANCE, "{}", maintenance=True)
+    told = call_tool(agent, MAINTENANCE, "{}", only=[MAINTENANCE])
     assert [each["job"] for each in told["runs"]] == ["consolidation", "decay", "reflection"]
     assert (
-        call_tool(agent, "memory_stats", all=True)["last_consolidation_at"]
+        call_tool(agent, "memory_stats", only=SERVED)["last_consolidation_at"]
         == "2026-01-02T00:00:00.000Z"
     )
 
@@ -586,7 +581,7 @@ def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator,
 def test_wrong_arguments_are_told_and_nothing_happens(
     agent: Orchestrator, name: str, arguments: Any
 ) -> None:
-    told = call_tool(agent, name, arguments, all=True, maintenance=True)
+    told = call_tool(agent, name, arguments, only=TOOLS)
     assert code(told) == "input.invalid"
     assert len(told["error"]["message"]) <= 500
     assert agent.memories.list() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError
 from memgraph.model.access import Permission
@@ -167,22 +167,33 @@ TOOLS: Final[Mapping[str, Tool]] = {
 }
 
 
-def tools_for(
-    handle: Orchestrator,
-    *,
-    read_only: bool = False,
-    only: Collection[str] | None = None,
-    all: bool = False,  # noqa: A002  the word of the command line
-    maintenance: bool = False,
-) -> list[dict[str, Any]]:
+SERVED: Final = tuple(name for name, tool in TOOLS.items() if not tool.maintenance)
+"""The tools that may be offered over MCP."""
+
+
+class ToolOptions(TypedDict, total=False):
+    """The options of a call.
+
+    Attributes:
+        only: the names of the offered tools; None: the default ones. Others are refused.
+            ``memory_consolidate`` works on everything stored, even what the handle does not see,
+            and may call language models.
+        session_id: the conversation, recorded as the source of what is remembered.
+        scope, scope_id: where new facts are stored. Required if the handle sees several projects
+            or sessions. By default, facts go to the only one it sees, or else to the global scope.
+    """
+
+    only: Collection[str] | None
+    session_id: str | None
+    scope: str | None
+    scope_id: str | None
+
+
+def tools_for(handle: Orchestrator, *, only: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the tools of an orchestrator, as the ``tools`` of a request in OpenAI's format.
 
     Args:
-        read_only: only the tools that change nothing.
-        only: the tools with these names, instead of the default ones.
-        all: all tools, not only the default ones.
-        maintenance: include ``memory_consolidate``, which works on everything stored, even what
-            the handle does not see, and may call language models.
+        only: the tools with these names, instead of the default ones; see ``TOOLS``.
 
     Raises:
         InvalidInput: ``only`` names an unknown tool.
@@ -196,7 +207,7 @@ def tools_for(
                 "parameters": schema_of(tool.arguments),
             },
         }
-        for name, tool in offered(read_only, only, all, maintenance).items()
+        for name, tool in offered(only).items()
     ]
 
 
@@ -204,51 +215,30 @@ def call_tool(
     handle: Orchestrator,
     name: str,
     arguments: str | Mapping[str, Any] | None = None,
-    *,
-    read_only: bool = False,
-    only: Collection[str] | None = None,
-    all: bool = False,  # noqa: A002  the word of the command line
-    maintenance: bool = False,
-    session_id: str | None = None,
-    scope: str | None = None,
-    scope_id: str | None = None,
+    **options: Unpack[ToolOptions],
 ) -> Answer:
     """Run one tool call of a model. A MemgraphError is returned, not raised.
 
     Args:
         handle: the model sees what this handle sees; the journal names its actor.
         arguments: the text that the model wrote, or the parsed arguments.
-        read_only, only, all, maintenance: as passed to ``tools_for``: other tools are refused.
-        session_id: the conversation, recorded as the source of what is remembered.
-        scope, scope_id: where new facts are stored. Required if the handle sees several projects
-            or sessions. By default, facts go to the only one it sees, or else to the global scope.
 
     Returns:
         The lines of memories as text, any other result as JSON values; or
         ``{"error": {"code", "message"}}``.
     """
     try:
-        tool = offered(read_only, only, all, maintenance).get(name)
+        tool = offered(options.get("only")).get(name)
         if tool is None:
             raise AccessDenied("this tool does not exist or is not offered")
         call = parsed(tool.arguments, arguments)
-        host = {"session_id": session_id, "scope": scope, "scope_id": scope_id}
-        return tool.function(handle, **dict(call), **{name: host[name] for name in tool.host})
+        return tool.function(handle, **dict(call), **{key: options.get(key) for key in tool.host})
     except MemgraphError as error:
         return {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
 
 
 def answer_calls(
-    handle: Orchestrator,
-    calls: Sequence[Any] | None,
-    *,
-    read_only: bool = False,
-    only: Collection[str] | None = None,
-    all: bool = False,  # noqa: A002  the word of the command line
-    maintenance: bool = False,
-    session_id: str | None = None,
-    scope: str | None = None,
-    scope_id: str | None = None,
+    handle: Orchestrator, calls: Sequence[Any] | None, **options: Unpack[ToolOptions]
 ) -> list[dict[str, Any]]:
     """Run the ``tool_calls`` of an assistant's message, given as objects or as JSON.
 
@@ -262,20 +252,7 @@ def answer_calls(
         {
             "role": "tool",
             "tool_call_id": call_id,
-            "content": as_text(
-                call_tool(
-                    handle,
-                    name,
-                    arguments,
-                    read_only=read_only,
-                    only=only,
-                    all=all,
-                    maintenance=maintenance,
-                    session_id=session_id,
-                    scope=scope,
-                    scope_id=scope_id,
-                )
-            ),
+            "content": as_text(call_tool(handle, name, arguments, **options)),
         }
         for call_id, name, arguments in [_read_call(item) for item in calls or ()]
     ]
@@ -299,24 +276,16 @@ def as_text(answer: Answer) -> str:
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 
-def offered(
-    read_only: bool = False,
-    only: Collection[str] | None = None,
-    all: bool = False,  # noqa: A002  as in tools_for
-    maintenance: bool = False,
-) -> dict[str, Tool]:
-    """Return the tools that are offered, by name; the arguments are those of ``tools_for``.
+def offered(only: Collection[str] | None = None) -> dict[str, Tool]:
+    """Return the tools with these names, or the default ones, by name.
 
     Raises:
         InvalidInput: ``only`` names an unknown tool.
     """
-    known = TOOLS
-    if set(only or ()) - set(known):
-        raise InvalidInput(f"only must be names of tools: {', '.join(known)}", field="only")
+    if set(only or ()) - set(TOOLS):
+        raise InvalidInput(f"only must be names of tools: {', '.join(TOOLS)}", field="only")
     return {
         name: tool
-        for name, tool in known.items()
-        if not (read_only and tool.changes)
-        and (maintenance or not tool.maintenance)
-        and (all or tool.default or tool.maintenance if only is None else name in only)
+        for name, tool in TOOLS.items()
+        if (tool.default if only is None else name in only)
     }

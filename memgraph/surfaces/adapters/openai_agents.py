@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final, TypeVar, cast
+from functools import partial
+from typing import Any, Final, TypeVar, Unpack, cast
 
 from memgraph.errors import ExtraMissing, MemgraphError
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.operations.tools.tools import as_text, call_tool, tools_for
+from memgraph.operations.tools.tools import ToolOptions, as_text, call_tool, tools_for
 from memgraph.operations.tools.transcript import Transcript
 from memgraph.surfaces.adapters._openai_items import entry_of, item_of, text_of
 
@@ -114,18 +115,8 @@ class MemorySession:
         await _to_its_end(self._transcript.clear)
 
 
-def memory_tools(
-    orchestrator: Orchestrator,
-    *,
-    session_id: str | None = None,
-    read_only: bool = False,
-    only: Collection[str] | None = None,
-    all: bool = False,  # noqa: A002  as in tools_for
-    maintenance: bool = False,
-    scope: str | None = None,
-    scope_id: str | None = None,
-) -> list[FunctionTool]:
-    """Return the tools of an orchestrator, for ``Agent(tools=…)``; arguments as for ``call_tool``.
+def memory_tools(orchestrator: Orchestrator, **options: Unpack[ToolOptions]) -> list[FunctionTool]:
+    """Return the tools of an orchestrator, for ``Agent(tools=…)``; options as for ``call_tool``.
 
     The schemas are strict. An error is returned as ``{"error": {"code", "message"}}``, so that the
     model can correct its call. Calls do not block the event loop.
@@ -138,21 +129,8 @@ def memory_tools(
         name: str = function["name"]
 
         async def invoke(_context: ToolContext[Any], arguments: str) -> str:
-            response = await _to_its_end(
-                lambda: call_tool(
-                    orchestrator,
-                    name,
-                    arguments,
-                    read_only=read_only,
-                    only=only,
-                    all=all,
-                    maintenance=maintenance,
-                    session_id=session_id,
-                    scope=scope,
-                    scope_id=scope_id,
-                )
-            )
-            return as_text(response)
+            call = partial(call_tool, orchestrator, name, arguments, **options)
+            return as_text(await _to_its_end(call))
 
         return FunctionTool(
             name=name,
@@ -161,9 +139,7 @@ def memory_tools(
             on_invoke_tool=invoke,
         )
 
-    offered = tools_for(
-        orchestrator, read_only=read_only, only=only, all=all, maintenance=maintenance
-    )
+    offered = tools_for(orchestrator, only=options.get("only"))
     return [tool(item["function"]) for item in offered]
 
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memgraph.operations.tools.schemas import schema_of
-from memgraph.operations.tools.tools import Tool, offered
+from memgraph.operations.tools.tools import SERVED, Tool, offered
 from memgraph.surfaces.mcp import resources
 
 
 def reference() -> str:
     """Return all tools with their arguments and answers, all resources and all prompts."""
-    listed = offered(all=True).items()
+    listed = offered(SERVED).items()
     parts = ["## Tools", *(_tool(name, tool) for name, tool in listed if tool.default)]
     parts += [
         "## Tools on request",

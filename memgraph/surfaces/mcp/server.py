@@ -21,6 +21,7 @@ from memgraph.model.enums import ToolChoice
 from memgraph.operations.tools.schemas import parsed, schema_of
 from memgraph.operations.tools.tools import (
     MAX_MESSAGE_CHARS,
+    SERVED,
     TOOLS,
     Answer,
     Tool,
@@ -69,7 +70,7 @@ def listed(name: str) -> types.Tool:
 
 
 def _offered(door: HandleAccess) -> dict[str, Tool]:
-    return offered(all=door.tools is ToolChoice.ALL)
+    return offered(SERVED if door.tools is ToolChoice.ALL else None)
 
 
 Context = ServerRequestContext[Any, Any]

@@ -22,7 +22,7 @@ from serving_worlds import Served, serving
 
 from memgraph import CapturedBy
 from memgraph.model.access import Permission
-from memgraph.operations.tools.tools import offered
+from memgraph.operations.tools.tools import SERVED, offered
 from memgraph.surfaces.mcp import resources
 
 SIX = {
@@ -65,7 +65,7 @@ def test_an_agent_remembers_recalls_mends_and_asks_why(
 
 def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) -> None:
     listed = {each.name: each for each in agent.do("list_tools").tools}
-    assert set(listed) == set(offered(all=True)) == READING | WRITING
+    assert set(listed) == set(offered(SERVED)) == READING | WRITING
     for name, tool in listed.items():
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         assert tool.input_schema["additionalProperties"] is False
@@ -104,7 +104,7 @@ def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: 
         assert bool(agent.do("list_resources").resources) is reads
         assert bool(agent.do("list_resource_templates").resource_templates) is reads
         assert bool(agent.do("list_prompts").prompts) is reads
-        for name in set(offered(all=True)) - tools:
+        for name in set(offered(SERVED)) - tools:
             assert agent.refused(name) == "access.denied"
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"

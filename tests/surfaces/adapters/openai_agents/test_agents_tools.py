@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from memgraph import tools_for
 from memgraph.errors import InvalidInput, StorageError
 from memgraph.model.enums import MemoryKind
+from memgraph.operations.tools.tools import TOOLS
 from memgraph.surfaces.adapters import openai_agents
 from memgraph.surfaces.adapters.openai_agents import (
     MemorySession,
@@ -52,8 +53,8 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 def test_schemas_are_strict(tmp_path: Path) -> None:
     with remembering(tmp_path) as orc:
-        tools = memory_tools(orc, maintenance=True)
-        names = [each["function"]["name"] for each in tools_for(orc, maintenance=True)]
+        tools = memory_tools(orc, only=TOOLS)
+        names = [each["function"]["name"] for each in tools_for(orc, only=TOOLS)]
     assert [tool.name for tool in tools] == names
     for tool in tools:
         assert isinstance(tool, FunctionTool)
@@ -73,9 +74,6 @@ def test_a_property_may_be_called_as_a_keyword_is() -> None:
 
 def test_only_what_is_asked_for_is_offered(tmp_path: Path) -> None:
     with remembering(tmp_path) as orc:
-        offered = [tool.name for tool in memory_tools(orc, read_only=True)]
-        assert "search_memory" in offered
-        assert "remember_fact" not in offered
         assert [tool.name for tool in memory_tools(orc, only=["memory_stats"])] == ["memory_stats"]
         with pytest.raises(InvalidInput):
             memory_tools(orc, only=["no_such_tool"])
