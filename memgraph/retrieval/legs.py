@@ -54,12 +54,12 @@ WEIGHTS: Mapping[str, float] = {
     "vector": 0.25,
     "entity": 0.25,
     "graph": 0.5,
-    "succession": 2.0,
+    "succession": 0.75,
     "context": 20.0,
 }
 """The weight of each leg in the rank fusion, >= 0; a leg of weight 0 is not run. ``graph`` finds
-memories that are linked to good candidates, ``succession`` those that replaced a match, and
-``context`` ranks the results of all other legs."""
+memories that are linked to good candidates, ``succession`` those that replaced a match, with the
+weight of the two legs that found it, and ``context`` ranks the results of all other legs."""
 LOADING = 10
 """Loading the vectors may take this many times the deadline."""
 TOP_K_ENTITY = 50
