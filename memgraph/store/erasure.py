@@ -2,8 +2,7 @@
 
 No memory is hidden from an erasure, because only operators erase. Rows that something refers to
 stay, without their texts. Every text column of every table is searched, unless it is one of
-``_STANDING`` or of a key, so that a new table is searched, too. Statements are compiled at each
-use, because an erasure is rare.
+``_STANDING`` or of a key, so that a new table is searched, too.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from memgraph.store.memories import set_statuses
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
+    BuiltStatement,
     Column,
-    CompiledStatement,
     among,
     each,
     greatest,
@@ -59,15 +58,8 @@ ERASED_KEY: Final = "erased_through"
 _PAGE: Final = 2_000
 
 
-def _cursor(snapshot: Snapshot, query: sa.ClauseElement, **values: Any) -> Any:
-    return CompiledStatement(query).cursor(snapshot, values)
-
-
-def _column(snapshot: Snapshot, query: sa.ClauseElement, **values: Any) -> list[Any]:
-    return CompiledStatement(query).column(snapshot, values)
-
-
-def _pages(cursor: Any) -> Iterator[list[Any]]:
+def _pages(snapshot: Snapshot, query: sa.ClauseElement, **values: Any) -> Iterator[list[Any]]:
+    cursor = BuiltStatement(query).cursor(snapshot, values)
     while page := cursor.fetchmany(_PAGE):
         yield page
 
@@ -109,14 +101,14 @@ def named(snapshot: Snapshot, kind: ErasureTargetKind, name: str) -> dict[str, b
     else:
         is_named = m.c.pk.in_(sources.keys_of(SourceName(kind.value)))
     query = sa.select(m.c.memory_id, m.c.content == "").where(is_named)
-    return {memory_id: bool(erased) for memory_id, erased in _cursor(snapshot, query, name=name)}
+    return {memory_id: bool(erased) for memory_id, erased in snapshot.rows(query, name=name)}
 
 
 def saying(snapshot: Snapshot, terms: SearchTerms) -> set[str]:
     """Return the memories that contain one of the terms in their texts or as their speaker."""
     m, ids = tables.memories, set[str]()
     texts = sa.select(m.c.memory_id, m.c.content, m.c.summary, m.c.source_role)
-    for page in _pages(_cursor(snapshot, texts.where(m.c.content != ""))):
+    for page in _pages(snapshot, texts.where(m.c.content != "")):
         joined = ["\n\n".join(text for text in row[1:] if text) for row in page]
         ids.update(page[place][0] for place, _ in terms.among(joined))
     return ids
@@ -127,7 +119,7 @@ def linked(snapshot: Snapshot, entity_pks: Collection[int]) -> set[str]:
     m, link = tables.memories, tables.links
     naming = sa.select(link.c.memory_pk).where(among(link.c.entity_pk, "pks"))
     query = sa.select(m.c.memory_id).where(m.c.pk.in_(naming), m.c.content != "")
-    return set(_column(snapshot, query, pks=sorted(entity_pks)))
+    return set(snapshot.column(query, pks=sorted(entity_pks)))
 
 
 def derived_from(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, set[str]]:
@@ -141,7 +133,7 @@ def derived_from(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, s
         .where(among(d.c.derived_from_id, "ids"), m.c.content != "", g.c.content != "")
     )
     evidence: dict[str, set[str]] = {}
-    for memory_id, ground in _cursor(snapshot, query, ids=sorted(memory_ids)):
+    for memory_id, ground in snapshot.rows(query, ids=sorted(memory_ids)):
         evidence.setdefault(memory_id, set()).add(ground)
     return evidence
 
@@ -152,7 +144,7 @@ def memories_to_erase(snapshot: Snapshot, memory_ids: Collection[str]) -> list[M
     columns = (m.c[name] if name in m.c else s.c[name] for name in MemoryToErase._fields)
     query = sa.select(*columns).select_from(m.join(s, s.c.source_id == m.c.source_id))
     query = query.where(among(m.c.memory_id, "ids")).order_by(m.c.pk)
-    return [MemoryToErase(*row) for row in _cursor(snapshot, query, ids=sorted(memory_ids))]
+    return [MemoryToErase(*row) for row in snapshot.rows(query, ids=sorted(memory_ids))]
 
 
 def entity_forms(snapshot: Snapshot, entity_ids: Collection[str]) -> EntityForms:
@@ -161,7 +153,7 @@ def entity_forms(snapshot: Snapshot, entity_ids: Collection[str]) -> EntityForms
     query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.canonical_name, a.c.alias)
     query = query.select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
     query = query.where(among(e.c.entity_id, "ids") | among(e.c.merged_into, "ids"))
-    rows = _cursor(snapshot, query, ids=sorted(entity_ids)).fetchall()
+    rows = snapshot.rows(query, ids=sorted(entity_ids))
     named = [names for _, _, kind, *names in rows if kind != EntityType.DATE]
     return EntityForms(
         frozenset(pk for pk, *_ in rows),
@@ -176,7 +168,7 @@ def entities_called(snapshot: Snapshot, terms: SearchTerms) -> set[str]:
     target = sa.func.coalesce(e.c.merged_into, e.c.entity_id)
     query = sa.select(target, e.c.canonical_name, a.c.alias)
     query = query.select_from(e.outerjoin(a, a.c.entity_pk == e.c.pk))
-    rows = _cursor(snapshot, query).fetchall()
+    rows = snapshot.rows(query)
     found = terms.among([f"{name}\n\n{alias or ''}" for _, name, alias in rows])
     return {rows[place][0] for place, _ in found}
 
@@ -189,7 +181,7 @@ def named_only_by(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     mentioned = sa.exists().where(link.c.entity_pk == e.c.pk).correlate(e)
     target = sa.func.coalesce(e.c.merged_into, e.c.entity_id)
     query = sa.select(target).where(mentioned.where(these), ~mentioned.where(~these))
-    return set(_column(snapshot, query, ids=sorted(memory_ids)))
+    return set(snapshot.column(query, ids=sorted(memory_ids)))
 
 
 # -- what stays -----------------------------------------------------------------------------------
@@ -232,7 +224,7 @@ def standing(
         if key:
             query = query.where(~among(t.c[key], "gone"))
         values = {"gone": gone.get(table, sorted(entity_pks))} if key else {}
-        for page in _pages(_cursor(snapshot, query, **values)):
+        for page in _pages(snapshot, query, **values):
             yield kind, [(memory_id, text) for memory_id, *row in page for text in row if text]
 
 
@@ -244,7 +236,7 @@ def remaining_locators(
     query = sa.select(s.c.locator).select_from(m.join(s, s.c.source_id == m.c.source_id))
     query = query.where(s.c.source_path == value("path"), m.c.content != "")
     query = query.where(~among(m.c.memory_id, "ids"))
-    return _column(snapshot, query, path=path, ids=sorted(memory_ids))
+    return snapshot.column(query, path=path, ids=sorted(memory_ids))
 
 
 # -- the rows of erased memories -------------------------------------------------------------------
@@ -268,7 +260,7 @@ def blank(
     c, k, w, link = tables.comparisons, tables.document_keys, tables.pending_links, tables.links
     pks, ids = [row.pk for row in rows], [row.memory_id for row in rows]
     due = among(m.c.memory_id, "ids") & (m.c.status != MemoryStatus.RETRACTED)
-    if unretracted := _column(transaction, sa.select(m.c.memory_id).where(due), ids=ids):
+    if unretracted := transaction.column(sa.select(m.c.memory_id).where(due), ids=ids):
         set_statuses(transaction, unretracted, MemoryStatus.RETRACTED, reason="erased")
     embeddings.forget(transaction, pks)
     nothing = dict.fromkeys(("search_terms", "item_id", "source_role"))
@@ -290,7 +282,7 @@ def blank(
     values = {"ids": ids, "pks": pks, "entities": sorted(entity_pks), "at": transaction.at}
     counts = Counter({"memory_embeddings": len(pks)})
     for statement in statements:
-        counts[str(statement.table)] += CompiledStatement(statement).write(transaction, values)
+        counts[str(statement.table)] += transaction.write(statement, values)
     postings.remove(transaction, pks)
     text_index.recount(transaction, text_index.unlink(transaction, pks), ())
     return +counts
@@ -320,12 +312,12 @@ _NOTHING: Final = Gone()
 
 def gone_with(snapshot: Snapshot, memory_ids: Collection[str], entity_ids: Collection[str]) -> Gone:
     """Return what is erased with memories and entities."""
-    edge_ids = _column(
-        snapshot, sa.select(tables.edges.c.edge_id).where(_joins_given()), ids=sorted(memory_ids)
+    edge_ids = snapshot.column(
+        sa.select(tables.edges.c.edge_id).where(_joins_given()), ids=sorted(memory_ids)
     )
     h, own, others = tables.statuses, set[str](), set[str]()
     query = sa.select(h.c.memory_id, h.c.reason).where(h.c.reason.is_not(None)).distinct()
-    for memory_id, reason in _cursor(snapshot, query):
+    for memory_id, reason in BuiltStatement(query).cursor(snapshot):
         (own if memory_id in memory_ids else others).add(reason.partition(": ")[2])
     about = frozenset({*edge_ids, *own - others})
     return Gone(frozenset(memory_ids), frozenset(entity_ids), about - {""})
@@ -379,7 +371,7 @@ def _repeating(snapshot: Snapshot, terms: SearchTerms) -> Iterator[tuple[_Row, d
         query = sa.select(*keys, *(table.c[column] for column in columns))
         if table is tables.metadata:
             query = query.where(table.c.key != UNFINISHED_KEY)
-        for page in _pages(_cursor(snapshot, query)):
+        for page in _pages(snapshot, query):
             texts = ["\n".join(text for text in row[len(keys) :] if text) for row in page]
             for place in sorted({place for place, _ in terms.among(texts)}):
                 before = dict(zip(columns, page[place][len(keys) :], strict=True))
@@ -402,7 +394,7 @@ def _entries(snapshot: Snapshot, terms: SearchTerms, gone: Gone) -> tuple[Change
     log, entries, notes = tables.audit_log, Changes(), set[str]()
     ids = gone.memories | gone.entities
     query = sa.select(log.c.seq, log.c.action, log.c.subject, log.c.details).order_by(log.c.seq)
-    for page in _pages(_cursor(snapshot, query)):
+    for page in _pages(snapshot, query):
         repeats = {place for place, _ in terms.among([details for *_, details in page])}
         for place, (seq, action, subject, text) in enumerate(page):
             fields = frozenset[str]()
@@ -432,7 +424,7 @@ def _rows_about(
     h, e, ids = tables.statuses, tables.edges, sorted(gone.memories)
 
     def rows(query: sa.ClauseElement) -> list[Any]:
-        return list(_cursor(snapshot, query, ids=ids).fetchall())
+        return snapshot.rows(query, ids=ids)
 
     cited = each(b.c.memory_ids, "i")
     cites = sa.exists().select_from(cited).where(among(cited.c.value, "ids")).correlate(b)
@@ -491,7 +483,7 @@ def redacted(snapshot: Snapshot, seqs: Collection[int]) -> list[tuple[int, str, 
     """Return the number, the seal and the details of journal entries."""
     log = tables.audit_log
     query = sa.select(log.c.seq, log.c.hash, log.c.details).where(among(log.c.seq, "seqs"))
-    return [tuple(row) for row in _cursor(snapshot, query.order_by(log.c.seq), seqs=sorted(seqs))]
+    return [tuple(row) for row in snapshot.rows(query.order_by(log.c.seq), seqs=sorted(seqs))]
 
 
 def note_file(transaction: Transaction, sha256: str, now: str | None) -> None:
@@ -504,7 +496,7 @@ def note_file(transaction: Transaction, sha256: str, now: str | None) -> None:
     f = tables.files
     same = (f.c.sha256 == value("sha256")) | (member(f.c.manifest, REDACTED) == value("sha256"))
     query = sa.select(f.c.sha256, f.c.manifest).where(same)
-    for key, text in _cursor(transaction, query, sha256=sha256).fetchall():
+    for key, text in transaction.rows(query, sha256=sha256):
         manifest = json.loads(text)
         fresh = {"items": manifest.get("items", {})} if now is None else manifest | {REDACTED: now}
         apply(transaction, {(f.name, (key,)): {"manifest": json_text(fresh)}})
@@ -539,6 +531,6 @@ def reports(snapshot: Snapshot, limit: int) -> list[dict[str, Any]]:
     """Return the reports of the latest erasures, the newest first."""
     log = tables.audit_log
     query = sa.select(log.c.details).where(log.c.action == REPORT).order_by(log.c.seq.desc())
-    texts = _column(snapshot, query.limit(value("limit")), limit=limit)
+    texts = snapshot.column(query.limit(value("limit")), limit=limit)
     # A later erasure may have redacted the reason.
     return [{k: v for k, v in json.loads(text).items() if k != ERASED} for text in texts]

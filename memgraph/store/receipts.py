@@ -15,7 +15,14 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.errors import InvalidInput
 from memgraph.model.columns import unreadable
 from memgraph.model.enums import MemoryStatus
-from memgraph.model.receipts import Receipt, ReceiptItem
+from memgraph.model.receipts import (
+    BulletinEntry,
+    BulletinHistory,
+    Receipt,
+    ReceiptItem,
+    StoredBulletin,
+)
+from memgraph.model.values import built
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
 from memgraph.store import tables
 from memgraph.store.recall import FilterShape, RecallFilter
@@ -359,23 +366,6 @@ _RECEIPT_COLUMNS: Final = frozenset({"purpose", "workflow_run_id", "conversation
 _NO_ID_IS_HIGHER: Final = "bul_~"
 
 
-class IssuedBulletin(NamedTuple):
-    """A delivered bulletin; ``receipts`` is the number of deliveries."""
-
-    bulletin_id: str
-    created_at: int
-    change_seq: int
-    sha256: str
-    receipts: int
-
-
-class BulletinText(NamedTuple):
-    """The text of a bulletin, and the view of its reader."""
-
-    memory_ids: tuple[str, ...]
-    body: str
-
-
 def newest(
     snapshot: Snapshot, criteria: Mapping[str, str], *, limit: int, before: str | None = None
 ) -> Iterator[str]:
@@ -472,7 +462,7 @@ def remove_bulletins(transaction: Transaction, limit: int) -> int:
 
 
 def _issued(b: sa.FromClause) -> list[Column]:
-    """Return the columns of an ``IssuedBulletin``, followed by its viewer."""
+    """Return the columns of a ``BulletinEntry``, followed by the viewer."""
     r = tables.recalls.alias("r")
     conditions = (r.c.bulletin_id == b.c.bulletin_id, r.c.purpose == BULLETIN)
     count = sa.select(sa.func.count()).where(*conditions).correlate(b).scalar_subquery()
@@ -486,14 +476,9 @@ def _shows_cited(view: View, b: sa.FromClause) -> Column:
     return ~sa.exists().select_from(cited).where(is_untrue(view.where(m)))
 
 
-def _is_earlier(b: sa.FromClause) -> Column:
-    before: Column = b.c.bulletin_id < sa.func.coalesce(value("before"), _NO_ID_IS_HIGHER)
-    return before
-
-
 def bulletins(
     snapshot: Snapshot, view: View, *, limit: int, before: str | None, scanned: int
-) -> list[IssuedBulletin]:
+) -> BulletinHistory:
     """Return the bulletins whose first reader could see no more than the view, newest first.
 
     Args:
@@ -501,32 +486,26 @@ def bulletins(
         scanned: the number of the newest bulletins to examine.
     """
     b = tables.bulletins
-    newest_rows = sa.select(b).where(_is_earlier(b)).order_by(b.c.bulletin_id.desc())
+    is_earlier = b.c.bulletin_id < bound(before or _NO_ID_IS_HIGHER)
+    newest_rows = sa.select(b).where(is_earlier).order_by(b.c.bulletin_id.desc())
     bulletins_read = newest_rows.limit(bound(scanned)).subquery("b")
     query = (
         sa.select(*_issued(bulletins_read))
         .where(_shows_cited(view, bulletins_read))
         .order_by(bulletins_read.c.bulletin_id.desc())
     )
-    rows = snapshot.rows(query, view.params, before=before)
     visible = (
-        IssuedBulletin._make(head)
-        for *head, viewer in rows
+        built(BulletinEntry, dict(zip(BulletinEntry.model_fields, head, strict=True)))
+        for *head, viewer in snapshot.rows(query, view.params)
         if is_covered(view.viewer, head[0], viewer)
     )
-    return list(islice(visible, limit))
+    entries = tuple(islice(visible, limit + 1))
+    unread = sa.select(b.c.bulletin_id).where(is_earlier).limit(1).offset(bound(scanned))
+    cut = len(entries) > limit or snapshot.row(unread) is not None
+    return BulletinHistory(bulletins=entries[:limit], cut=cut)
 
 
-def are_more_bulletins(snapshot: Snapshot, before: str | None, count: int) -> bool:
-    """Return True if more than ``count`` bulletins have a lower id than ``before``."""
-    b = tables.bulletins
-    query = sa.select(b.c.bulletin_id).where(_is_earlier(b)).limit(1).offset(bound(count))
-    return snapshot.row(query, before=before) is not None
-
-
-def bulletin(
-    snapshot: Snapshot, view: View, bulletin_id: str
-) -> tuple[IssuedBulletin, BulletinText] | None:
+def bulletin(snapshot: Snapshot, view: View, bulletin_id: str) -> StoredBulletin | None:
     """Return a bulletin, or None if it does not exist or the view hides a part of it."""
     b = tables.bulletins.alias("b")
     columns = sa.select(*_issued(b), b.c.memory_ids, b.c.body)
@@ -537,7 +516,8 @@ def bulletin(
     *head, viewer, memory_ids, body = row
     if not is_covered(view.viewer, bulletin_id, viewer):
         return None
-    return IssuedBulletin._make(head), BulletinText(tuple(json.loads(memory_ids)), body)
+    fields = (*head, tuple(json.loads(memory_ids)), body)
+    return built(StoredBulletin, dict(zip(StoredBulletin.model_fields, fields, strict=True)))
 
 
 def hidden_matches(snapshot: Snapshot, match: str, narrowing: RecallFilter) -> dict[str, list[str]]:

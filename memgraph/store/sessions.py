@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,15 +43,6 @@ class RegisteredSession:
         if self.consolidated_at is not None:
             return SessionState.CONSOLIDATED
         return SessionState.OPEN if self.completed_at is None else SessionState.COMPLETED
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSession:
-    """A session after storing turns; ``completed_at`` is None while it is open."""
-
-    session_id: str
-    next_sequence: int
-    completed_at: int | None
 
 
 @prepared
@@ -103,21 +94,22 @@ def _note_turns() -> sa.Insert:
     )
 
 
-def note_turns(transaction: JournalledTransaction, rows: Sequence[StoredSession]) -> None:
-    """Record that turns were stored; this reopens consolidated sessions."""
-    if rows:
-        _note_turns().write_all(
-            transaction,
-            [
-                {
-                    "session_id": session.session_id,
-                    "next_sequence": session.next_sequence,
-                    "completed_at": session.completed_at,
-                    "at": transaction.at,
-                }
-                for session in rows
-            ],
-        )
+def note_turns(
+    transaction: JournalledTransaction,
+    following: Mapping[str, int],
+    ends: Mapping[str, int | None],
+) -> None:
+    """Record that turns were stored; this reopens consolidated sessions.
+
+    Args:
+        following: the number of the next turn of each session.
+        ends: when each session was completed, in milliseconds; None: it is open.
+    """
+    rows = [
+        {"session_id": name, "next_sequence": number, "completed_at": ends[name]}
+        for name, number in following.items()
+    ]
+    _note_turns().write_all(transaction, [row | {"at": transaction.at} for row in rows])
 
 
 @prepared

@@ -20,7 +20,7 @@ from memgraph.model.entities import METADATA
 from memgraph.store import tables
 from memgraph.store.enrichment import ENRICHED_NAMES
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Column, among, member, prepared, value
+from memgraph.store.statements import Column, CompiledStatement, among, bound, member, value
 
 # Han, kana, Hangul and their extensions: scripts written without spaces, or searched by syllables.
 _CJK = re.compile(
@@ -87,47 +87,28 @@ def _quoted(text: str) -> str:
 # Queries for a rebuild: contents in batches, entity links and mention counts.
 
 
-@prepared
-def _contents(*, of_these: bool) -> sa.Select[Any]:
-    m = tables.memories
-    kind = sa.func.json_type(m.c.attributes, f"$.{ENRICHED_NAMES}")
-    names = sa.case((kind == "array", member(m.c.attributes, ENRICHED_NAMES)))
-    query = sa.select(m.c.pk, m.c.content, names).order_by(m.c.pk)
-    if of_these:
-        return query.where(among(m.c.pk, "pks"))
-    return query.where(m.c.pk > value("after")).limit(value("limit"))
-
-
 def contents(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, str, Any]]:
     """Return (key, content, ``attributes.enriched_names`` or None) of the next memories.
 
     Args:
         after: the last key of the previous batch, or 0.
     """
-    return _with_names(_contents(of_these=False).rows(snapshot, after=after, limit=limit))
-
-
-def contents_of(snapshot: Snapshot, pks: Sequence[int]) -> list[tuple[int, str, Any]]:
-    """Return (key, content, ``attributes.enriched_names`` or None) of memories by their keys."""
-    return _with_names(_contents(of_these=True).rows(snapshot, pks=pks))
-
-
-def _with_names(rows: list[Any]) -> list[tuple[int, str, Any]]:
-    return [
-        (pk, content, None if names is None else json.loads(names)) for pk, content, names in rows
-    ]
-
-
-@prepared
-def _set_terms() -> sa.Update:
     m = tables.memories
-    return sa.update(m).where(m.c.pk == value("pk")).values(search_terms=value("terms"))
+    kind = sa.func.json_type(m.c.attributes, f"$.{ENRICHED_NAMES}")
+    names = sa.case((kind == "array", member(m.c.attributes, ENRICHED_NAMES)))
+    query = sa.select(m.c.pk, m.c.content, names).where(m.c.pk > bound(after))
+    return [
+        (pk, content, None if enriched is None else json.loads(enriched))
+        for pk, content, enriched in snapshot.rows(query.order_by(m.c.pk).limit(limit))
+    ]
 
 
 def rewrite_search_terms(transaction: Transaction) -> int:
     """Rewrite all ``search_terms`` that do not match their memory, and return their number."""
     after, changed = 0, 0
-    while batch := _terms(of_these=False).rows(transaction, after=after):
+    m, query = _terms()
+    query = query.where(m.c.pk > value("after")).limit(5_000)
+    while batch := transaction.rows(query, after=after):
         changed += len(_rewrite(transaction, batch))
         after = batch[-1][0]
     return changed
@@ -135,13 +116,16 @@ def rewrite_search_terms(transaction: Transaction) -> int:
 
 def rewrite_search_terms_of(transaction: Transaction, pks: Sequence[int]) -> list[int]:
     """Rewrite the ``search_terms`` of memories by their keys, and return those that changed."""
-    return _rewrite(transaction, _terms(of_these=True).rows(transaction, pks=pks))
+    m, query = _terms()
+    return _rewrite(transaction, transaction.rows(query.where(among(m.c.pk, pks))))
 
 
 def _rewrite(transaction: Transaction, rows: Sequence[Any]) -> list[int]:
     fresh = ((pk, stored, search_terms(text, added)) for pk, stored, text, added in rows)
     wrong = [{"pk": pk, "terms": terms} for pk, stored, terms in fresh if stored != terms]
-    _set_terms().write_all(transaction, wrong)
+    m = tables.memories
+    update = sa.update(m).where(m.c.pk == value("pk")).values(search_terms=value("terms"))
+    CompiledStatement(update).write_all(transaction, wrong)
     return [each["pk"] for each in wrong]
 
 
@@ -151,13 +135,10 @@ def metadata_of(m: sa.FromClause) -> Column:
     return sa.case((kind == "text", member(m.c.attributes, METADATA)))
 
 
-@prepared
-def _terms(*, of_these: bool) -> sa.Select[Any]:
+def _terms() -> tuple[sa.Table, sa.Select[Any]]:
     m = tables.memories
-    query = sa.select(m.c.pk, m.c.search_terms, m.c.content, metadata_of(m)).order_by(m.c.pk)
-    if of_these:
-        return query.where(among(m.c.pk, "pks"))
-    return query.where(m.c.pk > value("after")).limit(5_000)
+    query = sa.select(m.c.pk, m.c.search_terms, m.c.content, metadata_of(m))
+    return m, query.order_by(m.c.pk)
 
 
 def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
@@ -169,25 +150,22 @@ def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
     return touched
 
 
-@prepared
-def _recount(*, some: bool) -> sa.Update:
+def _recount() -> sa.Update:
     e, link = tables.entities, tables.links.alias("l")
     mentions = sa.select(sa.func.count()).where(link.c.entity_pk == e.c.pk).correlate(e)
-    counted = sa.update(e).values(mention_count=mentions.scalar_subquery())
-    if not some:
-        return counted
-    mentioned = sa.select(link.c.entity_pk).where(among(link.c.memory_pk, "memories"))
-    return counted.where(among(e.c.pk, "entities") | e.c.pk.in_(mentioned))
+    return sa.update(e).values(mention_count=mentions.scalar_subquery())
 
 
 def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
     """Recount the mentions of these entities and of the entities that these memories name."""
-    _recount(some=True).write(transaction, entities=entities, memories=memories)
+    e, link = tables.entities.c, tables.links.c
+    mentioned = sa.select(link.entity_pk).where(among(link.memory_pk, memories))
+    transaction.write(_recount().where(among(e.pk, entities) | e.pk.in_(mentioned)))
 
 
 def recount_all(transaction: Transaction) -> None:
     """Recount the mentions of every entity."""
-    _recount(some=False).write(transaction)
+    transaction.write(_recount())
 
 
 def _is_unnamed(e: sa.FromClause) -> Column:

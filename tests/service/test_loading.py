@@ -21,7 +21,6 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.operations.write import bulk_load as loading
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store.sqlite import indexes
 
 WORDS = ("harbour", "Lisbon", "lantern", "Ada", "quiet", "tram", "Kenji", "東京都", "paper", "nine")
 CHUNK = 1_200
@@ -101,7 +100,7 @@ def test_a_bulk_load_stores_what_single_writes_store(
             with service.opened(NAME) as opened:
                 found.append(stored(opened))
                 with opened.database.write() as connection:
-                    assert indexes.check(connection)
+                    assert connection.engine.phrases.check(connection)
             found[-1]["outcomes"] = [(each.outcome, each.code) for each in outcomes]
     bulk, single = found
     for name, rows in bulk.items():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from memgraph.config.schema import StorageSettings
 from memgraph.store import text_index
-from memgraph.store.sqlite import indexes
 from memgraph.store.sqlite.stores import SqliteStore
 
 NOW = 1_767_225_600_000
@@ -43,9 +42,9 @@ def test_check_finds_an_index_that_disagrees(tmp_path: Path) -> None:
         StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
     )
     with database.write() as connection:
-        assert indexes.check(connection)
+        assert connection.engine.phrases.check(connection)
         connection.exec_driver_sql("INSERT INTO memory_fts (rowid, content) VALUES (7, 'stray')")
-        assert not indexes.check(connection)
-        indexes.rebuild(connection)
-        assert indexes.check(connection)
+        assert not connection.engine.phrases.check(connection)
+        connection.engine.phrases.rebuild(connection)
+        assert connection.engine.phrases.check(connection)
     database.close()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import (
-    BulletinEntry,
     BulletinHistory,
     Receipt,
     ReceiptList,
@@ -20,11 +18,9 @@ from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted,
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories, receipts
 from memgraph.store.items import is_id
-from memgraph.store.receipts import IssuedBulletin, StoredReceipt
+from memgraph.store.receipts import StoredReceipt
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
-
-EntryT = TypeVar("EntryT", bound=BulletinEntry)
 
 MAX_RECEIPTS_LOOKED_AT = 10_000
 MAX_BULLETINS_LOOKED_AT = 2_000
@@ -85,12 +81,9 @@ def bulletin_history(
     _check_page(limit, before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
-        bulletins = receipts.bulletins(
-            snapshot, view, limit=limit + 1, before=before, scanned=MAX_BULLETINS_LOOKED_AT
+        return receipts.bulletins(
+            snapshot, view, limit=limit, before=before, scanned=MAX_BULLETINS_LOOKED_AT
         )
-        unread = receipts.are_more_bulletins(snapshot, before, MAX_BULLETINS_LOOKED_AT)
-    entries = tuple(_entry(BulletinEntry, item) for item in bulletins[:limit])
-    return BulletinHistory(bulletins=entries, cut=len(bulletins) > limit or unread)
 
 
 def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> StoredBulletin:
@@ -107,8 +100,7 @@ def bulletin_issued(opened: OpenOrchestrator, view: View, bulletin_id: str) -> S
         bulletin = receipts.bulletin(snapshot, view, bulletin_id)
     if bulletin is None:
         raise NotFound(f"no bulletin {bulletin_id[:80]!r}", bulletin_id=bulletin_id[:80])
-    head, text = bulletin
-    return _entry(StoredBulletin, head, memory_ids=text.memory_ids, body=text.body)
+    return bulletin
 
 
 def named(receipt: Receipt) -> list[str]:
@@ -165,10 +157,6 @@ def _is_of(viewer: Viewer, receipt: Receipt) -> bool:
         return False
     own = viewer.agent_id is None or agent_id == viewer.agent_id
     return own or (viewer.shared and agent_id is None)
-
-
-def _entry(kind: type[EntryT], bulletin: IssuedBulletin, **more: Any) -> EntryT:
-    return kind.model_construct(**bulletin._asdict(), **more)
 
 
 def _check_id(value: object, field: str) -> None:

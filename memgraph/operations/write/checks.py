@@ -12,7 +12,7 @@ from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.paths import OrchestratorPaths, canonical_source
 from memgraph.rules.conversations import follow, taken_over
 from memgraph.store import sessions
-from memgraph.store.sessions import RegisteredSession, StoredSession
+from memgraph.store.sessions import RegisteredSession
 from memgraph.store.snapshot import JournalledTransaction
 from memgraph.store.visibility import View
 
@@ -56,61 +56,19 @@ def note(
         return
     if live:
         ending = view if view is not None and view.viewer.confined else None
-        _as_said(transaction, turns, following, sessions_by_id, ending)
+        has_new_session = any(session_id not in sessions_by_id for session_id in following)
+        open_now = sessions.open_ids(transaction, ending) if has_new_session else ()
+        transition = follow(turns, sessions_by_id, open_now)
+        sessions.complete(transaction, transition.done - following.keys())
+        ends = dict.fromkeys(following, transaction.at) | dict.fromkeys(transition.open)
+        completed = [session_id for ended in transition.completes for session_id in ended]
     else:
-        _taken_over(transaction, turns, following, sessions_by_id)
-
-
-def _as_said(
-    transaction: JournalledTransaction,
-    turns: Sequence[str],
-    following: Mapping[str, int],
-    sessions_by_id: Mapping[str, RegisteredSession],
-    ending: View | None,
-) -> None:
-    has_new_session = any(session_id not in sessions_by_id for session_id in following)
-    open_now = sessions.open_ids(transaction, ending) if has_new_session else ()
-    transition = follow(turns, sessions_by_id, open_now)
-    sessions.complete(transaction, transition.done - following.keys())
-    sessions.note_turns(
-        transaction,
-        [
-            StoredSession(
-                session_id, place, None if session_id in transition.open else transaction.at
-            )
-            for session_id, place in following.items()
-        ],
-    )
-    transaction.session_events += [
-        SessionCompleted(session_id=session_id)
-        for completed in transition.completes
-        for session_id in completed
-    ]
-
-
-def _taken_over(
-    transaction: JournalledTransaction,
-    turns: Sequence[str],
-    following: Mapping[str, int],
-    sessions_by_id: Mapping[str, RegisteredSession],
-) -> None:
-    completed = taken_over(
-        turns,
-        {name: session.state for name, session in sessions_by_id.items()},
-    )
-    ends = {
-        session_id: session.completed_at for session_id, session in sessions_by_id.items()
-    } | dict.fromkeys(completed, transaction.at)
-    sessions.note_turns(
-        transaction,
-        [
-            StoredSession(session_id, place, ends[session_id])
-            for session_id, place in following.items()
-        ],
-    )
-    transaction.session_events += [
-        SessionCompleted(session_id=session_id) for session_id in completed
-    ]
+        states = {name: session.state for name, session in sessions_by_id.items()}
+        completed = taken_over(turns, states)
+        ends = {name: session.completed_at for name, session in sessions_by_id.items()}
+        ends |= dict.fromkeys(completed, transaction.at)
+    sessions.note_turns(transaction, following, ends)
+    transaction.session_events += [SessionCompleted(session_id=name) for name in completed]
 
 
 def with_canonical_source(

@@ -35,7 +35,6 @@ from memgraph.store.engine import (
 from memgraph.store.files import busy, held_by_thread
 from memgraph.store.postgres import indexes, row_changes, schema
 from memgraph.store.postgres.dialect import DIALECT, Dialect
-from memgraph.store.postgres.indexes import PostgresPhraseIndex
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement
 
@@ -547,7 +546,7 @@ class PostgresEngine(Engine):
     dialect = DIALECT
     placeholder = "%s"
     keeps_temporary_tables = False
-    phrases = PostgresPhraseIndex()
+    phrases = indexes
     translated_errors = staticmethod(postgres.translated_errors)
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:

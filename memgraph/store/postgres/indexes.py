@@ -1,4 +1,4 @@
-"""The vector index and the phrase index in PostgreSQL.
+"""The vector index and the ``engine.PhraseIndex`` in PostgreSQL.
 
 The vector index is exact, over vectors in memory; see ``store.vector_index``.
 """
@@ -228,14 +228,3 @@ def _pages(snapshot: Snapshot) -> Iterator[list[Any]]:
     while rows := snapshot.driver.execute(_ALL, (after, _BATCH)).fetchall():
         yield rows
         after = rows[-1][0]
-
-
-class PostgresPhraseIndex:
-    """Implements ``engine.PhraseIndex`` with the functions of this module."""
-
-    expression = staticmethod(expression)
-    follow = staticmethod(follow)
-    frequencies = staticmethod(frequencies)
-    merge = staticmethod(merge)
-    rebuild = staticmethod(rebuild)
-    check = staticmethod(check)

@@ -30,7 +30,6 @@ from memgraph.store.engine import (
 )
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import indexes
-from memgraph.store.sqlite.indexes import SqlitePhraseIndex
 from memgraph.store.statements import (
     ChangedSince,
     GreatestOf,
@@ -373,7 +372,7 @@ class SqliteEngine(Engine):
     dialect = DIALECT
     placeholder = "?"
     keeps_temporary_tables = True
-    phrases = SqlitePhraseIndex()
+    phrases = indexes
     translated_errors = staticmethod(sqlite.translated_errors)
     damage = staticmethod(damage)
     dangling = staticmethod(dangling)

@@ -1,4 +1,4 @@
-"""The vector and text indexes in SQLite (sqlite-vec and FTS5)."""
+"""The vector index (sqlite-vec) and the ``engine.PhraseIndex`` (FTS5) in SQLite."""
 
 from __future__ import annotations
 
@@ -96,6 +96,15 @@ _FREQUENCIES: Final = (
 )
 
 
+def expression(match: str) -> str:
+    """Return the expression: it is FTS5's."""
+    return match
+
+
+def follow(transaction: Transaction) -> None:
+    """Do nothing, because triggers update the index."""
+
+
 def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
     """Return the number of memories with each stem, without stems that occur nowhere."""
     snapshot.driver.execute(_WORDS)
@@ -141,19 +150,3 @@ def remove_words(transaction: Transaction, *, at_once: bool) -> None:
 def _command(transaction: Transaction, name: str, argument: int) -> None:
     statement = "INSERT INTO memory_fts (memory_fts, rank) VALUES (?, ?)"
     transaction.driver.execute(statement, (name, argument))
-
-
-class SqlitePhraseIndex:
-    """The functions of this module as an ``engine.PhraseIndex``; triggers keep it up to date."""
-
-    def expression(self, match: str) -> str:
-        """Return the expression: it is FTS5's."""
-        return match
-
-    def follow(self, transaction: Transaction) -> None:
-        """Do nothing, because triggers update the index."""
-
-    frequencies = staticmethod(frequencies)
-    merge = staticmethod(merge)
-    rebuild = staticmethod(rebuild)
-    check = staticmethod(check)
