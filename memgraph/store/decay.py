@@ -18,12 +18,14 @@ from memgraph.store.statements import (
     Column,
     among,
     bound,
+    element,
     greatest,
+    listed,
     member,
-    members,
     ordered,
     prepared,
     value,
+    whole_number,
 )
 from memgraph.store.visibility import View
 
@@ -153,11 +155,11 @@ def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ..
 
 @prepared
 def _retired_since() -> sa.Select[Any]:
-    uses, m = members("used", "given"), tables.memories.alias("m")
+    uses, m = listed("used", "given"), tables.memories.alias("m")
     h, is_current, retired = _by_decay(m)
-    joined = ordered(uses, (m, m.c.memory_id == uses.c.key)).join(h, is_current)
+    joined = ordered(uses, (m, m.c.memory_id == element(uses.c.value, 0))).join(h, is_current)
     query = sa.select(m.c.memory_id).select_from(joined)
-    return query.where(*retired, h.c.since >= uses.c.value)
+    return query.where(*retired, h.c.since >= whole_number(element(uses.c.value, 1)))
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
@@ -168,7 +170,7 @@ def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:
     """
     if not used:
         return []
-    return _retired_since().column(snapshot, used=used)
+    return _retired_since().column(snapshot, used=used.items())
 
 
 def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:

@@ -290,12 +290,12 @@ def session_state(snapshot: Snapshot, session_id: str) -> Consolidation | None:
     return None if row is None else Consolidation._make(row)
 
 
-def ended_sessions(snapshot: Snapshot, idle_since: int, limit: int = 100_000) -> list[str]:
+def ended_sessions(snapshot: Snapshot, idle_since: int) -> list[str]:
     """Return the pending sessions that are completed, or idle since a time, oldest first."""
     s = tables.sessions
     is_over = s.c.completed_at.is_not(None) | (s.c.last_seen_at <= bound(idle_since))
     ended = sa.select(s.c.session_id).where(s.c.consolidated_at.is_(None), is_over)
-    query = ended.order_by(s.c.last_seen_at, s.c.session_id).limit(bound(limit))
+    query = ended.order_by(s.c.last_seen_at, s.c.session_id).limit(100_000)
     return snapshot.column(query)
 
 

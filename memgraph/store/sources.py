@@ -7,6 +7,7 @@ conversation means that of a source, or the session of a turn.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -19,6 +20,8 @@ from memgraph.store.statements import Column, bound, listed, member, ordered, pr
 from memgraph.store.visibility import ENDS, View, memories_listed, replaces_whole
 
 _NAME: Final = value("name")
+# The engines fold only ASCII letters.
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _COLUMN: Final = {
     SourceName.PATH: "source_path",
     SourceName.CONVERSATION: "conversation_id",
@@ -157,11 +160,11 @@ class SourceTotals(NamedTuple):
 
 def _is_sent(m: sa.FromClause) -> Column:
     """Return the condition that a memory was said or stored by ``sender``."""
-    a, sender = tables.audit_log.alias("a"), value("sender")
+    a = tables.audit_log.alias("a")
     stored = sa.exists().where(
-        a.c.subject == m.c.memory_id, a.c.action == "remember", a.c.actor == sender
+        a.c.subject == m.c.memory_id, a.c.action == "remember", a.c.actor == value("sender")
     )
-    spoken = m.c.source_role == sa.collate(sender, "NOCASE")
+    spoken = sa.func.lower(m.c.source_role) == value("speaker")
     return spoken | stored.correlate(m)
 
 
@@ -191,7 +194,8 @@ def names(
     if sender is not None:
         shown = shown.where(_is_sent(m))
     query = sa.select(n.c.name).where(shown).order_by(n.c.name).limit(bound(limit))
-    return snapshot.column(query, view.params, sender=sender)
+    speaker = None if sender is None else sender.translate(_LOWER)
+    return snapshot.column(query, view.params, sender=sender, speaker=speaker)
 
 
 def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:

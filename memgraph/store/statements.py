@@ -49,14 +49,6 @@ class _JsonParameter(sa.BindParameter[Any]):
     """A parameter that is bound as a JSON array: a collection, or a string of encoded JSON."""
 
     inherit_cache = True
-    plain: Callable[[Any], Any] = list
-
-
-class _JsonObject(_JsonParameter):
-    """A parameter that is bound as a JSON object."""
-
-    inherit_cache = True
-    plain = dict
 
 
 def rendered(expression: sa.ClauseElement, engine: Engine) -> str:
@@ -150,8 +142,8 @@ class CompiledStatement:
     def __init__(self, expression: sa.ClauseElement) -> None:
         self._expression = expression
         self._texts: dict[Engine, str] = {}
-        # The names of the values that are bound as JSON, with the types to convert them to.
-        self._json: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
+        # The names of the values that are bound as JSON.
+        self._json: tuple[str, ...] = ()
 
     def text(self, engine: Engine) -> str:
         """Return the SQL for an engine's driver."""
@@ -160,9 +152,7 @@ class CompiledStatement:
             compiled = self._expression.compile(dialect=engine.dialect)
             binds: Mapping[str, Any] = getattr(compiled, "binds", {})
             self._json = tuple(
-                (name, type(bind).plain)
-                for name, bind in binds.items()
-                if isinstance(bind, _JsonParameter)
+                name for name, bind in binds.items() if isinstance(bind, _JsonParameter)
             )
             text = self._texts[engine] = str(compiled)
         return text
@@ -223,10 +213,10 @@ class CompiledStatement:
     ) -> Any:
         text = self._texts.get(snapshot.engine) or self.text(snapshot.engine)
         params = {**values, **more} if values else more
-        for name, plain in self._json:
+        for name in self._json:
             items = params[name]
             if items is not None and type(items) is not str:
-                params[name] = _json(plain(items))
+                params[name] = _json(list(items))
         return self._run(snapshot, text, params)
 
     def _run(self, snapshot: Snapshot, text: str, params: Mapping[str, Any]) -> Any:
@@ -271,7 +261,7 @@ class BuiltStatement(CompiledStatement):
         params.update(values or {}, **more)
         for bind, name in compiled.bind_names.items():
             if isinstance(bind, _JsonParameter) and not isinstance(params[name], str | None):
-                params[name] = _json(bind.plain(params[name]))
+                params[name] = _json(list(params[name]))
         return self._run(snapshot, str(compiled), params)
 
 
@@ -328,13 +318,6 @@ class JsonNumbers(JsonEach):
     inherit_cache = True
 
 
-class JsonMembers(JsonEach):
-    """The members of a JSON object as rows: ``key`` and ``value``, an integer."""
-
-    name = "json_members"
-    inherit_cache = True
-
-
 class ChangedSince(GenericFunction[Any]):
     """The ids of memories that have changed since a time, as rows; see ``bulletins``."""
 
@@ -362,11 +345,6 @@ def listed(items: Listed, alias: str, *, numbers: bool = False) -> Any:
     """
     kind = JsonNumbers if numbers else JsonEach
     return kind(_array(items)).table_valued("value", "key", name=alias)
-
-
-def members(name: str, alias: str) -> Any:
-    """Return a table of the members of a mapping to integers that is bound as ``name``."""
-    return JsonMembers(_JsonObject(name)).table_valued("value", "key", name=alias)
 
 
 def each(array: Column, alias: str, key: str | None = None) -> Any:

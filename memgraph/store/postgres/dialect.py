@@ -24,7 +24,6 @@ from memgraph.store.statements import (
     JsonEach,
     JsonElement,
     JsonMember,
-    JsonMembers,
     JsonNumbers,
     LastValue,
     LeastOf,
@@ -145,20 +144,6 @@ class _Compiler(PGCompiler_psycopg):
         document, path = function.clauses
         return f"({_TYPE_OF.format(self._found(document, path, options))})"
 
-    def visit_json_remove_func(self, function: Any, **options: Any) -> str:
-        document, *paths = function.clauses
-        removals = "".join(f" - '{path.value.removeprefix('$.')}'" for path in paths)
-        return f"CAST(CAST({self.process(document, **options)} AS jsonb){removals} AS text)"
-
-    def visit_json_set_func(self, function: Any, **options: Any) -> str:
-        document, path, value = function.clauses
-        steps = ",".join(path.value.removeprefix("$.").split("."))
-        texts = self.process(document, **options), self.process(value, **options)
-        return (
-            f"CAST(jsonb_set(CAST({texts[0]} AS jsonb), '{{{steps}}}', CAST({texts[1]} AS jsonb))"
-            " AS text)"
-        )
-
     def visit_json_patch_func(self, function: Any, **options: Any) -> str:
         # Only for patches without nested objects. A null in the patch removes a member.
         document, patch = self._listed(function.clauses, options)
@@ -176,18 +161,7 @@ class _Compiler(PGCompiler_psycopg):
             where = "'{" + ",".join(steps.removeprefix("$.").split(".")) + "}'"
         return f"(CAST({self.process(document, **options)} AS jsonb) #> {where})"
 
-    def visit_collation(self, element: Any, **options: Any) -> str:
-        return (
-            '"C"' if element.collation == "NOCASE" else super().visit_collation(element, **options)  # type: ignore[no-untyped-call]
-        )
-
     def visit_binary(self, binary: Any, *rest: Any, **options: Any) -> Any:
-        if binary.operator in (operators.eq, operators.ne) and (
-            _is_caseless(binary.left) or _is_caseless(binary.right)
-        ):
-            sign = "=" if binary.operator is operators.eq else "<>"
-            left, right = (self._folded(item, options) for item in (binary.left, binary.right))
-            return f"{left} {sign} {right}"
         if binary.operator is operators.in_op and _is_of_list(binary.right):
             # An array makes the server use the index, whatever its estimate for the list.
             left, right = (
@@ -201,11 +175,6 @@ class _Compiler(PGCompiler_psycopg):
             left = self.process(binary.left, **options)
             return f"{left} {_SIGNS[binary.operator]} '{number}'"
         return super().visit_binary(binary, *rest, **options)  # type: ignore[no-untyped-call]
-
-    def _folded(self, column: Any, options: Any) -> str:
-        plain = column.left if _is_caseless(column) else column
-        # Fold only ASCII letters, as SQLite does.
-        return f'lower({self.process(plain, **options)} COLLATE "C")'
 
     def visit_cte(self, cte: Any, *rest: Any, **options: Any) -> Any:
         if cte.recursive:
@@ -306,11 +275,6 @@ def in_order(select: sa.Select[Any]) -> sa.Select[Any]:
     return select.order_by(join.c.key, *places)
 
 
-def _is_caseless(column: Any) -> bool:
-    right = getattr(column, "right", None)
-    return getattr(right, "collation", None) == "NOCASE"
-
-
 @compiles(JsonEach, "postgresql")
 def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
     return _elements(construct, compiler, options, 'e.value COLLATE "C"')
@@ -335,15 +299,6 @@ def _elements(construct: JsonEach, compiler: Any, options: Any, value: str) -> s
     return (
         f"LATERAL (SELECT {value} AS value, e.place - 1 AS key"
         f" FROM json_array_elements_text({document}) WITH ORDINALITY AS e(value, place))"
-    )
-
-
-@compiles(JsonMembers, "postgresql")
-def _json_members(construct: JsonMembers, compiler: Any, **options: Any) -> str:
-    [document] = arguments(construct, compiler, options)
-    return (
-        'LATERAL (SELECT e.key COLLATE "C" AS key, CAST(e.value AS BIGINT) AS value'
-        f" FROM json_each_text(CAST({document} AS json)) AS e(key, value))"
     )
 
 

@@ -36,7 +36,6 @@ from memgraph.store.statements import (
     JsonEach,
     JsonElement,
     JsonMember,
-    JsonMembers,
     JsonNumbers,
     LastValue,
     LeastOf,
@@ -314,7 +313,6 @@ def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
 
 
 @compiles(JsonNumbers, "sqlite")
-@compiles(JsonMembers, "sqlite")
 def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
     [array] = arguments(construct, compiler, options)
     return f"json_each({array})"
