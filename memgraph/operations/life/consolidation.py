@@ -32,7 +32,7 @@ from memgraph.operations.life.pages import (
 from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import sessions as queries
-from memgraph.store.sessions import ComparisonPlace, Consolidation
+from memgraph.store.sessions import Consolidation
 
 ACTOR = "consolidation"
 """The actor of the background job that extracts facts from turns."""
@@ -170,8 +170,6 @@ class _Notes:
     done: PageResult = field(default_factory=PageResult)
     reason: str | None = None
     error_code: str | None = None
-    # The facts that the pages so far would have stored, on a dry run.
-    shown: list[tuple[ComparisonPlace, str]] = field(default_factory=list)
 
     def add(self, work: PageWork, done: PageResult) -> None:
         self.pages += 1
@@ -282,7 +280,7 @@ class _Run:
         for _ in range(MAX_ATTEMPTS):
             match_all(self.tools, work)
             if self.dry_run:
-                done = preview(work, notes.shown)
+                done = preview(work)
             else:
                 try:
                     done = write_page(self.opened, page, work, actor=self.actor)

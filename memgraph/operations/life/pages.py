@@ -17,7 +17,7 @@ from memgraph.consolidation import drafts
 from memgraph.consolidation.comparison import NewStatement, find_candidates
 from memgraph.consolidation.drafts import FactDraft, groups_of, place_of, source_of, turn_of
 from memgraph.consolidation.labels import LabelExtractor
-from memgraph.consolidation.matching import MatchedDrafts, match, repeats
+from memgraph.consolidation.matching import MatchedDrafts, match
 from memgraph.consolidation.ports import (
     MAX_KNOWN,
     Extractor,
@@ -132,7 +132,7 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     for place, rows in groups_of(turns).items():
         share = ceil(MAX_FACTS * len(rows) / len(turns))
         proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
-        work.groups.append(_drafted(page, place, rows, proposal, share))
+        work.groups.append(_drafted(page, place, rows, proposal))
     return work
 
 
@@ -166,17 +166,11 @@ def _drafted(
     place: ComparisonPlace,
     rows: Sequence[TurnRow],
     proposal: PageProposal,
-    limit: int,
 ) -> GroupWork:
     turns = {row.memory_id: row for row in rows}
     work = GroupWork(place, turns, proposal, rejected=list(proposal.rejected))
     session_id = page.state.session_id
     for number, candidate in enumerate(proposal.facts):
-        if len(work.drafts) == limit:
-            remaining = len(proposal.facts) - number
-            where = f"session {session_id}, facts from {number}"
-            work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=remaining))
-            break
         outcome = drafts.draft(candidate, number, turns, session_id)
         if isinstance(outcome, FactDraft):
             work.drafts.append(outcome)
@@ -388,24 +382,12 @@ def write_page(
     return result
 
 
-def preview(work: PageWork, earlier: list[tuple[ComparisonPlace, str]]) -> PageResult:
-    """Return what would be written, for a dry run.
-
-    Args:
-        earlier: place and content of the facts that earlier pages would have stored; those of this
-            page are added.
-    """
-    result = PageResult(last=False)
+def preview(work: PageWork) -> PageResult:
+    """Return what would be written, for a dry run."""
+    result = PageResult()
     for group in work.groups:
         result.rejected += group.rejected
-        for draft in group.matched.fresh:
-            content = draft.given.content
-            is_repeated = any(
-                earlier_place == group.place and repeats(earlier_content, content)
-                for earlier_place, earlier_content in earlier
-            )
-            result.facts.append(_note(draft, None, "strengthened" if is_repeated else "stored"))
-        earlier += [(group.place, draft.given.content) for draft in group.matched.fresh]
+        result.facts += [_note(draft, None) for draft in group.matched.fresh]
         result.facts += [
             _note(draft, target, "strengthened") for draft, target in _strengthening(group)
         ]
