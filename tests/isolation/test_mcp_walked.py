@@ -73,8 +73,6 @@ TOOLS: dict[str, Calls] = {
 }
 RESOURCES: dict[str, Calls] = {
     "memgraph://bulletin": lambda view: iter([{}]),
-    "memgraph://memory/{memory_id}": lambda view: ({"memory_id": each} for each in _ids(view, 0)),
-    "memgraph://manifest/{sha256}": lambda view: ({"sha256": each} for each in view.files),
 }
 PROMPTS: dict[str, Calls] = {
     "context": lambda view: ({"message": each} for each in (QUERY, *view.words[:2])),
@@ -126,10 +124,6 @@ def denied(answer: httpx.Response) -> bool:
 
 def test_everything_that_is_offered_is_walked(server: Served) -> None:
     resources = {each["uri"] for each in _listed(server, "resources/list", "resources")}
-    resources |= {
-        each["uriTemplate"]
-        for each in _listed(server, "resources/templates/list", "resourceTemplates")
-    }
     assert {each["name"] for each in _listed(server, "tools/list", "tools")} == TOOLS.keys()
     assert resources == RESOURCES.keys()
     assert {each["name"] for each in _listed(server, "prompts/list", "prompts")} == PROMPTS.keys()

@@ -77,9 +77,9 @@ def _range(field: Mapping[str, Any]) -> str:
 
 
 def _resources() -> Iterator[str]:
+    bulletin = resources.BULLETIN
     yield "| address | type | |\n|---|---|---|"
-    for name, item in resources.RESOURCES.items():
-        yield f"| `{item.uri(name)}` | {item.mime_type} | {item.description} |"
+    yield f"| `{bulletin.uri}` | {bulletin.mime_type} | {bulletin.description} |"
 
 
 def _prompts() -> Iterator[str]:

@@ -102,7 +102,6 @@ def make_server(door_of: DoorOf, failed: Failed, *, threads: int | None = None) 
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
@@ -163,15 +162,7 @@ class _Handlers:
         self, context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         may_read = resources.PERMISSION in self._door_of(context).permissions
-        return types.ListResourcesResult(resources=resources.resources() if may_read else [])
-
-    async def list_templates(
-        self, context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        may_read = resources.PERMISSION in self._door_of(context).permissions
-        return types.ListResourceTemplatesResult(
-            resource_templates=resources.templates() if may_read else []
-        )
+        return types.ListResourcesResult(resources=[resources.BULLETIN] if may_read else [])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
