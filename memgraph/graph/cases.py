@@ -109,16 +109,17 @@ def list_contradictions(
         ends = {end for edge in page for end in (edge.from_id, edge.to_id)}
         memories = graph.visible_memories(snapshot, ends, view)
         sources = graph.sources_of(snapshot, memories.values())
-    items = _described(page, memories, sources, now_ms if as_of is None else as_of)
-    return ContradictionPage(
-        items=tuple(items), next_after=place_after(items[-1], state) if len(edges) > limit else None
+    by_id = {source.source_id: source for source in sources}
+    at = now_ms if as_of is None else as_of
+    items = tuple(
+        _describe(edge, memories[edge.from_id], memories[edge.to_id], by_id, at) for edge in page
     )
-
-
-def place_after(item: Contradiction, state: State) -> str:
-    """Return the ``after`` cursor that continues after an item."""
-    time = item.edge.resolved_at if state == "resolved" else item.edge.created_at
-    return f"{time}.{item.edge.edge_id}"
+    cursor = None
+    if len(edges) > limit:
+        last = page[-1]
+        time = last.resolved_at if state == "resolved" else last.created_at
+        cursor = f"{time}.{last.edge_id}"
+    return ContradictionPage(items=items, next_after=cursor)
 
 
 def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
@@ -153,20 +154,7 @@ def _sought(
     return ContradictionFilter(words, memory_id, dismissed, oldest_first, changes)
 
 
-def _described(
-    edges: Iterable[Edge],
-    memories: dict[str, Memory],
-    sources: Iterable[StoredSource],
-    now_ms: int,
-) -> list[Contradiction]:
-    by_id = {source.source_id: source for source in sources}
-    return [
-        describe(edge, memories[edge.from_id], memories[edge.to_id], by_id, now_ms)
-        for edge in edges
-    ]
-
-
-def describe(
+def _describe(
     edge: Edge, left: Memory, right: Memory, sources: dict[str, StoredSource], now_ms: int
 ) -> Contradiction:
     """Combine a contradiction or a mark, and its two memories, into one value."""

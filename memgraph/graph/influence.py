@@ -23,7 +23,7 @@ from memgraph.model.influence import (
     ReceiptMention,
 )
 from memgraph.model.sources import NamedSource
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import Memory
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
@@ -274,14 +274,10 @@ def _evidence_report(
         refuted=tuple(sorted(key for key, ending in ended.items() if refuted(ending))),
         lines=(),
         memories=tuple(memories.values()),
-        sources=_sorted(sources.values()),
+        sources=tuple(source for _, source in sorted(sources.items())),
         cut=bool(walk.cut),
         cut_reasons=tuple(sorted(walk.cut)),
     )
-
-
-def _sorted(sources: Iterable[StoredSource]) -> tuple[StoredSource, ...]:
-    return tuple(sorted(sources, key=lambda source: source.source_id))
 
 
 def _require_range(max_nodes: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from memgraph.clock import MAX_MS
 from memgraph.graph.redaction import journal_notes, status_periods
@@ -12,7 +12,6 @@ from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import (
     BASIS_EDGES,
     Dependency,
-    RefutedEvidence,
     broken_paths,
     independent_sources,
 )
@@ -81,7 +80,8 @@ class _TraceBuilder:
         } | {end for edge in (*edges_out, *edges_in) for end in (edge.from_id, edge.to_id)}
         memories = graph.visible_memories(snapshot, sorted(mentioned | {memory_id}), view)
         sources = graph.sources_of(snapshot, memories.values())
-        refuted = self._refuted(memories.values())
+        ended = [memory_id for memory_id, one in memories.items() if not _is_active(one)]
+        refuted = evidence.refuted_among(snapshot, ended, view)
         bases = [Dependency(dependent, ground, None) for ground, dependent in reached.pairs]
         stale = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
         return Trace(
@@ -144,11 +144,6 @@ class _TraceBuilder:
         if reach.too_many:
             self._cut.add("max_links")
         return reach
-
-    def _refuted(self, memories: Iterable[Memory]) -> dict[str, RefutedEvidence]:
-        """Return the memories that are refuted: superseded or retracted, except by housekeeping."""
-        not_active = [memory.memory_id for memory in memories if not _is_active(memory)]
-        return evidence.refuted_among(self._snapshot, not_active, self._view)
 
     def _edges(
         self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
