@@ -282,6 +282,21 @@ class ContradictionFilter:
 EVERY: Final = ContradictionFilter()
 
 
+def _decided_by_facts(e: sa.FromClause, view: View) -> Column:
+    """Return the condition that a fact of a mark's later turn replaced one of the earlier turn."""
+    u, m = tables.edges.alias("u"), tables.memories.alias("m")
+    new, old = tables.derivations.alias("new"), tables.derivations.alias("old")
+    return (
+        sa.exists()
+        .where(new.c.derived_from_id == e.c.from_memory_id)
+        .where(old.c.derived_from_id == e.c.to_memory_id)
+        .where(u.c.from_memory_id == new.c.memory_id, u.c.to_memory_id == old.c.memory_id)
+        .where(replaces_whole(u), view.edge_where(u))
+        .where(m.c.memory_id == old.c.memory_id, view.status(m) != MemoryStatus.ACTIVE)
+        .correlate(e)
+    )
+
+
 def contradictions(
     snapshot: Snapshot,
     view: View,
@@ -294,7 +309,8 @@ def contradictions(
     """Return a page of Contradicts edges and marks of changes, in order of time.
 
     Both ends are visible. A mark of a change is an Updates edge of a weight below 1; once it is
-    accepted its weight is 1, so that it is not returned as of an earlier time either.
+    accepted its weight is 1, so that it is not returned as of an earlier time either. Nor is an
+    open mark of two turns if a fact of the one replaced a fact of the other: that decided it.
 
     Args:
         view: the reader's view; with ``as_of``, the state at that time counts.
@@ -320,6 +336,8 @@ def contradictions(
             view.where(b),
         )
     )
+    if not resolved:
+        query = query.where((e.c.weight >= 1.0) | ~_decided_by_facts(e, view))
     if criteria.changes is not None:
         edge_type = EdgeType.UPDATES if criteria.changes else EdgeType.CONTRADICTS
         query = query.where(e.c.edge_type == edge_type)

@@ -98,12 +98,14 @@ def test_a_change_is_in_force_with_the_model_as_its_actor_and_marks_the_turns_be
     [mark] = orc.trace(evidence).edges_in
     assert (mark.edge_type, mark.from_id, mark.weight) == (EdgeType.UPDATES, turn, 0.99)
     assert orc.get(evidence).status is MemoryStatus.ACTIVE
+    assert orc.contradictions.list().items == ()
     assert orc.verify().ok
-    # It can be undone.
+    # It can be undone, and then the turns are to be decided again.
     orc.retract(new, reason="misread")
     orc.restore(old, reason="misread")
     assert orc.get(old).status is MemoryStatus.ACTIVE
     assert orc.get(old).valid_until is None
+    assert [each.edge for each in orc.contradictions.list().items] == [mark]
 
 
 @pytest.mark.parametrize(
