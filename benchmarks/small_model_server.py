@@ -38,12 +38,14 @@ def loaded(path: str, context: int) -> Any:
             rules = (grammar._grammar.encode(), grammar._root.encode()) if grammar else ()
             make = llama_cpp.llama_sampler_init_grammar
             self._grammar = make(model._model.vocab, *rules) if rules else None
+            if rules and not self._grammar:
+                raise RuntimeError("the schema is too large")
 
         def sample(self, context: Any, place: int) -> int:
             pointer = llama_cpp.llama_get_logits_ith(context.ctx, place)
             logits = np.ctypeslib.as_array(pointer, shape=self._sizes[-1:]).copy()
-            np.subtract.at(logits, list(self._written), 0.7)
-            token = int(logits.argmax()) if self._grammar is None else self._fitting(logits)
+            np.subtract.at(logits, list(self._written), 1.0)
+            token = int(logits.argmax()) if not self._grammar else self._fitting(logits)
             self._written.append(token)
             return token
 
@@ -61,7 +63,7 @@ def loaded(path: str, context: int) -> Any:
             raise RuntimeError("no token fits the grammar")
 
         def __del__(self) -> None:
-            if self._grammar is not None:
+            if self._grammar:
                 llama_cpp.llama_sampler_free(self._grammar)
 
     class GreedyLlama(Llama):  # type: ignore[misc]

@@ -164,7 +164,7 @@ ANSWER_SCHEMA: Final[dict[str, Any]] = object_schema(
         "type": "array",
         "items": object_schema(
             text={"type": "integer"},
-            name={"type": "string", "maxLength": MAX_NAME_CHARS},
+            name={"type": "string"},
             type={"type": "string", "enum": [each.value for each in TYPES]},
         ),
     }

@@ -13,18 +13,20 @@ MAX_SENTENCES: Final = 40
 MAX_SENTENCE_CHARS: Final = 2_000
 SENTENCES: Final[dict[str, Any]] = {
     "type": "array",
-    "maxItems": MAX_SENTENCES,
     "items": {
         "type": "object",
         "additionalProperties": False,
         "required": ["text", "lines"],
         "properties": {
-            "text": {"type": "string", "maxLength": MAX_SENTENCE_CHARS},
+            "text": {"type": "string"},
             "lines": {"type": "array", "minItems": 1, "items": {"type": "integer"}},
         },
     },
 }
-"""The JSON schema of a list of sentences with the numbers of the lines that they cite."""
+"""The JSON schema of a list of sentences with the numbers of the lines that they cite.
+
+It has no limits: llama.cpp cannot make a grammar of large ones.
+"""
 _BRACKETED = re.compile(r"\s*\[((?:\d+(?:\s*,\s*)?)+)\]")
 _NUMBER = re.compile(r"\d+")
 

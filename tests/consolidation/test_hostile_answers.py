@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memgraph.consolidation import page_model, reflection_model, relations
+from memgraph.consolidation import statements as checks
 from memgraph.consolidation.page_model import AnswerReader, PagePrompt, operations_of
 from memgraph.consolidation.ports import KnownMemory, PageTurn
 from memgraph.consolidation.statements import CitingStatement, EvidenceLine, check_statements
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import MemoryType
-from memgraph.providers.entity_names import judge
+from memgraph.operations.context import answer as asked
+from memgraph.operations.life import summaries
+from memgraph.providers.entity_names import ANSWER_SCHEMA, judge
 from memgraph.providers.fake import FakeCompletion
 from memgraph.rules.citations import cited_sentences
 
@@ -70,3 +77,20 @@ def test_citations_are_lines_that_were_shown(answer: Any) -> None:
     with suppress(ProviderAnswerInvalid):
         sentences, _ = cited_sentences(answer, range(1, 4))
         assert all(set(sentence.numbers) <= {1, 2, 3} for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        page_model.SCHEMA,
+        checks.SCHEMA,
+        relations.SCHEMA,
+        reflection_model.SCHEMA,
+        summaries.SCHEMA,
+        asked.SCHEMA,
+        ANSWER_SCHEMA,
+    ],
+)
+def test_a_schema_has_no_limits_of_which_llama_cpp_makes_no_grammar(schema: dict[str, Any]) -> None:
+    limits = re.findall(r'"max(?:Items|Length)": (\d+)', json.dumps(schema))
+    assert all(int(limit) <= 8 for limit in limits)
