@@ -457,35 +457,6 @@ def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, 
 # Change the status of many memories in a few statements: column, history and vector index.
 
 
-@prepared
-def _begin_periods() -> sa.Insert:
-    f, h = listed("ids", "f"), tables.statuses.alias("h")
-    last = sa.select(sa.func.max(h.c.until)).where(h.c.memory_id == f.c.value).correlate(f)
-    # If the clock was set back, a period must still not begin before the previous one ended.
-    since = greatest(value("at"), sa.func.coalesce(last.scalar_subquery(), 0))
-    new = sa.select(f.c.value, value("new"), since, sa.null(), value("by"), value("why"))
-    return sa.insert(tables.statuses).from_select(_STATUS_COLUMNS, new)
-
-
-@prepared
-def _set_statuses(returning: bool) -> sa.Update:
-    m, h = tables.memories, tables.statuses.alias("h")
-    since = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id).correlate(m)
-    begun = since.where(h.c.until.is_(None)).scalar_subquery()
-    changed: dict[str, Column] = {
-        "status": value("new"),
-        "updated_at": greatest(m.c.updated_at, value("at")),
-    }
-    if returning:
-        # Reset ``valid_until`` if a status change had set it; keep an end stored with the memory.
-        was_set_by_status = m.c.valid_until.in_(since.where(h.c.status != MemoryStatus.ACTIVE))
-        changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
-        changed["valid_until"] = sa.case((was_set_by_status, sa.null()), else_=m.c.valid_until)
-    else:
-        changed["valid_until"] = sa.func.coalesce(m.c.valid_until, begun)
-    return sa.update(m).where(among(m.c.memory_id, "ids")).values(changed)
-
-
 def set_statuses(
     transaction: JournalledTransaction,
     memory_ids: Sequence[str],
@@ -500,13 +471,28 @@ def set_statuses(
     active again, that is undone. An end that was stored with the memory stays. A memory that
     becomes active again counts as accessed, so that its decay starts again.
     """
-    values = {"ids": memory_ids, "new": status.value, "at": transaction.at}
-    h = tables.statuses
-    conditions = (h.c.until.is_(None), among(h.c.memory_id, "ids"))
-    statement = sa.update(h).where(*conditions).values(until=greatest(h.c.since, value("at")))
-    transaction.write(statement, values)
-    _begin_periods().write(transaction, values, by=transaction.actor, why=reason)
-    _set_statuses(status is MemoryStatus.ACTIVE).write(transaction, values)
+    m, all_periods, at = tables.memories, tables.statuses, bound(transaction.at)
+    current = (all_periods.c.until.is_(None), among(all_periods.c.memory_id, memory_ids))
+    ended = sa.update(all_periods).where(*current)
+    transaction.write(ended.values(until=greatest(all_periods.c.since, at)))
+    f, h = listed(memory_ids, "f"), all_periods.alias("h")
+    last = sa.select(sa.func.max(h.c.until)).where(h.c.memory_id == f.c.value).correlate(f)
+    # If the clock was set back, a period must still not begin before the previous one ended.
+    since = greatest(at, sa.func.coalesce(last.scalar_subquery(), 0))
+    by = (bound(transaction.actor), bound(reason))
+    period = sa.select(f.c.value, bound(status.value), since, sa.null(), *by)
+    transaction.write(sa.insert(all_periods).from_select(_STATUS_COLUMNS, period))
+    began = sa.select(h.c.since).where(h.c.memory_id == m.c.memory_id).correlate(m)
+    begun = began.where(h.c.until.is_(None)).scalar_subquery()
+    changed = {"status": bound(status.value), "updated_at": greatest(m.c.updated_at, at)}
+    if status is MemoryStatus.ACTIVE:
+        # Reset ``valid_until`` if a status change had set it; keep an end stored with the memory.
+        was_set_by_status = m.c.valid_until.in_(began.where(h.c.status != MemoryStatus.ACTIVE))
+        changed["last_accessed_at"] = greatest(sa.func.coalesce(m.c.last_accessed_at, 0), begun)
+        changed["valid_until"] = sa.case((was_set_by_status, sa.null()), else_=m.c.valid_until)
+    else:
+        changed["valid_until"] = sa.func.coalesce(m.c.valid_until, begun)
+    transaction.write(sa.update(m).where(among(m.c.memory_id, memory_ids)).values(changed))
     embeddings.index(transaction).refresh(memory_ids)
 
 

@@ -434,18 +434,13 @@ def merge(database: Database, stop: Callable[[], bool] = lambda: False) -> None:
         time.sleep(GIVE_WAY_S)
 
 
-@prepared
-def _remove_all(table: str) -> sa.Delete:
-    return sa.delete(rows if table == "rows" else heads)
-
-
 def rebuild(database: Database) -> None:
     """Rewrite every segment and remove postings without a segment."""
     with database.write(durable=False) as transaction:
         transaction.write(sa.delete(rows).where(_is_stray()))
         if _overlap(segments(transaction)):
-            _remove_all("rows").write(transaction)
-            _remove_all("heads").write(transaction)
+            transaction.write(sa.delete(rows))
+            transaction.write(sa.delete(heads))
     with database.read() as snapshot:
         existing = segments(snapshot)
     for segment in existing:

@@ -19,7 +19,14 @@ import sqlalchemy as sa
 from memgraph.store import journal, tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import Column, CompiledStatement, prepared, replacing, value
+from memgraph.store.statements import (
+    BuiltStatement,
+    Column,
+    CompiledStatement,
+    prepared,
+    replacing,
+    value,
+)
 
 SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memories": frozenset(
@@ -153,16 +160,11 @@ def digested_columns(columns: Callable[[str], tuple[str, ...]]) -> list[Digested
     ]
 
 
-@prepared
-def _rows_of(table: str, columns: tuple[str, ...]) -> sa.Select[Any]:
-    # Name the columns that exist, not those of the models: the schema may be damaged.
-    listed: list[Column] = [sa.column(name) for name in columns]
-    return sa.select(*listed).select_from(sa.table(table))
-
-
 def _current_digests(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
     for table, columns in digested_columns(lambda name: snapshot.engine.columns(snapshot, name)):
-        rows = _rows_of(table, columns).cursor(snapshot)
+        # Name the columns that exist, not those of the models: the schema may be damaged.
+        listed: list[Column] = [sa.column(name) for name in columns]
+        rows = BuiltStatement(sa.select(*listed).select_from(sa.table(table))).cursor(snapshot)
         yield table, _sum(row_digest(table, *row) for row in rows)
 
 

@@ -59,14 +59,6 @@ MAX_MESSAGES = 20
 _OF_INDEX = " index "
 
 
-def prepare(connection: Any) -> None:
-    """Make a driver connection read-only, and decode damaged texts as far as possible."""
-    connection.execute("PRAGMA query_only = ON")
-    # Let the sorting of a large journal use the disk, not memory.
-    connection.execute("PRAGMA temp_store = FILE")
-    connection.text_factory = lambda text: text.decode("utf-8", "replace")
-
-
 def _text_or_bytes(text: bytes) -> str | bytes:
     try:
         return text.decode()
@@ -143,52 +135,11 @@ def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
         yield str(table), rowid, str(parent)
 
 
-# -- files that may belong to another program, or have an earlier schema ---------------------------
-
-
 def begin(connection: Any) -> None:
     """Set the application id of an empty file, and disable its journal and its syncs."""
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def application_id(connection: Any) -> int:
-    """Return the application id of the file, or 0 if it has none."""
-    return int(_value(connection, "PRAGMA application_id"))
-
-
-def revision(connection: Any) -> str | None:
-    """Return the revision of the last migration, or None."""
-    number: str | None = _value(connection, "SELECT version_num FROM alembic_version")
-    return number
-
-
-def fact(connection: Any, key: str) -> str | None:
-    """Return a value of a database's metadata, or None; see ``store.metadata``."""
-    text = _value(connection, "SELECT value FROM memory_metadata WHERE key = ?", key)
-    return None if text is None else str(text)
-
-
-def last_entry(connection: Any, action: str | None = None) -> int:
-    """Return the number of the last journal entry, or of the last one with an action; or 0."""
-    statement = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = coalesce(?, action)"
-    return int(_value(connection, statement, action))
-
-
-def _value(connection: Any, statement: str, *values: Any) -> Any:
-    """Return the first value of the first row, or None if there is no row.
-
-    Raises:
-        DatabaseCorrupt: the table does not exist.
-    """
-    try:
-        row = connection.execute(statement, values).fetchone()
-    except driver.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
-            raise
-        raise DatabaseCorrupt("tables are missing in the database; restore a backup") from error
-    return row[0] if row else None
 
 
 _TABLE = "row_changes"
@@ -487,7 +438,11 @@ def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot
         raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
     try:
         with sqlite.translated_errors():
-            prepare(raw)
+            raw.execute("PRAGMA query_only = ON")
+            # Let the sorting of a large journal use the disk, not memory.
+            raw.execute("PRAGMA temp_store = FILE")
+            # Decode damaged texts as far as possible.
+            raw.text_factory = lambda text: text.decode("utf-8", "replace")
         with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
             # The transaction is rolled back, because damaged pages make even an empty COMMIT fail.
             connection.begin()

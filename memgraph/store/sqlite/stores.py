@@ -156,11 +156,11 @@ class SqliteStore:
         inspect_file(self.path)
         with self.locked(), self._raw() as connection:
             _check_identity(connection, self.path, self.orchestrator_id)
-            before, last_before = _revision(connection), engine.last_entry(connection)
+            before, last_before = _revision(connection), _last_entry(connection)
             if metadata.is_outdated(before):
                 first()
             _migrate(connection, key)
-            sealed_at = engine.last_entry(connection, journal.UPGRADE)
+            sealed_at = _last_entry(connection, journal.UPGRADE)
             is_resealed = sealed_at > last_before
             return SchemaUpgrade(before, _revision(connection), sealed_at if is_resealed else None)
 
@@ -287,7 +287,7 @@ def _inspect(path: Path) -> None:
 
 def _check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
     """Raise DatabaseForeign if the database belongs to another program or orchestrator."""
-    if engine.application_id(connection) != engine.APPLICATION_ID:
+    if _value(connection, "PRAGMA application_id") != engine.APPLICATION_ID:
         raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
     if orchestrator_of(connection) != orchestrator_id:
         raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
@@ -295,11 +295,34 @@ def _check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
 
 def orchestrator_of(connection: Any) -> str | None:
     """Return the id of a database's orchestrator, or None if it has none."""
-    return engine.fact(connection, metadata.ORCHESTRATOR_KEY)
+    statement = "SELECT value FROM memory_metadata WHERE key = ?"
+    name: str | None = _value(connection, statement, metadata.ORCHESTRATOR_KEY)
+    return name
 
 
 def _revision(connection: Any) -> str:
-    return engine.revision(connection) or ""
+    return _value(connection, "SELECT version_num FROM alembic_version") or ""
+
+
+def _last_entry(connection: Any, action: str | None = None) -> int:
+    """Return the number of the last journal entry, or of the last one with an action; or 0."""
+    statement = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = coalesce(?, action)"
+    return int(_value(connection, statement, action))
+
+
+def _value(connection: Any, statement: str, *values: Any) -> Any:
+    """Return the first value of the first row, or None if there is no row.
+
+    Raises:
+        DatabaseCorrupt: the table does not exist.
+    """
+    try:
+        row = connection.execute(statement, values).fetchone()
+    except driver.OperationalError as error:
+        if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
+            raise
+        raise DatabaseCorrupt("tables are missing in the database; restore a backup") from error
+    return row[0] if row else None
 
 
 def _migrate(connection: Any, key: bytes | None) -> None:
