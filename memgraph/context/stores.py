@@ -281,11 +281,8 @@ class TaskMemoryStore(ItemStore):
         super().__init__(items, clock=clock, ids=ids)
         self.task_id = task_id
 
-    def add_reasoning(self, text: str, stage_id: str, *, item_id: str | None = None) -> ContextItem:
+    def add_reasoning(self, text: str, stage_id: str) -> ContextItem:
         """Store the reasoning of a stage.
-
-        Args:
-            item_id: None: a new id. If an item with this id exists, it is returned unchanged.
 
         Raises:
             InvalidInput: the text is blank or too long, or an id is not a valid name.
@@ -298,7 +295,6 @@ class TaskMemoryStore(ItemStore):
             tags=("task", stage_id),
             importance=0.5,
             payload={"text": text},
-            item_id=item_id,
         )
 
     def add_tool_output(
@@ -306,8 +302,6 @@ class TaskMemoryStore(ItemStore):
         tool_id: str,
         output: Any,
         stage_id: str | None = None,
-        *,
-        item_id: str | None = None,
     ) -> ContextItem:
         """Store the output of a tool: a text or plain JSON.
 
@@ -315,7 +309,6 @@ class TaskMemoryStore(ItemStore):
 
         Args:
             stage_id: the stage that called the tool; None: the task as a whole.
-            item_id: see ``add_reasoning``.
 
         Raises:
             InvalidInput: the output is not plain JSON, or an id is not a valid name.
@@ -329,7 +322,6 @@ class TaskMemoryStore(ItemStore):
             tags=("task", "tool", tool_id) + (() if stage_id is None else (stage_id,)),
             importance=0.7,
             payload={"tool_id": tool_id, **payload},
-            item_id=item_id,
         )
 
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
@@ -344,15 +336,8 @@ class TaskMemoryStore(ItemStore):
         """
         self.backend.clear()
 
-    def _add(
-        self, prefix: str, text: str, *, stage_id: str | None, item_id: str | None, **fields: Any
-    ) -> ContextItem:
+    def _add(self, prefix: str, text: str, *, stage_id: str | None, **fields: Any) -> ContextItem:
         item = self._item(prefix, text, source=self._source(stage_id), **fields)
-        if item_id is not None:
-            existing = self.backend.get(item_id)
-            if existing is not None:
-                return existing
-            item = item.model_copy(update={"context_item_id": item_id})
         self.backend.add(item)
         return item
 

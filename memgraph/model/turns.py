@@ -80,7 +80,6 @@ class StepOutputInput(TurnInput):
     Attributes:
         output: a text, an object, or a list of either; texts are read line by line.
         tier: where to store it; None: in the project, or globally without one.
-        reasoning, tool_outputs: stored as items of the task.
     """
 
     workflow_run_id: Name
@@ -89,8 +88,6 @@ class StepOutputInput(TurnInput):
     task_id: Name | None = None
     output: str | dict[str, Any] | list[Any]
     tier: ContextTier | None = None
-    reasoning: str | None = None
-    tool_outputs: dict[str, Any] | None = None
 
 
 class TranscriptInput(TurnInput):

@@ -4185,7 +4185,6 @@ export interface components {
          *     Attributes:
          *         output: a text, an object, or a list of either; texts are read line by line.
          *         tier: where to store it; None: in the project, or globally without one.
-         *         reasoning, tool_outputs: stored as items of the task.
          */
         StepOutputInput: {
             conversation_id?: string | null;
@@ -4194,13 +4193,9 @@ export interface components {
                 [key: string]: unknown;
             } | unknown[];
             project_id?: string | null;
-            reasoning?: string | null;
             step_id: string;
             task_id?: string | null;
             tier?: ("task" | "project" | "global") | null;
-            tool_outputs?: {
-                [key: string]: unknown;
-            } | null;
             workflow_run_id: string;
         };
         /**

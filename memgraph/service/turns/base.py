@@ -26,7 +26,7 @@ from memgraph.service.turns.capture import (
     refused,
     warning_of,
 )
-from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit, LaneTask, LaneTimeout
+from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit, LaneTask
 from memgraph.service.turns.prompts import PromptBuilder
 
 if TYPE_CHECKING:
@@ -213,15 +213,15 @@ class HookHost:
         """Return the result of a write, or warnings that explain why there is none."""
         try:
             return task.result(until), ()
-        except LaneTimeout as error:
-            # The write continues in the background.
-            late = TurnWarning(
-                code="capture.unacknowledged", text="the write is not stored yet; it may be later"
-            )
-            return None, (late, warning_of(error), *self._conditions.of(part))
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            warning = warning_of(error)
+            if warning.code == "memory.slow":
+                # The write continues in the background.
+                text = "the write is not stored yet; it may be later"
+                late = TurnWarning(code="capture.unacknowledged", text=text)
+                return None, (late, warning, *self._conditions.of(part))
             reason = str(error) if isinstance(error, LaneError) else "the memory failed to store it"
-            return None, (refused(reason), warning_of(error))
+            return None, (refused(reason), warning)
 
     def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
         # The host sees everything in these scopes, so that a message that is passed twice is

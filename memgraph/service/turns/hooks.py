@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
@@ -14,8 +13,8 @@ from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, Outcome, validated
-from memgraph.operations.threads import THREADS, ThreadPoolCaller, awaited
-from memgraph.service.turns.base import PATIENCE_S, HookHost
+from memgraph.operations.threads import THREADS, DaemonThreads, ThreadPoolCaller, awaited
+from memgraph.service.turns.base import HookHost
 from memgraph.service.turns.capture import TurnIds, TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosis import DiagnosisHooks
 from memgraph.service.turns.prompts import PendingPrompt, PromptRequest
@@ -232,21 +231,12 @@ class AsyncMemoryHooks(ThreadPoolCaller):
 
     Args:
         service, name, options: as for ``MemoryHooks``.
-        threads: the maximum number of concurrent calls.
     """
 
-    def __init__(
-        self,
-        service: MemoryService,
-        name: str,
-        *,
-        threads: int = THREADS,
-        **options: Unpack[HookOptions],
-    ) -> None:
+    def __init__(self, service: MemoryService, name: str, **options: Unpack[HookOptions]) -> None:
         self.hooks = MemoryHooks(service, name, **options)
-        super().__init__(
-            self.hooks, ThreadPoolExecutor(threads, thread_name_prefix="memgraph-turns")
-        )
+        # Of these hooks alone: a memory that hangs blocks neither others nor the exit.
+        super().__init__(self.hooks, DaemonThreads(THREADS, "memgraph-turns"))
 
     prepare = awaited(MemoryHooks.prepare)
     on_message = awaited(MemoryHooks.on_message)
@@ -257,13 +247,7 @@ class AsyncMemoryHooks(ThreadPoolCaller):
     record_findings = awaited(MemoryHooks.record_findings)
     end_task = awaited(MemoryHooks.end_task)
 
-    _close = awaited(MemoryHooks.close)
-
-    async def close(self, patience_s: float = PATIENCE_S) -> int:
-        """See ``MemoryHooks.close``."""
-        lost = await self._close(patience_s)
-        self._pool.shutdown(wait=False)
-        return lost
+    close = awaited(MemoryHooks.close)
 
     async def __aenter__(self) -> Self:
         return self

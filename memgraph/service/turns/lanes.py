@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, nullcontext
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -21,34 +21,17 @@ IDLE_S = 30.0
 
 
 class LaneError(Exception):
-    """The reason why a lane has no result; hooks report its ``code`` as a warning."""
+    """The reason why a lane has no result; hooks report its ``code`` as a warning.
 
-    code: ClassVar[str] = "memory.failed"
+    ``memory.full``: the lane accepts no more work; reported immediately, since waiting would not
+    help. ``memory.closed``: it was closed before the work began. ``memory.slow``: the work was not
+    done in time. ``memory.failed``: the work raised an exception like SystemExit, which must not
+    end the waiting caller.
+    """
 
-
-class LaneFull(LaneError):
-    """The lane accepts no more work; reported immediately, since waiting would not help."""
-
-    code = "memory.full"
-
-
-class LaneClosed(LaneError):
-    """The lane was closed before the work began."""
-
-    code = "memory.closed"
-
-    def __init__(self) -> None:
-        super().__init__("these hooks were closed")
-
-
-class LaneTimeout(LaneError):
-    """The work was not done in time."""
-
-    code = "memory.slow"
-
-
-class WorkEnded(LaneError):
-    """The work raised an exception like SystemExit, which must not end the waiting caller."""
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class LaneTask(Generic[T_co]):
@@ -76,8 +59,8 @@ class LaneTask(Generic[T_co]):
             until: when to stop waiting, in the time of ``time.monotonic``.
 
         Raises:
-            LaneTimeout: the work was not done in time.
-            LaneFull, LaneClosed: the lane did not accept the work, or was closed before it began.
+            LaneError: the work was not done in time, the lane did not accept it, or was closed
+                before it began.
             Exception: whatever the work raised.
         """
         wait([self._future], max(until - time.monotonic(), 0.0))
@@ -87,7 +70,7 @@ class LaneTask(Generic[T_co]):
             self.abandoned = True
             if self._gate is not None:
                 self._gate.give_up(self)
-        raise LaneTimeout("the memory did not answer in time")
+        raise LaneError("memory.slow", "the memory did not answer in time")
 
     def refuse(self, error: LaneError) -> None:
         """End the task without doing its work."""
@@ -104,8 +87,8 @@ class LaneTask(Generic[T_co]):
             except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
                 self._future.set_exception(error)
             except BaseException as error:  # noqa: BLE001 - as above, but it must not end the caller
-                name = type(error).__name__
-                self._future.set_exception(WorkEnded(f"a part of the memory failed: {name}"))
+                text = f"a part of the memory failed: {type(error).__name__}"
+                self._future.set_exception(LaneError("memory.failed", text))
             else:
                 self._future.set_result(value)
 
@@ -185,15 +168,15 @@ class Lane:
     def submit(self, work: Callable[[], T]) -> LaneTask[T]:
         """Submit work; it begins when a thread is free.
 
-        The result raises LaneFull at once if the queue is full, every thread is busy with abandoned
-        work, or no thread can start; LaneClosed if the lane was closed.
+        The result raises LaneError at once if the queue is full, every thread is busy with
+        abandoned work, no thread can start, or the lane was closed.
         """
         task = LaneTask(work, keeps=self._keeps, gate=self._gate)
         with self._changed:
             if self._closed:
-                task.refuse(LaneClosed())
+                task.refuse(LaneError("memory.closed", "these hooks were closed"))
             elif self._is_full():
-                task.refuse(LaneFull("too many calls are waiting for the memory"))
+                task.refuse(LaneError("memory.full", "too many calls are waiting for the memory"))
             else:
                 self._queue.append(task)
                 if len(self._queue) <= self._idle:
@@ -225,7 +208,7 @@ class Lane:
 
     def _drop_queued(self) -> None:
         while self._queue:
-            self._queue.popleft().refuse(LaneClosed())
+            self._queue.popleft().refuse(LaneError("memory.closed", "these hooks were closed"))
 
     def _start_thread(self) -> None:
         # A daemon thread: a hanging model must not keep the process from exiting.
@@ -237,7 +220,9 @@ class Lane:
             self._alive -= 1
             # Other threads serve the queue as well.
             if not self._alive:
-                self._queue.pop().refuse(LaneFull("the system cannot start another thread"))
+                self._queue.pop().refuse(
+                    LaneError("memory.full", "the system cannot start another thread")
+                )
 
     def _serve(self) -> None:
         while (task := self._next()) is not None:

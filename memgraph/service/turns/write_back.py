@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
-from memgraph.context.stores import MAX_OUTPUT_CHARS, output_payload, shortened
 from memgraph.errors import (
     AccessDenied,
     Conflict,
     InvalidInput,
-    MemgraphError,
     NotFound,
     ProviderError,
 )
@@ -45,7 +41,6 @@ from memgraph.rules.workflow import TICKED, parse
 from memgraph.rules.workflow_candidates import WorkflowCandidate
 from memgraph.service.turns.base import HookHost
 from memgraph.service.turns.capture import (
-    PASSING,
     CaptureHandle,
     Turn,
     TurnIds,
@@ -55,62 +50,9 @@ from memgraph.service.turns.capture import (
     place_of,
     refused,
     several,
-    storable,
     unfit,
 )
 from memgraph.store import items
-
-if TYPE_CHECKING:
-    from memgraph.context.stores import TaskMemoryStore
-
-
-def notes_of(
-    place: TurnPlace, reasoning: str | None, tool_outputs: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    """Return the notes of a step: ``reasoning``, and ``tool_outputs/<id>`` for each output.
-
-    Raises:
-        InvalidInput: the reasoning is not a text, the outputs are not a mapping, or the task is
-            missing.
-    """
-    if reasoning is not None and not isinstance(reasoning, str):
-        raise InvalidInput("reasoning must be a text", field="reasoning")
-    if tool_outputs is not None and not isinstance(tool_outputs, Mapping):
-        raise InvalidInput("tool_outputs must map tools to outputs", field="tool_outputs")
-    if (reasoning is not None or tool_outputs) and place.task_id is None:
-        raise InvalidInput("task_id is required for reasoning and tool outputs", field="task_id")
-    notes = {f"tool_outputs/{name}": output for name, output in (tool_outputs or {}).items()}
-    if reasoning is not None and reasoning.strip():
-        # Reasoning may have any length. Tool outputs are shortened by the store.
-        notes["reasoning"] = shortened(storable(reasoning), MAX_OUTPUT_CHARS)
-    return notes
-
-
-def keep_notes(
-    store: TaskMemoryStore, place: TurnPlace, notes: Mapping[str, Any]
-) -> tuple[RejectedPart, ...]:
-    """Store notes as items of their task; return those that cannot be stored.
-
-    Reporting the same note of a step again adds nothing.
-
-    Raises:
-        MemgraphError: the database accepts no writes at the moment.
-    """
-    rejected = []
-    for name, note in notes.items():
-        try:
-            text, _ = output_payload(note)
-            key = json.dumps([place.workflow_run_id, place.step_id, name, text])
-            item_id = f"step-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-            if name == "reasoning":
-                store.add_reasoning(note, place.step_id or "", item_id=item_id)
-            else:
-                store.add_tool_output(name.partition("/")[2], note, place.step_id, item_id=item_id)
-        except PASSING:
-            raise
-        except MemgraphError as error:
-            rejected.append(RejectedPart(locator=storable(name)[:MAX_NAME_CHARS], code=error.code))
-    return tuple(rejected)
 
 
 def ticked(handle: CaptureHandle, inputs: Sequence[MemoryInput]) -> list[EdgeInput]:
@@ -157,8 +99,6 @@ class WriteBackHooks(HookHost):
         output: str | Mapping[str, Any] | Sequence[Any],
         *,
         tier: Scope | str | None = None,
-        reasoning: str | None = None,
-        tool_outputs: Mapping[str, Any] | None = None,
         deadline_ms: int | None = None,
         **ids: Unpack[TurnIds],
     ) -> WriteBackResult:
@@ -174,22 +114,16 @@ class WriteBackHooks(HookHost):
             output: a text, a mapping, or a list of either; texts are read line by line.
             tier: where to store the memories; None: in the project, or globally without one.
                 ``task``: in the task, until they are promoted or the task ends.
-            reasoning: the step's reasoning, stored as an item of the task.
-            tool_outputs: outputs by tool, stored as items of the task. A step that is reported
-                again does not store reasoning or outputs twice. One that cannot be stored is
-                ``rejected`` as ``reasoning`` or ``tool_outputs/<tool>``, the others are stored.
             ids: the place, with ``workflow_run_id`` and ``step_id``; see ``TurnPlace``.
 
         Raises:
-            InvalidInput: an id is empty or too long, or is missing for the tier, the reasoning or
-                the tool outputs; the reasoning is not a text; the tool outputs are not a mapping;
-                the output is not a text, a mapping or a list.
+            InvalidInput: an id is empty or too long, or is missing for the tier; the output is not
+                a text, a mapping or a list.
         """
         until = self._until(deadline_ms)
         output = _joined_output(output)
         place = place_of(ids, "workflow_run_id", "step_id")
         scope = scope_of(place, tier)
-        notes = notes_of(place, reasoning, tool_outputs)
         if denied := self._denied(place, "on_step_output", until):
             return WriteBackResult(warnings=denied, acknowledged=False)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
@@ -208,10 +142,6 @@ class WriteBackHooks(HookHost):
                 *(RejectedPart(locator=part.locator, code=part.code) for part in parsed.rejections),
                 *written.rejected,
             ]
-            if notes:
-                rejected += keep_notes(
-                    self._assembler.task_store(place.task_id or ""), place, notes
-                )
             return written.model_copy(update={"rejected": tuple(rejected)})
 
         return self._written(work, until)

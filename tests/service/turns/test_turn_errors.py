@@ -13,7 +13,7 @@ import pytest
 
 from memgraph import MemoryHooks, MemoryService, errors
 from memgraph.errors import InvalidInput, MemgraphError
-from memgraph.service.turns.lanes import Lane, LaneFull
+from memgraph.service.turns.lanes import Lane, LaneError
 
 OURS = sorted(
     (
@@ -44,7 +44,7 @@ HOOKS: dict[str, Callable[[MemoryHooks], Any]] = {
     "on_message": lambda one: one.on_message("hi", conversation_id="c"),
     "on_step": lambda one: one.on_step("hi", workflow_run_id="r", step_id="s"),
     "on_step_output": lambda one: one.on_step_output(
-        "Todo: x y", workflow_run_id="r", step_id="s", task_id="t", reasoning="so"
+        "Todo: x y", workflow_run_id="r", step_id="s", task_id="t"
     ),
     "on_transcript": lambda one: one.on_transcript([{"content": "x"}], conversation_id="c"),
     "on_diagnostics": lambda one: one.on_diagnostics("why?"),
@@ -127,7 +127,7 @@ def test_a_system_without_threads_fails_no_turn(
         turn = hooks.on_message("lost", conversation_id="c")
         assert {"capture.refused", "memory.full"} <= set(turn.codes)
         assert hooks.waiting == 0
-        with pytest.raises(LaneFull):
+        with pytest.raises(LaneError, match="another thread"):
             Lane("one", threads=1, waiting=1).submit(lambda: None).result(0)
         with pytest.raises(InvalidInput):
             hooks.on_message("x", conversation_id="")
