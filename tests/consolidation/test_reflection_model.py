@@ -131,13 +131,6 @@ def test_of_a_sentence_that_the_memories_say_in_part_that_part_is_kept(
     assert "statement 1 (cites 1): The garden grew." in check
 
 
-def test_a_reflection_of_which_nothing_is_said_is_invalid() -> None:
-    provider = FakeCompletion([{"sentences": [sentence(1)]}], says="no")
-    with pytest.raises(ProviderAnswerInvalid) as caught:
-        reflect_with_model(provider, [memory(7)], max_sensitivity=Sensitivity.INTERNAL)
-    assert caught.value.details["rejected"] == [("reflection.said_no", "sentence 0")]
-
-
 def test_its_length_is_bounded() -> None:
     lines, _ = reflected(*[sentence(1, text="tree " * 60)] * 1_000)
     assert len(lines) == MAX_SENTENCES

@@ -14,7 +14,7 @@ from lines_extractor import Lines
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.ports import PageProposal, TurnPage
-from memgraph.errors import NotFound, ProviderAnswerInvalid, ProviderUnavailable
+from memgraph.errors import NotFound, ProviderUnavailable
 from memgraph.model.enums import JobState, MemoryKind, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
@@ -321,19 +321,6 @@ def test_two_runs_at_once_come_to_the_facts_of_one(orc: Orchestrator, tmp_path: 
     assert orc.verify().ok
 
 
-def test_a_model_that_is_down_leaves_the_pages(orc: Orchestrator, service: MemoryService) -> None:
-    for number in range(5):
-        say(orc, f"s-{number}", TEA)
-    down = Lines(lambda _page: _raise(ProviderUnavailable("no answer")))
-    with service.opened(orc.name) as opened:
-        report = consolidate_pending(opened, extractor=down, now_ms=2**42)
-    assert report.state is JobState.FAILED
-    assert report.error_code == "provider.unavailable"
-    assert len(down.pages) == 3  # it is not asked for every session
-    assert facts(orc) == {}
-    assert run(orc, "s-0").state == "consolidated"
-
-
 def test_a_session_that_a_model_fails_at_holds_up_no_other(
     orc: Orchestrator, service: MemoryService
 ) -> None:
@@ -352,17 +339,6 @@ def test_a_session_that_a_model_fails_at_holds_up_no_other(
     assert set(facts(orc)) == {BERLIN}
     [waiting] = orc.sessions.list(pending=True)
     assert waiting.session_id == "s-1"
-
-
-def test_a_page_whose_answer_cannot_be_read_stays_for_a_later_run(orc: Orchestrator) -> None:
-    say(orc, "s-1", "I live in Berlin. TODO: feed the cats.", source_role="Ann")
-    report = run(orc, "s-1", extractor=Lines(lambda _: _raise(ProviderAnswerInvalid("prose"))))
-    assert (report.state, report.error_code) == ("pending", "provider.answer_invalid")
-    assert report.facts == ()
-
-
-def _raise(error: Exception) -> None:
-    raise error
 
 
 def test_only_sessions_that_are_over_or_silent(

@@ -25,7 +25,6 @@ from memgraph.model.jobs import JobRun
 from memgraph.operations.life import consolidation
 from memgraph.operations.life.pages import MAX_FACTS
 from memgraph.providers import usage
-from memgraph.providers.completion import estimated_tokens
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -302,22 +301,6 @@ def test_a_model_that_obeys_an_injection_ends_nothing(asked: World, model: PageM
     assert asked.ana.verify().ok
 
 
-@pytest.mark.parametrize(
-    ("way", "code"),
-    [(429, "provider.unavailable"), (500, "provider.unavailable"), (401, "provider.rejected")],
-)
-def test_a_model_that_is_down_leaves_all_for_a_later_run(
-    asked: World, model: PageModel, way: int, code: str
-) -> None:
-    before = asked.dump()
-    model.then(model.server.fails(way))
-    run = asked.run()
-    assert (run.state, run.error_code) == (JobState.FAILED, code)
-    assert asked.dump() == before
-    model.then({"add": [MOVED]})
-    assert asked.run().counts["facts"] == 1
-
-
 def test_a_page_that_the_model_refuses_is_left_to_the_labels(
     asked: World, model: PageModel
 ) -> None:
@@ -414,39 +397,3 @@ def test_a_memory_retracted_while_the_model_thinks_is_not_replaced(
     assert (run.state, codes(run)) == (JobState.DONE, ["change.gone"])
     assert asked.ana.get(old).status is MemoryStatus.RETRACTED
     assert list(asked.facts()) == ["Bruno lives in Oslo."]
-
-
-TALK = (
-    "I spoke to the landlord of Park Row today, and the rent goes up to £{n} from next month.",
-    "That is a lot. Do you want me to put a note in your diary for the meeting with him?",
-    "Да, пожалуйста. Мы с Верой переезжаем в новую квартиру на улице Чехова, дом {n}, в мае.",
-    "Done: the meeting with the landlord is in your diary, Thursday at ten, at Ella's place.",
-)
-
-
-def test_twenty_turns_cost_at_most_three_calls_and_six_thousand_tokens(
-    tmp_path: Path, model: PageModel
-) -> None:
-    made = world(tmp_path / "counted", model)
-    with made.service:
-        for n in range(40):
-            made.ana.remember(f"The tenant of flat {n} at Park Row pays £{700 + n} on Mondays.")
-        turns = [TALK[n % 4].format(n=700 + n) for n in range(20)]
-        for n, text in enumerate(turns):
-            role = ("user", "assistant")[n % 2]
-            made.ana.save_episode(text, session_id="talk", source_role=role)
-        said = [n for n in range(20) if n % 4 in (0, 2)]
-        model.then({"add": [add(f"№ {n}: {turns[n]}", [n + 1], turns[n][:40]) for n in said]})
-        run = made.ana.jobs.run("consolidation", session_id="talk")
-    assert run.counts["facts"] == len(said)
-    assert run.counts["calls"] <= 3
-    sent = sum(
-        estimated_tokens(request["response_format"]["json_schema"]["schema"])
-        + sum(estimated_tokens(message["content"]) for message in request["messages"])
-        for request in model.server.requests
-    )
-    assert sent <= 6_000
-    [page] = model.pages
-    assert "Мы с Верой переезжаем" in page
-    assert "£" in page
-    assert page.count("\nk") >= 20
