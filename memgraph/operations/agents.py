@@ -32,7 +32,6 @@ from memgraph.operations.tools.rules import (
     require_confirmable,
     require_correctable,
     require_no_wider,
-    require_replaceable,
     sensitivity_of,
 )
 from memgraph.operations.write import changes
@@ -223,32 +222,6 @@ class Agents(WritingHandle[F], group="agents"):
             if turn is not None:
                 entry.details["on_the_word_of"] = turn.memory_id
             transaction.record([entry])
-
-    @local
-    def propose_relation(
-        self, from_id: str, edge_type: EdgeType | str, to_id: str, *, reason: str | None = None
-    ) -> Outcome:
-        """Add an edge between two memories that a model proposes.
-
-        A contradiction stays open; an Updates edge replaces ``to_id``. Other edges have the weight
-        0.9.
-
-        Raises:
-            NotFound: one of the two does not exist.
-            InvalidInput: the type is unknown, or an Updates edge does not connect two facts.
-            AccessDenied: an Updates edge would replace a memory that a person confirmed, or readers
-                of the replaced memory could not see the new one.
-            Conflict: see ``relate``.
-        """
-        fields = {"from_id": from_id, "to_id": to_id, "edge_type": edge_type, "reason": reason}
-        link = self._edge_input(fields)
-        if link.edge_type is not EdgeType.UPDATES:
-            link = link.model_copy(update={"weight": MAX_CONFIDENCE})
-        with self._service.opened(self.name) as opened, opened.transaction(self.actor) as writing:
-            if link.edge_type is EdgeType.UPDATES:
-                require_replaceable(writing, link.from_id, link.to_id, self._view)
-            written = opened.writer.store_all(writing, [], [link], view=self._view)
-        return written.edges[0]
 
     @local
     def forget(self, memory_id: str, *, reason: str, session_id: str | None = None) -> list[str]:

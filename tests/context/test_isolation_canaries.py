@@ -437,9 +437,6 @@ REFUSED: dict[str, Attempt] = {
     "agents.propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
         hidden, "Another."
     ),
-    "agents.propose_relation": lambda orc, hidden, own: orc.agents.propose_relation(
-        own, "RelatedTo", hidden
-    ),
     "relate": lambda orc, hidden, own: orc.relate(own, "RelatedTo", hidden),
     "remember": lambda orc, hidden, own: orc.remember("Derived.", derived_from=[hidden]),
     "restore": lambda orc, hidden, own: orc.restore(hidden, reason="x"),

@@ -35,13 +35,6 @@ def _ids(view: View, own: int) -> list[str]:
     return [*view.own[own : own + 2], *view.hidden]
 
 
-def _related(view: View) -> Iterator[dict[str, Any]]:
-    own = view.own[0]
-    for one in [view.own[1], *view.hidden]:
-        yield {"from_id": own, "to_id": one, "edge_type": "RelatedTo"}
-        yield {"from_id": one, "to_id": own, "edge_type": "Contradicts"}
-
-
 TOOLS: dict[str, Calls] = {
     "search_memory": lambda view: (
         {"query": each, "limit": 50} for each in (QUERY, "launch", *view.words[:4])
@@ -51,16 +44,6 @@ TOOLS: dict[str, Calls] = {
     ),
     "confirm_fact": lambda view: ({"memory_id": each} for each in _ids(view, 2)),
     "forget": lambda view: ({"memory_id": each} for each in view.hidden),
-    "relate": _related,
-    "contradictions": lambda view: (
-        each
-        for each in (
-            {"resolved": False, "limit": 20},
-            {"resolved": True, "limit": 20},
-            *({"after": edge} for edge, _, _ in view.hidden_edges[:2]),
-        )
-    ),
-    "trace": lambda view: ({"memory_id": each} for each in _ids(view, 4)),
     "get_entity_info": lambda view: (
         {"name": each} for each in (view.world.seen(view.viewer)[0].word, *view.words)
     ),
@@ -169,6 +152,6 @@ def test_every_walk_leads_somewhere(server: Served) -> None:
     quiet = {name for name, told in words.items() if not told}
     # These tell of ids and numbers alone.
     assert quiet <= {
-        *("remember_fact", "correct_fact", "confirm_fact", "forget", "relate"),
+        *("remember_fact", "correct_fact", "confirm_fact", "forget"),
         *("memory_stats", "manifest"),
     }

@@ -53,12 +53,10 @@ POSTED: dict[str, dict[str, Any]] = {
     "/sources/info": {"kind": "conversation", "name": "talk"},
 }
 """Bodies of routes that answer a question; the first makes the receipt of the second."""
-WRITING = {"remember_fact", "correct_fact", "confirm_fact", "forget", "relate"}
+WRITING = {"remember_fact", "correct_fact", "confirm_fact", "forget"}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "search_memory": {"query": QUERY, "limit": 50},
     "context": {"message": QUERY},
-    "contradictions": {"limit": 20},
-    "trace": {"memory_id": "{memory_id}"},
     "get_entity_info": {"name": "Mira Holm"},
     "memory_stats": {},
 }

@@ -31,7 +31,7 @@ NAMES = [
     *("search_memory", "remember_fact", "correct_fact", "confirm_fact"),
     *("get_entity_info", "forget"),
 ]
-ON_REQUEST = ["memory_stats", "relate", "contradictions", "trace"]
+ON_REQUEST = ["memory_stats"]
 MAINTENANCE = "memory_consolidate"
 
 

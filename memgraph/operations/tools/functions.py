@@ -13,22 +13,15 @@ from pydantic import Field
 from memgraph.clock import iso
 from memgraph.errors import Conflict
 from memgraph.model.access import Permission
-from memgraph.model.enums import EdgeType, JobName, JobState, KindFilter, MemoryType
+from memgraph.model.enums import JobName, JobState, KindFilter, MemoryType
 from memgraph.model.values import Name, Reason
-from memgraph.operations.tools.schemas import MAX_LISTED, LineId, Query, Statement
-from memgraph.rules.lines import said_at
-from memgraph.rules.sources import short_citation
+from memgraph.operations.tools.schemas import LineId, Query, Statement
 
 if TYPE_CHECKING:
-    from memgraph.model.graph import Contradiction, Link, Trace
-    from memgraph.model.values import Memory, StoredSource
     from memgraph.operations.orchestrator import Orchestrator
 
-MAX_TEXT_CHARS: Final = 300
-"""The maximum number of characters of a memory in a JSON result; the rest is cut and marked."""
 PAUSE_MS: Final = 15 * 60_000
 """The minimum time between two runs of ``memory_consolidate``, by the job records."""
-CUT: Final = " […]"
 NOTHING_FOUND: Final = "Nothing related is remembered."
 FORGOTTEN: Final = "forgotten by a model"
 _FOUND: Final = {"reasons", "comparison"}
@@ -157,129 +150,3 @@ def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
             for run in handle.jobs.maintain()
         ]
     }
-
-
-def relate(
-    handle: Orchestrator,
-    from_id: Annotated[Name, Field(description="The newer, the effect, or the part.")],
-    edge_type: Annotated[
-        EdgeType,
-        Field(
-            description="Updates: from_id replaces to_id. CausedBy: to_id is the evidence of"
-            " from_id. PartOf: to_id is the whole. Contradicts, RelatedTo: either way round."
-        ),
-    ],
-    to_id: Name,
-    reason: Reason | None = None,
-) -> dict[str, Any]:
-    proposed = handle.agents.propose_relation(from_id, edge_type, to_id, reason=reason)
-    return {"outcome": proposed.outcome, "edge_id": proposed.edge_id}
-
-
-def contradictions(
-    handle: Orchestrator,
-    resolved: Annotated[
-        bool, Field(description="Those that were decided, not the open ones.")
-    ] = False,
-    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] = 10,
-    after: Annotated[Name | None, Field(description="The next_after of the page before.")] = None,
-) -> dict[str, Any]:
-    page = handle.contradictions.list(resolved=resolved, limit=limit, after=after)
-    return {
-        "contradictions": [_contradiction(item) for item in page.items],
-        "next_after": page.next_after,
-    }
-
-
-def trace(handle: Orchestrator, memory_id: LineId) -> dict[str, Any]:
-    result = handle.trace(memory_id)
-    memory = result.memory
-    return {
-        "memory": {**_sourced(memory, result.source), "status": memory.status.value},
-        "independent_sources": result.independent_sources,
-        "also_said_in": [
-            _place(memory, support.source) for support in result.supports[:MAX_LISTED]
-        ],
-        "history": [
-            {"status": item.status.value, "since": iso(item.since)}
-            for item in result.status_history[-MAX_LISTED:]
-        ],
-        "contradicted_by": _opponents(result),
-        "probably_changed_by": _changing(result),
-        "stale_grounds": list(result.stale_grounds[:MAX_LISTED]),
-        "linked": _linked(result)[:MAX_LISTED],
-        "cut": result.cut,
-    }
-
-
-def _contradiction(contradiction: Contradiction) -> dict[str, Any]:
-    sides = sorted(
-        zip((contradiction.first, contradiction.second), contradiction.sources, strict=True),
-        key=lambda side: (said_at(side[0]), side[0].memory_id),
-        reverse=True,
-    )
-    return {
-        "edge_id": contradiction.edge.edge_id,
-        "relation": contradiction.edge.relation,
-        "weight": contradiction.edge.weight,
-        "since": iso(contradiction.since),
-        "resolved": contradiction.resolved,
-        "moot": contradiction.moot,
-        "sides": [_sourced(memory, source) for memory, source in sides],
-    }
-
-
-def _linked(trace: Trace) -> list[dict[str, Any]]:
-    """Return every memory in a trace once, with its relation to the traced one."""
-    by_role: dict[str, tuple[Link, ...]] = {
-        "replaced_by": trace.replaced_by,
-        "replaced": trace.replaced,
-        "ground": trace.grounds,
-        "dependent": trace.dependents,
-    }
-    entries: dict[str, dict[str, Any]] = {}
-    for role, links in by_role.items():
-        for link in links:
-            memory = trace.memory_by_id[link.memory_id]
-            entries.setdefault(
-                link.memory_id, {"role": role, "distance": link.distance, **_fields(memory)}
-            )
-    return list(entries.values())
-
-
-def _opponents(trace: Trace) -> list[str]:
-    ends = [
-        end
-        for open_contradiction in trace.open_contradictions
-        for end in (open_contradiction.from_id, open_contradiction.to_id)
-    ]
-    opponents = [end for end in dict.fromkeys(ends) if end != trace.memory.memory_id]
-    return opponents[:MAX_LISTED]
-
-
-def _changing(trace: Trace) -> list[str]:
-    memory_id = trace.memory.memory_id
-    laters = [edge.from_id for edge in trace.probable_changes if edge.to_id == memory_id]
-    return laters[:MAX_LISTED]
-
-
-def _sourced(memory: Memory, source: StoredSource) -> dict[str, Any]:
-    return {**_fields(memory), "source": _place(memory, source)}
-
-
-def _place(memory: Memory, source: StoredSource) -> str:
-    return _cut(short_citation(memory, source))
-
-
-def _fields(memory: Memory) -> dict[str, Any]:
-    return {
-        "memory_id": memory.memory_id,
-        "kind": memory.kind.value,
-        "type": memory.type.value,
-        "at": iso(said_at(memory)),
-        "text": _cut(memory.content),
-    }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - len(CUT)] + CUT

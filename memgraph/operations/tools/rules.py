@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.conversation import TOLD_AS, SpeakerRole, voice_of
 from memgraph.model.enums import (
     CapturedBy,
     MemoryKind,
-    MemoryStatus,
     MemoryType,
     Scope,
     Sensitivity,
@@ -206,30 +205,6 @@ def _linked(
     )
     others = memories.get_many(snapshot, [step.memory_id for step in steps])
     return [other for other in others if other.kind is kind]
-
-
-def require_replaceable(snapshot: Snapshot, new_id: str, old_id: str, view: View) -> None:
-    """Check that a model may replace one fact by another.
-
-    Raises:
-        NotFound, InvalidInput: see ``require_correctable``.
-        AccessDenied: see ``require_correctable``; or some readers of the old fact would not see the
-            new one.
-        Conflict: the new fact is not active.
-    """
-    old = require_correctable(snapshot, old_id, view)
-    new = _fact(snapshot, new_id, view)
-    if new.status is not MemoryStatus.ACTIVE:
-        raise Conflict("a superseded or retracted memory cannot replace a fact", memory_id=new_id)
-    same_place = (new.scope, new.scope_id) == (old.scope, old.scope_id)
-    if (
-        not (same_place or new.scope is Scope.GLOBAL)
-        or new.agent_id not in (None, old.agent_id)
-        or new.sensitivity.level > old.sensitivity.level
-    ):
-        raise AccessDenied(
-            "some readers of the replaced memory could not see its replacement", memory_id=old_id
-        )
 
 
 def require_confirmable(

@@ -16,7 +16,6 @@ from memgraph.rules.proposals import MAX_CONTENT_CHARS
 
 MAX_ARGUMENTS_CHARS: Final = 20_000
 MAX_QUERY_CHARS: Final = 2_000
-MAX_LISTED: Final = 20
 
 
 def _said(text: str) -> str:

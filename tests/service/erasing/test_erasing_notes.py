@@ -67,7 +67,6 @@ WRITTEN = {
     "save_episode": "content",
     "correct": "content reason",
     "relate": "reason",
-    "agents.propose_relation": "reason",
     "agents.propose_correction": "content",
     "agents.propose_fact": "content",
     "contradictions.resolve": "reason",
@@ -199,7 +198,6 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.save_episode(say("a turn"), session_id="monday", source_role="user")
     orc.sessions.end("monday")
     orc.relate(one, EdgeType.RELATED_TO, two, reason=say("a relation"))
-    orc.agents.propose_relation(two, EdgeType.RELATED_TO, three, reason=say("a proposed relation"))
     edge = orc.relate(one, EdgeType.CONTRADICTS, two, reason=say("a contradiction"))
     orc.contradictions.resolve(edge, winner=one, reason=say("a decision"))
     orc.contradictions.reopen(edge, reason=say("a reopening"))

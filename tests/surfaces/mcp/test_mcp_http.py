@@ -407,11 +407,3 @@ def test_a_hostile_memory_closes_nothing_wherever_it_is_told(served: Served) -> 
         assert bulletin.count("<memory ") == bulletin.count("</memory ") == 1
         assert not any("<memory" in each or "</memory" in each for each in records)
         assert not {"\u202e", "\u200b"} & set(block + bulletin)
-        told = [
-            agent.do("call_tool", tool, arguments).content[0].text
-            for tool, arguments in (("trace", {"memory_id": stored}), ("contradictions", {}))
-        ]
-    for text in told:
-        assert "edger" in text
-        assert not {"\u202e", "\u200b"} & set(text)
-        assert "<" not in text

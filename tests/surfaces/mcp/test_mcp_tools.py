@@ -29,8 +29,8 @@ SIX = {
     *("search_memory", "remember_fact", "correct_fact", "confirm_fact"),
     *("get_entity_info", "forget"),
 }
-READING = {"search_memory", "contradictions", "trace", "get_entity_info", "memory_stats"}
-WRITING = {"remember_fact", "correct_fact", "confirm_fact", "forget", "relate"}
+READING = {"search_memory", "get_entity_info", "memory_stats"}
+WRITING = {"remember_fact", "correct_fact", "confirm_fact", "forget"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) 
         assert tool.input_schema["additionalProperties"] is False
         may = tool.annotations
         assert may.read_only_hint is (name in READING)
-        assert may.destructive_hint is (name in {"correct_fact", "forget", "relate"})
+        assert may.destructive_hint is (name in {"correct_fact", "forget"})
         assert may.idempotent_hint is True
         assert may.open_world_hint is False
     assert [each.uri for each in agent.do("list_resources").resources] == ["memgraph://bulletin"]
@@ -124,7 +124,6 @@ def test_what_an_agent_writes_is_a_machines_word(served: Served, fresh: str, age
         ("search_memory", {"query": "x", "clearance": "Restricted"}),
         ("search_memory", {"query": "x", "project_ids": ["web"]}),
         ("remember_fact", {"content": "x", "scope": "project", "scope_id": "web"}),
-        ("relate", {"from_id": "a", "edge_type": "Hates", "to_id": "b"}),
         ("forget", {}),
     ],
 )
@@ -176,6 +175,6 @@ def test_the_address_narrows_and_says_where_facts_are_kept(served: Served, fresh
         assert agent.call("remember_fact", content="Cats sleep all day.")["memory_id"]
     with narrowed(served, fresh, "project=other") as agent:
         assert agent.search("web shop") == {}
-        assert agent.refused("trace", memory_id=stored) == "memory.not_found"
+        assert agent.refused("forget", memory_id=stored) == "memory.not_found"
     with pytest.raises(Exception, match="no memory"):
         orc.get(stored)
