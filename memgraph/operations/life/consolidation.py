@@ -18,7 +18,6 @@ from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem, Sess
 from memgraph.operations.life.models import chosen_extractor
 from memgraph.operations.life.pages import (
     PageChanged,
-    PageResources,
     PageResult,
     PageTurns,
     PageWork,
@@ -78,7 +77,9 @@ def consolidate_session(
         NotFound: no turn of this session was ever stored.
         StorageError: pages already written are kept.
     """
-    run = _Run(opened, actor, extractor, dry_run, now_ms, progress, stop)
+    at = opened.clock.now_ms() if now_ms is None else now_ms
+    extractor = extractor or chosen_extractor(opened.llm)
+    run = _Run(opened, actor, extractor, dry_run, at, progress, stop)
     run.reopen_labelled()
     return run.session(session_id)
 
@@ -110,6 +111,7 @@ def consolidate_pending(
         StorageError: sessions already consolidated stay consolidated.
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
+    extractor = extractor or chosen_extractor(opened.llm)
     run = _Run(opened, actor, extractor, dry_run, at, _silent, stop)
     run.reopen_labelled()
     with opened.database.read() as snapshot:
@@ -181,35 +183,27 @@ class _Notes:
         self.work.update(turns=work.turns, echoes=work.echoes)
 
 
+@dataclass
 class _Run:
     """A run over one or more sessions, whose usage of a model is bounded."""
 
-    def __init__(
-        self,
-        opened: OpenOrchestrator,
-        actor: str,
-        extractor: Extractor | None,
-        dry_run: bool,
-        now_ms: int | None,
-        progress: Callable[[str, int, int], None],
-        stop: Callable[[], bool],
-    ) -> None:
-        self.opened = opened
-        self.actor = actor
-        self.dry_run = dry_run
-        self.progress = progress
-        self.stop = stop
-        self.page_turns = PAGE_TURNS
-        self.tools = PageResources(
-            opened=opened,
-            extractor=extractor or chosen_extractor(opened.llm),
-            now_ms=opened.clock.now_ms() if now_ms is None else now_ms,
-        )
-        self.usage = ModelUsage()
+    opened: OpenOrchestrator
+    actor: str
+    extractor: Extractor
+    dry_run: bool
+    now_ms: int
+    progress: Callable[[str, int, int], None]
+    stop: Callable[[], bool]
+    usage: ModelUsage = field(default_factory=ModelUsage)
+
+    @property
+    def by_model(self) -> bool:
+        """False if the extractor reads only labelled sentences."""
+        return self.extractor.name != LabelExtractor.name
 
     def reopen_labelled(self) -> None:
         """Let a model read, once, what was consolidated while there was none; not on a dry run."""
-        if self.dry_run or not self.tools.by_model:
+        if self.dry_run or not self.by_model:
             return
         with self.opened.database.read() as snapshot:
             if not queries.has_labelled(snapshot):
@@ -218,7 +212,7 @@ class _Run:
             queries.reopen_labelled(transaction)
 
     def session(self, session_id: str) -> SessionReport:
-        if self.tools.extractor.name != LabelExtractor.name and self.opened.other_model is None:
+        if self.by_model and self.opened.other_model is None:
             # What a page may touch is found by its vectors, too.
             self.opened.worker.drain(stop=self.stop)
         notes = _Notes()
@@ -259,7 +253,7 @@ class _Run:
                 raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
             if cursor is not None and self.dry_run:
                 state = cursor
-            return read_page(snapshot, state, self.page_turns)
+            return read_page(snapshot, state, PAGE_TURNS)
 
     def _next(self, page: PageTurns) -> Consolidation:
         last = page.turns[-1]
@@ -269,7 +263,7 @@ class _Run:
         """Process one page, and match it again when memory changes; None if it stays pending."""
         with usage_tally() as usage:
             try:
-                work = propose(self.tools, page)
+                work = propose(self.opened, self.extractor, page, self.now_ms)
             except PageUnread:
                 notes.reason = UNREAD
                 return None
@@ -278,7 +272,7 @@ class _Run:
                 self.usage.add(usage)
                 notes.work.update(calls=usage.calls, tokens=usage.tokens)
         for _ in range(MAX_ATTEMPTS):
-            match_all(self.tools, work)
+            match_all(self.opened, work, self.now_ms)
             if self.dry_run:
                 done = preview(work)
             else:
@@ -300,7 +294,7 @@ class _Run:
             session_id=session_id,
             state=state,
             dry_run=self.dry_run,
-            extractor=self.tools.extractor.name,
+            extractor=self.extractor.name,
             pages=notes.pages,
             turns=notes.work["turns"],
             echoes=notes.work["echoes"],

@@ -63,20 +63,6 @@ SURE_NAME = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class PageResources:
-    """The resources shared by the pages of one run."""
-
-    opened: OpenOrchestrator
-    extractor: Extractor
-    now_ms: int
-
-    @property
-    def by_model(self) -> bool:
-        """False if the extractor reads only labelled sentences."""
-        return self.extractor.name != LabelExtractor.name
-
-
-@dataclass(frozen=True, slots=True)
 class PageTurns:
     """The turns of a page with any status, the turns before it, and the cursor it follows."""
 
@@ -116,7 +102,9 @@ def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageTurns
     )
 
 
-def propose(tools: PageResources, page: PageTurns) -> PageWork:
+def propose(
+    opened: OpenOrchestrator, extractor: Extractor, page: PageTurns, now_ms: int
+) -> PageWork:
     """Run the extractor once for each group of turns with the same visibility.
 
     No transaction is open meanwhile.
@@ -124,41 +112,31 @@ def propose(tools: PageResources, page: PageTurns) -> PageWork:
     Raises:
         PageUnread, ProviderError: the page is left for a later run.
     """
-    work = PageWork(by_model=tools.by_model)
-    handed_out = _handed_out(tools.opened, page.state.session_id)
+    work = PageWork(by_model=extractor.name != LabelExtractor.name)
+    handed_out = _handed_out(opened, page.state.session_id)
     turns, echoes = _without_echoes([t for t in page.turns if _counts(t)], handed_out)
     before, _ = _without_echoes(page.before, handed_out)
     work.turns, work.echoes = sum(map(_counts, page.turns)), echoes
     for place, rows in groups_of(turns).items():
         share = ceil(MAX_FACTS * len(rows) / len(turns))
-        proposal = tools.extractor.propose(_page(tools, page, place, rows, before, share))
+        context = [row for row in before if _open_to(row, place)]
+        given = TurnPage(
+            session_id=page.state.session_id,
+            turns=tuple(turn_of(row) for row in rows),
+            before=tuple(turn_of(row) for row in context),
+            sensitivity=Sensitivity(place.sensitivity),
+            known=partial(known_memories, opened, [*context, *rows], now_ms),
+            max_facts=share,
+        )
+        proposal = extractor.propose(given)
         work.groups.append(_drafted(page, place, rows, proposal))
     return work
 
 
-def match_all(tools: PageResources, work: PageWork) -> None:
+def match_all(opened: OpenOrchestrator, work: PageWork, now_ms: int) -> None:
     """Match all drafts against the current state of the store."""
     for group in work.groups:
-        group.matched = match(tools.opened.database.read, group.drafts, at=tools.now_ms)
-
-
-def _page(
-    tools: PageResources,
-    page: PageTurns,
-    place: ComparisonPlace,
-    rows: Sequence[TurnRow],
-    before: Sequence[TurnRow],
-    limit: int,
-) -> TurnPage:
-    context = [row for row in before if _open_to(row, place)]
-    return TurnPage(
-        session_id=page.state.session_id,
-        turns=tuple(turn_of(row) for row in rows),
-        before=tuple(turn_of(row) for row in context),
-        sensitivity=Sensitivity(place.sensitivity),
-        known=partial(known_memories, tools.opened, [*context, *rows], tools.now_ms),
-        max_facts=limit,
-    )
+        group.matched = match(opened.database.read, group.drafts, at=now_ms)
 
 
 def _drafted(
