@@ -121,9 +121,15 @@ class LegResults:
 
     @property
     def agreed(self) -> int | None:
-        """The key of the memory that is first by text and by vectors, even if replaced; or None."""
-        text = self.first.get("text")
-        return text if text == self.first.get("vector") else None
+        """The key of the memory that is first by text and by vectors, or None.
+
+        A successor stands for what it replaced.
+        """
+        text, vector = (
+            pk if pk is None else next(iter(self.successors.get(pk, ())), pk)
+            for pk in (self.first.get("text"), self.first.get("vector"))
+        )
+        return text if text == vector else None
 
     def displaced_by(self, pk: int) -> list[str]:
         """Return the ids of the candidates that a memory replaced, newest first."""

@@ -95,3 +95,15 @@ def test_one_decision_is_replaced_and_what_is_marked_stays_active(place: Path, s
         )
         assert "spreadsheet" in replaced.content
         assert library.verify().ok
+
+
+def test_a_replaced_decision_does_not_lead_the_answer_to_another_question(
+    place: Path, shown: str
+) -> None:
+    assert shown
+    with MemoryService(place / ".demo", environ={}, background=False) as service:
+        library = service.orchestrator("tool-library")
+        first = library.recall("How long do we keep backups?").items[0].memory
+        assert "backup" in first.content
+        first = library.recall("Where is the loan register kept?").items[0].memory
+        assert "SQLite database" in first.content

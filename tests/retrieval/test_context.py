@@ -9,6 +9,7 @@ import pytest
 
 from memgraph.retrieval import context, request
 from memgraph.retrieval.context import CandidatePool
+from memgraph.retrieval.legs import LegResults
 from memgraph.retrieval.request import QueryTerms
 from memgraph.retrieval.scores import RatedCandidate, lift_agreed
 from memgraph.rules.ranking import ModifiedScore
@@ -279,3 +280,12 @@ def test_a_side_of_an_open_contradiction_is_not_lifted() -> None:
     ranked = [rated("1", 0.9), rated("2", 0.1, contradiction=0.98)]
     lift_agreed(ranked, 2)
     assert [each.candidate.memory_id for each in ranked] == ["1", "2"]
+
+
+def test_what_replaced_the_memory_that_both_legs_find_first_is_lifted_in_its_place() -> None:
+    legs = LegResults(first={"text": 1, "vector": 2})
+    assert legs.agreed is None
+    legs.successors = {1: [2]}
+    assert legs.agreed == 2
+    legs.successors = {1: [3], 2: [3]}
+    assert legs.agreed == 3
