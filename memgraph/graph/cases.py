@@ -40,7 +40,6 @@ from memgraph.store.visibility import View
 
 State = Literal["open", "resolved"]
 
-MAX_PAGE = 500
 MAX_SOUGHT_CHARS: Final = 200
 """Maximum characters of a search text."""
 _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{1,200})")
@@ -79,13 +78,11 @@ def list_contradictions(
             contradictions.
 
     Raises:
-        InvalidInput: ``limit`` or ``state`` is invalid, ``text`` or ``memory_id`` has more than 200
+        InvalidInput: ``state`` is invalid, ``text`` or ``memory_id`` has more than 200
             characters or cannot be stored, or ``dismissed`` is given for open ones.
         NotFound: ``after`` is the id of no visible contradiction in this state.
         StorageError: the database cannot be read.
     """
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", field="limit", value=limit)
     if state not in ("open", "resolved"):
         raise InvalidInput("state must be open or resolved", field="state")
     if dismissed is not None and state == "open":

@@ -22,7 +22,6 @@ from memgraph.store.history import ContradictingPair, EdgeDecision, Interval, St
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
-MAX_LIMIT: Final = 1_000
 _STATUSES: Final = ("learnt", "replaced", "retracted", "restored")
 _BEGAN: Final[dict[str, str]] = {
     MemoryStatus.ACTIVE: "restored",
@@ -46,11 +45,9 @@ def diff(
         limit: the maximum length of each list, 1 to 1,000.
 
     Raises:
-        InvalidInput: the limit is out of range, or ``until`` is before ``since``.
+        InvalidInput: ``until`` is before ``since``.
         StorageError: the database cannot be read.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}", field="limit", value=limit)
     if until < since:
         raise InvalidInput("the second time is before the first", field="until")
     during = Interval(since, until)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from memgraph.clock import MAX_MS
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.errors import NotFound
 from memgraph.model.enums import SourceName
 from memgraph.model.graph import Link
 from memgraph.model.influence import (
@@ -37,7 +37,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
 MAX_NODES = 1_000
-MOST_NODES = 10_000
 MAX_DEPTH = 12
 MAX_LEFT = 10
 """The maximum number of memories listed for each run or conversation."""
@@ -60,11 +59,9 @@ def impact(
         as_of: milliseconds; only what it had reached by this time. None: now.
 
     Raises:
-        InvalidInput: ``max_nodes`` is out of range.
         NotFound: the memory does not exist or is hidden; the message does not tell which.
         StorageError: the database cannot be read.
     """
-    _require_range(max_nodes)
     with database.read() as snapshot:
         walk = _Walk(snapshot, View(viewer, as_of), max_nodes)
         memory = graph.visible_memory(snapshot, memory_id, walk.view)
@@ -109,7 +106,6 @@ def grounds_of_memory(
 
     Args, Raises: as of ``impact``.
     """
-    _require_range(max_nodes)
     with database.read() as snapshot:
         walk = _Walk(snapshot, View(viewer), max_nodes)
         memory = graph.visible_memory(snapshot, memory_id, walk.view)
@@ -133,7 +129,6 @@ def grounds_of_run(
         NotFound: the run has no visible receipt and no visible memory.
         InvalidInput, StorageError: as of ``impact``.
     """
-    _require_range(max_nodes)
     with database.read() as snapshot:
         walk = _Walk(snapshot, View(viewer), max_nodes)
         hand_outs = walk.bounded(
@@ -278,8 +273,3 @@ def _evidence_report(
         cut=bool(walk.cut),
         cut_reasons=tuple(sorted(walk.cut)),
     )
-
-
-def _require_range(max_nodes: int) -> None:
-    if not isinstance(max_nodes, int) or not 1 <= max_nodes <= MOST_NODES:
-        raise InvalidInput(f"max_nodes must be between 1 and {MOST_NODES:,}", field="max_nodes")

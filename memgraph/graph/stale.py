@@ -19,7 +19,6 @@ from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
-MAX_PAGE: Final = 500
 MAX_LOOKS: Final = 10_000
 """The maximum number of endings that one page examines."""
 # Endings are examined in batches. The first is small, for it may already fill a short page.
@@ -81,11 +80,9 @@ def list_stale(
         as_of: list the memories that were stale at this time, in milliseconds; None: now.
 
     Raises:
-        InvalidInput: ``limit`` is out of range, or ``after`` is not from a page.
+        InvalidInput: ``after`` is not from a page.
         StorageError: the database cannot be read.
     """
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", field="limit", value=limit)
     place = None if after is None else _place(after)
     view = View(viewer, as_of)
     with database.read() as snapshot:

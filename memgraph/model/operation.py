@@ -2,16 +2,17 @@
 
 An operation is a method of ``Orchestrator`` decorated with ``operation``. Its signature is the
 contract: annotations carry pydantic's constraints, and a ``WireFormat`` where the sent value
-differs from the argument. Its docstring describes it on every surface.
+differs from the argument. The bounds of numbers hold for callers in Python, too. Its docstring
+describes it on every surface.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from operator import attrgetter
 from typing import (
     TYPE_CHECKING,
@@ -31,6 +32,7 @@ from typing import (
     overload,
 )
 
+from annotated_types import Ge, Le
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
@@ -351,6 +353,21 @@ class Operation:
         }
 
     @cached_property
+    def bounds(self) -> Mapping[str, tuple[float, float]]:
+        """The inclusive bounds of the numbers with a default that have both, by name."""
+        hints = get_type_hints(self.function, include_extras=True)
+        bounds = {}
+        for name in _numbers(self.function):
+            constraints = [
+                item for field in _metadata(hints[name]) for item in getattr(field, "metadata", ())
+            ]
+            low = [item.ge for item in constraints if isinstance(item, Ge)]
+            high = [item.le for item in constraints if isinstance(item, Le)]
+            if low and high:
+                bounds[name] = (cast(float, low[0]), cast(float, high[0]))
+        return bounds
+
+    @cached_property
     def rest(self) -> str | None:
         """The name of ``**fields``, the fields of the body's model, or None."""
         last = list(inspect.signature(self.function).parameters.values())[-1]
@@ -437,8 +454,9 @@ def operation(
     method, _, path = route.partition(" ")
 
     def declare(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
+        own = _within_bounds(function) if _numbers(function) else function
         declared = Operation(
-            function,
+            own,
             permission,
             method,
             path,
@@ -454,10 +472,35 @@ def operation(
             command=command,
             in_path=frozenset(_IN_PATH.findall(path)),
         )
-        setattr(function, _ATTRIBUTE, declared)
-        return cast(Method[P, T], function)
+        setattr(own, _ATTRIBUTE, declared)
+        return cast(Method[P, T], own)
 
     return declare
+
+
+def _within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of an operation, which refuses a number out of its declared bounds."""
+
+    @wraps(function)
+    def checked(caller: Any, *args: Any, **kwargs: Any) -> Any:
+        for name, (low, high) in operation_of(checked).bounds.items():
+            given = kwargs.get(name, low)
+            if not isinstance(given, int | float) or not low <= given <= high:
+                message = f"{name} must be between {low:,} and {high:,}"
+                raise InvalidInput(message, field=name)
+        return function(caller, *args, **kwargs)
+
+    return checked
+
+
+def _numbers(function: Callable[..., Any]) -> Sequence[str]:
+    """Return the names of the parameters that are numbers and have a default."""
+    defaults = getattr(inspect.unwrap(function), "__kwdefaults__", None) or {}
+    return [
+        name
+        for name, value in defaults.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
 
 
 def operation_of(function: Any) -> Operation:

@@ -19,7 +19,6 @@ from memgraph.model.values import (
     Value,
 )
 
-MAX_SOURCES: Final = 500
 """The maximum size of a page."""
 MAX_TOLD: Final = 1_000
 """The maximum size of each list of a retraction; the numbers count all."""

@@ -19,8 +19,8 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope
 from memgraph.model.operation import F, WireFormat, local, operation
-from memgraph.model.remote import MAX_BATCH, TierItem, TierPage
 from memgraph.model.remote import Limit as PageLimit
+from memgraph.model.remote import TierItem, TierPage
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle, closed_to_viewer
 
@@ -100,8 +100,6 @@ class Contexts(TierHandle[F], group="contexts"):
         from memgraph.operations.context.database_backend import DatabaseBackend
 
         scope = tier_of(tier)
-        if not 1 <= limit <= MAX_BATCH:
-            raise InvalidInput(f"limit must be between 1 and {MAX_BATCH:,}", field="limit")
         backend = DatabaseBackend(self, scope, scope_id)
         items = tuple(
             TierItem.model_construct(memory_id=item.memory_id, **dict(item.item))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from memgraph.store.visibility import View
 
 
-MAX_RUNS = 1_000
 MAINTENANCE = (JobName.CONSOLIDATION, JobName.DECAY, JobName.REFLECTION)
 
 Progress = Callable[[str, int, int], None]
@@ -49,8 +48,6 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         from memgraph.store import jobs
         from memgraph.store.jobs import as_seen
 
-        if not 1 <= limit <= MAX_RUNS:
-            raise InvalidInput(f"limit must be between 1 and {MAX_RUNS}", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return [as_seen(snapshot, self._view, item) for item in jobs.latest(snapshot, limit)]
 

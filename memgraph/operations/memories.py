@@ -106,8 +106,6 @@ class Memories(WritingHandle[F], group="memories"):
         from memgraph.store.memories import MemoryFilter, select
         from memgraph.store.visibility import View
 
-        if not 1 <= limit <= MAX_BATCH:
-            raise InvalidInput(f"limit must be between 1 and {MAX_BATCH}", limit=limit)
         try:
             wanted = with_preferences({"kinds": kinds, "types": types})
         except ValueError as error:

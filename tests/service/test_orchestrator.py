@@ -434,8 +434,16 @@ def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
     assert len(orc.memories.list(types=[MemoryType.TODO])) == 3
     assert [each.content for each in orc.memories.list(tags=["t4"])] == ["n4"]
     assert list(orc.memories.list(kinds=[MemoryKind.EPISODE])) == []
-    with pytest.raises(InvalidInput):
-        orc.memories.list(limit=0)
+
+
+@pytest.mark.parametrize("limit", [0, 1_001, "3", float("nan")])
+def test_a_number_outside_the_bounds_of_its_signature_is_refused(
+    orc: Orchestrator, limit: Any
+) -> None:
+    for call in (orc.memories.list, orc.entities.list, orc.receipts.list, orc.jobs.list):
+        with pytest.raises(InvalidInput, match="limit must be between 1 and 1,000") as caught:
+            call(limit=limit)
+        assert caught.value.details["field"] == "limit"
 
 
 def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus
-from memgraph.model.remote import MAX_BATCH, IngestedFile, IngestPage
+from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.operations.ingestion.ingest import BY
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import ingest_files, memories
@@ -83,10 +83,8 @@ def seen_files(
             dropped again or hidden meanwhile do no harm.
 
     Raises:
-        InvalidInput: a limit outside 1..1000; ``after`` is no cursor.
+        InvalidInput: ``after`` is no cursor.
     """
-    if not 1 <= limit <= MAX_BATCH:
-        raise InvalidInput(f"limit must be between 1 and {MAX_BATCH:,}", field="limit")
     files: list[IngestedFile] = []
     places: list[Place] = []
     place = None if after is None else _place(after)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from heapq import nsmallest
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
-from memgraph.errors import InvalidInput
 from memgraph.model.jobs import ExpiringMemory, ExpiringReport
 from memgraph.model.values import Memory
 from memgraph.rules import decay
@@ -16,7 +15,6 @@ from memgraph.store import graph
 from memgraph.store.decay import DecayRow, ExpiryRule
 from memgraph.store.visibility import View
 
-MAX_DAYS, MAX_ITEMS = 36_600.0, 1_000
 # Points of the confidence curve of a memory: enough for one line of a terminal.
 STEPS = 24
 
@@ -24,15 +22,7 @@ STEPS = 24
 def expiring(
     opened: OpenOrchestrator, viewer: Viewer, *, days: float, limit: int
 ) -> ExpiringReport:
-    """Return the facts visible to the viewer that would be retired within ``days``.
-
-    Raises:
-        InvalidInput: ``days`` or ``limit`` is out of range.
-    """
-    if not 0.0 <= days <= MAX_DAYS:
-        raise InvalidInput(f"days must be between 0 and {MAX_DAYS:g}", field="days")
-    if not 0 <= limit <= MAX_ITEMS:
-        raise InvalidInput(f"limit must be between 0 and {MAX_ITEMS}", field="limit")
+    """Return the facts visible to the viewer that would be retired within ``days``."""
     # Memories returned a moment ago count as used, although their receipts are still buffered.
     opened.receipts.flush()
     settings = opened.settings.memory.decay

@@ -24,7 +24,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 from memgraph.text.names import as_a_word, canonical
 
-MAX_LISTED: Final = 1_000
 MAX_MEMORIES: Final = 100
 RELATED: Final = 10
 MAX_NAME_CHARS: Final = 512
@@ -250,11 +249,9 @@ def profile(
     """Return the profile of an entity; of several with the name, the most mentioned one.
 
     Raises:
-        InvalidInput: ``limit`` is outside 0..100, or the name is invalid.
+        InvalidInput: the name is invalid.
         NotFound: no memory that the viewer may see mentions it.
     """
-    if not 0 <= limit <= MAX_MEMORIES:
-        raise InvalidInput(f"limit must be between 0 and {MAX_MEMORIES}", limit=limit)
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)
         entity, *others = reader.meant(name_or_id)
@@ -264,13 +261,7 @@ def profile(
 def listing(
     opened: OpenOrchestrator, viewer: Viewer, *, prefix: str, limit: int
 ) -> list[EntityInfo]:
-    """Return the entities mentioned in visible memories, most mentioned first.
-
-    Raises:
-        InvalidInput: ``limit`` is outside 1..1000.
-    """
-    if not 1 <= limit <= MAX_LISTED:
-        raise InvalidInput(f"limit must be between 1 and {MAX_LISTED}", limit=limit)
+    """Return the entities mentioned in visible memories, most mentioned first."""
     key_prefix = canonical(prefix)
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus, SourceName
 from memgraph.model.influence import EvidenceReport, SourceLine, SourceLines, SourceState
-from memgraph.model.sources import MAX_SOURCES, NamedSource, SourceInfo, SourcePage
+from memgraph.model.sources import NamedSource, SourceInfo, SourcePage
 from memgraph.model.values import Memory, StoredSource
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
@@ -74,8 +74,6 @@ def listing(
     sender: str | None = None,
 ) -> SourcePage:
     """Return a page of the sources of visible memories; see ``Sources.list``."""
-    if not 1 <= limit <= MAX_SOURCES:
-        raise InvalidInput(f"limit must be between 1 and {MAX_SOURCES}", field="limit")
     kinds = LISTED if kind is None else (kind,)
     place = _place(after, kinds) if after is not None else NamedSource(kinds[0], "")
     results: list[SourceInfo] = []
@@ -128,7 +126,6 @@ def _stored_path(paths: OrchestratorPaths, name: str) -> str:
 
 MAX_LINES: Final = 1_000
 MAX_TURNS: Final = 200
-MAX_OF_GROUNDS: Final = 1_000
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 
 
@@ -153,13 +150,7 @@ def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> Source
 def with_lines(
     opened: OpenOrchestrator, view: View, report: EvidenceReport, *, limit: int
 ) -> EvidenceReport:
-    """Return the report with the source lines of the ``limit`` nearest memories.
-
-    Raises:
-        InvalidInput: ``limit`` is outside 0..1,000.
-    """
-    if not isinstance(limit, int) or not 0 <= limit <= MAX_OF_GROUNDS:
-        raise InvalidInput(f"lines must be between 0 and {MAX_OF_GROUNDS:,}", field="lines")
+    """Return the report with the source lines of the ``limit`` nearest memories."""
     if not limit:
         return report
     links = [link.memory_id for link in report.links]

@@ -27,8 +27,6 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
 from memgraph.store.visibility import View
 
-MAX_PAGE = 1_000
-
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
 

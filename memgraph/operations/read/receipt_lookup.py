@@ -13,7 +13,6 @@ from memgraph.model.receipts import (
     ReceiptList,
     StoredBulletin,
 )
-from memgraph.operations.read.lookup import MAX_PAGE
 from memgraph.rules.scope import Viewer, asked_of, asks_within, covers, granted, viewer_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories, receipts
@@ -59,7 +58,7 @@ def receipt_list(
     conditions = {name: value for name, value in fields.items() if value is not None}
     for name, value in conditions.items():
         _check_id(value, name)
-    _check_page(limit, before, "rcl_")
+    _check_page(before, "rcl_")
     opened.receipts.flush()
     visible: list[Receipt] = []
     max_scanned = MAX_RECEIPTS_LOOKED_AT
@@ -78,7 +77,7 @@ def bulletin_history(
     opened: OpenOrchestrator, view: View, *, limit: int, before: str | None
 ) -> BulletinHistory:
     """Return the bulletins that the view covers, newest first; see ``Receipts.bulletins``."""
-    _check_page(limit, before, "bul_")
+    _check_page(before, "bul_")
     opened.receipts.flush()
     with opened.database.read() as snapshot:
         return receipts.bulletins(
@@ -164,9 +163,7 @@ def _check_id(value: object, field: str) -> None:
         raise InvalidInput(f"{field} must be a valid text", field=field)
 
 
-def _check_page(limit: object, before: object, prefix: str) -> None:
-    if not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"limit must be between 1 and {MAX_PAGE}", limit=limit)
+def _check_page(before: object, prefix: str) -> None:
     if before is None:
         return
     _check_id(before, "before")

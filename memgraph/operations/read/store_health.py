@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from memgraph.errors import InvalidInput
 from memgraph.graph.stale import find_stale
 from memgraph.model.access import HealthExample, HealthMeasure, HealthMetric, StoreHealth
 from memgraph.model.enums import MemoryKind
@@ -21,7 +20,6 @@ from memgraph.store.visibility import View
 
 MAX_SAMPLE: Final = 20_000
 """The maximum number of texts compared with one another."""
-MAX_EXAMPLES: Final = 100
 MAX_STALE: Final = 20_000
 MAX_ENDINGS: Final = 100_000
 """The maximum number of superseded or retracted memories examined for stale dependents."""
@@ -48,10 +46,8 @@ def store_health(
     """Measure the health of the store; nothing is changed. See ``Audit.measure``.
 
     Raises:
-        InvalidInput: a limit in ``fail_on`` is invalid, or ``examples`` is outside 0..100.
+        InvalidInput: a limit in ``fail_on`` is invalid.
     """
-    if not 0 <= examples <= MAX_EXAMPLES:
-        raise InvalidInput(f"examples must be between 0 and {MAX_EXAMPLES}", field="examples")
     limits = limits_of(fail_on)
     rates: dict[HealthMetric, _Rate] = {}
 
