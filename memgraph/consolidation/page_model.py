@@ -44,6 +44,7 @@ from memgraph.rules.proposals import (
     MAX_QUOTE_CHARS,
     MODEL_CONFIDENCE,
     TYPES,
+    folded_quote,
     importance_of,
     is_quoted,
     items_of,
@@ -281,8 +282,11 @@ class PagePrompt:
         return None if number is None or not 1 <= number <= len(self.turns) else number - 1
 
     def memory(self, reference: Any) -> KnownMemory | None:
-        """Return a known memory by its k-number; None if there is none."""
-        number = number_of(reference)
+        """Return a known memory by its k-number, or by its text; None if there is none."""
+        text, number = folded_quote(text_of(reference)), number_of(reference)
+        for memory in self.known:
+            if folded_quote(memory.content) == text:
+                return memory
         return self.known[number - 1] if number and 1 <= number <= len(self.known) else None
 
     def statement(

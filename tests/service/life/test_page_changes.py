@@ -131,10 +131,13 @@ def test_a_changed_memory_has_the_type_and_importance_that_it_had_unless_others_
     assert (changed.type, changed.importance) == is_now
 
 
-def test_an_end_needs_no_successor_and_can_be_undone(orc: Orchestrator, model: PageModel) -> None:
+@pytest.mark.parametrize("known", ["k1", 1, "[k1]", "nora has a subscription to the opera."])
+def test_an_end_needs_no_successor_and_can_be_undone(
+    orc: Orchestrator, model: PageModel, known: Any
+) -> None:
     old = learned(orc, model, "Nora has a subscription to the opera.")
     [turn] = say(orc, "second", ("user", "I cancelled the opera, for good."))
-    model.then({"end": [{"known": "k1", "turns": [1], "quote": "I cancelled the opera"}]})
+    model.then({"end": [{"known": known, "turns": [1], "quote": "I cancelled the opera"}]})
     assert read(orc, "second").replaced == (old,)
     assert "does not hold any more: “Nora has a subscription" in model.checks[-1]
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
