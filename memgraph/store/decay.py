@@ -12,8 +12,7 @@ from memgraph.model.conversation import AGENTS, SILENT, TOLD_AS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.rules.decay import days_idle, should_retire
 from memgraph.store import tables
-from memgraph.store.memories import set_statuses
-from memgraph.store.snapshot import JournalledTransaction, Snapshot
+from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     among,
@@ -198,10 +197,3 @@ def _values(rule: ExpiryRule) -> dict[str, float]:
         "threshold": rule.threshold * _MARGIN,
         "base_threshold": rule.threshold,
     }
-
-
-def retire(
-    transaction: JournalledTransaction, memory_ids: Sequence[str], *, reason: str = REASON
-) -> None:
-    """Retract many memories in a few statements; see ``memgraph.store.memories.set_statuses``."""
-    set_statuses(transaction, memory_ids, MemoryStatus.RETRACTED, reason=reason)

@@ -16,7 +16,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
 from memgraph.model.sources import NamedSource
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, bound, listed, member, ordered, prepared, value
+from memgraph.store.statements import Column, bound, listed, member, ordered, value
 from memgraph.store.visibility import ENDS, View, memories_listed, replaces_whole
 
 _NAME: Final = value("name")
@@ -83,20 +83,6 @@ def memories_of(snapshot: Snapshot, source: NamedSource, view: View) -> list[str
     return snapshot.column(query.order_by(m.c.pk), view.params, name=source.name)
 
 
-@prepared
-def _derived_from(view: View) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
-    d = tables.derivations.alias("d")
-    joined = ordered(
-        f,
-        (d, (d.c.derived_from_id == f.c.value) & d.c.added_at.is_(None)),
-        (m, m.c.memory_id == d.c.memory_id),
-    )
-    query = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(joined)
-    query = query.where(m.c.status != MemoryStatus.RETRACTED, view.where(m))
-    return query.order_by(m.c.pk)
-
-
 def derived_from(
     snapshot: Snapshot, memory_ids: Collection[str], view: View
 ) -> dict[str, list[str]]:
@@ -105,10 +91,18 @@ def derived_from(
     The evidence includes hidden memories, but neither retracted ones nor those that were added
     when the memory was stated again.
     """
-    derived_ids = _derived_from(view.shape).column(snapshot, view.params, ids=memory_ids)
+    f, m = listed(memory_ids, "f"), tables.memories.alias("m")
+    d = tables.derivations.alias("d")
+    joined = ordered(
+        f,
+        (d, (d.c.derived_from_id == f.c.value) & d.c.added_at.is_(None)),
+        (m, m.c.memory_id == d.c.memory_id),
+    )
+    derived = sa.select(m.c.memory_id, m.c.pk).distinct().select_from(joined)
+    derived = derived.where(m.c.status != MemoryStatus.RETRACTED, view.where(m))
+    derived_ids = snapshot.column(derived.order_by(m.c.pk), view.params)
     grounds: dict[str, list[str]] = {memory_id: [] for memory_id in derived_ids}
     f, g = listed(grounds, "f"), tables.memories.alias("g")
-    d = tables.derivations.alias("d")
     joined = ordered(f, (d, d.c.memory_id == f.c.value), (g, g.c.memory_id == d.c.derived_from_id))
     pair = (d.c.memory_id, d.c.derived_from_id)
     query = sa.select(*pair).select_from(joined).where(g.c.status != MemoryStatus.RETRACTED)
@@ -117,16 +111,12 @@ def derived_from(
     return grounds
 
 
-@prepared
-def _supported() -> sa.Select[Any]:
-    f, p = listed("ids", "f"), tables.supports.alias("p")
-    counts = (p.c.memory_id == f.c.value) & p.c.ended_at.is_(None)
-    return sa.select(p.c.memory_id).distinct().select_from(ordered(f, (p, counts)))
-
-
 def supported(snapshot: Snapshot, memory_ids: Collection[str]) -> set[str]:
     """Return the memories that have further sources."""
-    return set(_supported().column(snapshot, ids=memory_ids))
+    f, p = listed(memory_ids, "f"), tables.supports.alias("p")
+    counts = (p.c.memory_id == f.c.value) & p.c.ended_at.is_(None)
+    query = sa.select(p.c.memory_id).distinct().select_from(ordered(f, (p, counts)))
+    return set(snapshot.column(query))
 
 
 def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[str, list[str]]:

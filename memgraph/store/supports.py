@@ -46,43 +46,17 @@ def _columns(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
     return [s.c[name] for name in names]
 
 
-@prepared
-def _own_origins() -> sa.Select[Any]:
-    m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    query = sa.select(*_columns(s, _ORIGIN), m.c.session_id)
-    query = query.select_from(m.join(s, s.c.source_id == m.c.source_id))
-    return query.where(m.c.memory_id == value("memory_id"), ~_own_ended(m))
-
-
-@prepared
-def _further() -> sa.Select[Any]:
-    f = listed("ids", "f")
-    p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    its = (p.c.memory_id == f.c.value) & _counts_at(p)
-    joined = ordered(f, (p, its), (s, s.c.source_id == p.c.source_id))
-    query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
-    return query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id)
-
-
 def further(
     snapshot: Snapshot, memory_ids: Collection[str], *, until: int = MAX_MS
 ) -> list[tuple[str, int, StoredSource]]:
     """Return the further sources of memories as (memory id, time added, source), in this order."""
-    rows = _further().rows(snapshot, ids=memory_ids, at=until)
+    f = listed(memory_ids, "f")
+    p, s = tables.supports.alias("p"), tables.sources.alias("s")
+    its = (p.c.memory_id == f.c.value) & _counts_at(p)
+    joined = ordered(f, (p, its), (s, s.c.source_id == p.c.source_id))
+    query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
+    rows = snapshot.rows(query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id), at=until)
     return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
-
-
-@prepared
-def _turns() -> sa.Select[Any]:
-    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
-    told_as = member(m.c.attributes, "told_as")
-    query = sa.select(m.c.session_id, m.c.source_role, told_as, happened_at(m), m.c.content_hash)
-    query = query.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id))
-    return query.where(
-        d.c.memory_id == value("memory_id"),
-        sa.func.coalesce(d.c.added_at, 0) <= _AT,
-        m.c.kind == MemoryKind.EPISODE,
-    )
 
 
 class _TurnFacts(NamedTuple):
@@ -107,7 +81,11 @@ def origins(
     """
     turns_by_conversation = _turns_by_conversation(snapshot, memory_id, until)
     own_origins = []
-    for *row, session_id in _own_origins().rows(snapshot, memory_id=memory_id, at=until):
+    m, s = tables.memories.alias("m"), tables.sources.alias("s")
+    query = sa.select(*_columns(s, _ORIGIN), m.c.session_id)
+    query = query.select_from(m.join(s, s.c.source_id == m.c.source_id))
+    selected = query.where(m.c.memory_id == bound(memory_id), ~_own_ended(m))
+    for *row, session_id in snapshot.rows(selected, at=until):
         own_origins = [
             _origin(row, turns_by_conversation),
             _origin((session_id, None, None, None), turns_by_conversation),
@@ -129,8 +107,15 @@ def _turns_by_conversation(
 ) -> dict[str, list[_TurnFacts]]:
     """Return the turns from which a memory was derived, by conversation."""
     result: dict[str, list[_TurnFacts]] = {}
-    rows = _turns().rows(snapshot, memory_id=memory_id, at=until)
-    for session_id, role, told_as, at, words in rows:
+    d, m = tables.derivations.alias("d"), tables.memories.alias("m")
+    declared = member(m.c.attributes, "told_as")
+    query = sa.select(m.c.session_id, m.c.source_role, declared, happened_at(m), m.c.content_hash)
+    query = query.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id)).where(
+        d.c.memory_id == bound(memory_id),
+        sa.func.coalesce(d.c.added_at, 0) <= bound(until),
+        m.c.kind == MemoryKind.EPISODE,
+    )
+    for session_id, role, told_as, at, words in snapshot.rows(query):
         voice = voice_of(role, told_as)
         name = (role or "").casefold()
         # "user" and "human" may be the same person.
@@ -181,8 +166,10 @@ def add(transaction: JournalledTransaction, memory_id: str, source_id: str) -> b
     return _add().write(transaction, memory=memory_id, source=source_id, at=transaction.at) > 0
 
 
-@prepared
-def _gained() -> sa.Select[Any]:
+def gained(
+    snapshot: Snapshot, memory_id: str, source_ids: Collection[str]
+) -> list[tuple[float, float]]:
+    """Return (confidence before, after) for each time that one of these sources raised it."""
     a, p = tables.audit_log.alias("a"), tables.supports.alias("p")
     its = (p.c.memory_id == a.c.subject) & (p.c.source_id == member(a.c.details, "source_id"))
     query = sa.select(
@@ -190,19 +177,12 @@ def _gained() -> sa.Select[Any]:
         member(a.c.details, "confidence.after", sa.Float()),
     )
     query = query.select_from(a.join(p, its)).where(
-        a.c.subject == value("memory_id"),
+        a.c.subject == bound(memory_id),
         a.c.action == "strengthen",
         a.c.at >= p.c.added_at,
-        among(p.c.source_id, "source_ids"),
+        among(p.c.source_id, source_ids),
     )
-    return query.order_by(a.c.seq)
-
-
-def gained(
-    snapshot: Snapshot, memory_id: str, source_ids: Collection[str]
-) -> list[tuple[float, float]]:
-    """Return (confidence before, after) for each time that one of these sources raised it."""
-    rows = _gained().rows(snapshot, memory_id=memory_id, source_ids=source_ids)
+    rows = snapshot.rows(query.order_by(a.c.seq))
     return [(before, after) for before, after in rows if before is not None and after is not None]
 
 

@@ -18,7 +18,7 @@ from memgraph.rules.access import question_about
 from memgraph.rules.lifecycle import EVICTED, excess
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import decay, graph, items, memories
+from memgraph.store import graph, items, memories
 from memgraph.store.items import ItemPlace
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
@@ -267,7 +267,7 @@ def retract_all(transaction: JournalledTransaction, memory_ids: Sequence[str], r
 
     ``changes.retract`` handles one memory at a time, and takes 0.3 s for a hundred.
     """
-    decay.retire(transaction, memory_ids, reason=reason)
+    memories.set_statuses(transaction, memory_ids, MemoryStatus.RETRACTED, reason=reason)
     transaction.record(
         [NewEntry("retract", memory_id, {"reason": reason}) for memory_id in memory_ids]
     )

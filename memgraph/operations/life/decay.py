@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from memgraph.model.enums import MemoryStatus
 from memgraph.model.jobs import JobReport
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay as decay_rows
 from memgraph.store.decay import REASON, ExpiryRule
+from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import NewEntry
 
 PART = "decay"
@@ -67,7 +69,8 @@ def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, acto
     with opened.transaction(actor) as transaction:
         expired = [row for row in decay_rows.decaying_now(transaction, pks, rule) if rule.ends(row)]
         if expired:
-            decay_rows.retire(transaction, [row.memory_id for row in expired])
+            ids = [row.memory_id for row in expired]
+            set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=REASON)
             transaction.record(
                 [NewEntry("retract", row.memory_id, {"reason": REASON}) for row in expired]
             )
