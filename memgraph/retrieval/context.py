@@ -153,10 +153,8 @@ class CandidatePool:
 
 def in_order(candidates: Sequence[RecallCandidate]) -> list[RecallCandidate]:
     """Return candidates sorted by session and turn; ties by key."""
-    return sorted(
-        candidates,
-        key=lambda candidate: (candidate.session_id or "", candidate.sequence or 0, candidate.pk),
-    )
+    places = [(each.session_id or "", each.sequence or 0, each.pk, each) for each in candidates]
+    return [candidate for *_, candidate in sorted(places)]
 
 
 def rank(pool: CandidatePool, question: ParsedQuery, terms: QueryTerms) -> list[int]:
@@ -410,7 +408,12 @@ def _meanings(
     layout: _Layout,
 ) -> dict[str, Floats]:
     query = _unit(query_vector - centre)
-    near = _unit(own + 0.5 * (layout.shifted(own, 1) + layout.shifted(own, -1)))
+    near = layout.shifted(own, 1)
+    rows, other_rows = layout.pairs(-1)
+    near[rows] += own[other_rows]
+    near *= 0.5
+    near += own
+    near = _unit(near)
     return {
         # Not ``@``, for which BLAS may start threads: the product is small.
         "own_meaning": np.vecdot(own, query).astype(np.float64),

@@ -93,10 +93,11 @@ class _Kept:
         self._new: dict[str, _Text] = {}
         self._old: dict[str, _Text] = {}
 
-    def get(self, content: str) -> _Text:
-        text = self._new.get(content)
-        if text is not None:
-            return text
+    def all_of(self, contents: Sequence[str]) -> list[_Text]:
+        new = self._new
+        return [new.get(content) or self._added(content) for content in contents]
+
+    def _added(self, content: str) -> _Text:
         text = self._old.get(content) or _Text.read(content)
         if len(content) <= _KEPT_CHARS:
             if len(self._new) >= MOST_KEPT:
@@ -122,7 +123,7 @@ class TextWords:
 
     def __init__(self, contents: Sequence[str]) -> None:
         self._contents = contents
-        self._texts = [_CACHE.get(content) for content in contents]
+        self._texts = _CACHE.all_of(contents)
         self.lengths: Floats = np.array([text.length for text in self._texts], dtype=np.float64)
         # 1 for texts that end with a question mark.
         self.asks: Floats = np.array([text.asks for text in self._texts], dtype=np.float64)

@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cache
 from json.encoder import encode_basestring
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlmodel import Session, SQLModel
@@ -179,6 +179,10 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     return built(Memory, fields)
 
 
+# The fields of an edge have the order of the columns, under partly different names.
+_EDGE_NAMES: Final = tuple(Edge.model_fields)
+
+
 def edge_from_row(row: Sequence[Any]) -> Edge:
     """Return the edge of a row of ``EDGE_FIELDS``.
 
@@ -186,8 +190,7 @@ def edge_from_row(row: Sequence[Any]) -> Edge:
         DatabaseCorrupt: see ``memory_from_row``.
     """
     _require_sound("memory_edges", EDGE_FIELDS, row)
-    # The fields of an edge have the order of the columns, under partly different names.
-    fields = dict(zip(Edge.model_fields, row, strict=True))
+    fields = dict(zip(_EDGE_NAMES, row, strict=True))
     try:
         fields["edge_type"] = _EDGE_TYPES[fields["edge_type"]]
         fields["partial"] = bool(fields["partial"])
