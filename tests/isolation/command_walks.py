@@ -114,8 +114,7 @@ def _ask(view: View) -> Iterator[Line]:
 
 
 def _subgraph(view: View) -> Iterator[Line]:
-    for form in ("json", "graphml"):
-        yield ["subgraph", ONE, *view.own[:5], "--hops", "4", "--format", form]
+    yield ["subgraph", ONE, *view.own[:5], "--hops", "4"]
     yield ["subgraph", ONE, *view.hidden]
 
 
@@ -191,8 +190,8 @@ def _entity(view: View) -> Iterator[Line]:
 
 
 def _run(view: View) -> Iterator[Line]:
-    yield ["run", "decay", ONE]
-    yield ["run", "consolidation", ONE, "--dry-run"]
+    yield ["run", ONE, "decay"]
+    yield ["run", ONE, "consolidation", "--dry-run"]
 
 
 COMMAND_WALKS: dict[str, Lines] = {

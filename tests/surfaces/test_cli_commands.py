@@ -138,7 +138,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "mcp": ["mcp", "--orchestrator", "orc-1"],
         "worker": ["worker", "--once"],
         "jobs": ["jobs", "orc-1"],
-        "run": ["run", "decay", "orc-1"],
+        "run": ["run", "orc-1", "decay"],
         "embed": ["embed", "orc-1", "--retry"],
         "export": ["export", "orc-1", "-o", str(folder / "export.jsonl")],
         "import": ["import", "orc-3", str(folder / "export.jsonl")],
@@ -358,21 +358,6 @@ def test_the_journal_names_the_actor(cli: CommandLine) -> None:
         ("remember", "ada"),
         ("confirm", "ben"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("form", "sign"),
-    [("json", '"nodes"'), ("graphml", "<graphml")],
-)
-def test_a_subgraph_is_printed_in_every_format(
-    cli: CommandLine, contradiction: MakeContradiction, form: str, sign: str
-) -> None:
-    one, other, _ = contradiction()
-    told = cli.json("subgraph", "orc-1", one, "--format", form)
-    assert (told["nodes"], told["edges"], told["format"]) == (2, 1, form)
-    assert sign in told["text"]
-    assert other.removeprefix("fact_") in told["text"]
-    assert cli("subgraph", "orc-1", one, "--format", form).out.rstrip() == told["text"].rstrip()
 
 
 def test_files_are_ingested_told_one_by_one_and_taken_once(

@@ -80,11 +80,11 @@ def test_a_broken_orchestrator_is_told_and_the_others_go_on(cli: CommandLine) ->
 
 
 def test_jobs_shows_what_is_due_and_what_ran(cli: CommandLine) -> None:
-    assert "no job has run yet" in cli("jobs", "orc-1").out
+    assert "nothing found" in cli("jobs", "orc-1").out
     owe(cli)
     overdue = cli.json("jobs", "orc-1")["plans"]
     assert all(each["overdue_since"] for each in overdue)
-    cli("run", "decay", "orc-1")
+    cli("run", "orc-1", "decay")
     told = cli("jobs", "orc-1").out
     assert "0 3 * * 0" in told
     [row] = [line for line in told.splitlines() if line.startswith("decay") and "manual" in line]
@@ -98,28 +98,27 @@ def test_jobs_shows_what_is_due_and_what_ran(cli: CommandLine) -> None:
 def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
     turn = ("--kind", "episode", "--session-id", "s-1", "--source-role", "user")
     assert cli("remember", "orc-1", "Decision: SQLite for the archive.", *turn).code == 0
-    told = cli.json("run", "consolidation", "orc-1", "--session", "s-1", "--dry-run")
+    told = cli.json("run", "orc-1", "consolidation", "--session-id", "s-1", "--dry-run")
     [session] = told["sessions"]
     assert session["dry_run"] is True
     assert [each["outcome"] for each in session["facts"]] == ["stored"]
-    person = cli("run", "consolidation", "orc-1", "--session", "s-1", "--dry-run").out
-    assert "session s-1: 1 turn, by labels" in person
+    person = cli("run", "orc-1", "consolidation", "--session-id", "s-1", "--dry-run").out
+    assert "SQLite for the archive" in person
     assert cli.json("list", "orc-1")["items"][0]["kind"] == "episode"
-    [run] = cli.json("run", "consolidation", "orc-1", "--session", "s-1")["runs"]
+    [run] = cli.json("run", "orc-1", "consolidation", "--session-id", "s-1")["runs"]
     assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)
 
 
 def test_what_makes_no_sense_is_refused(cli: CommandLine) -> None:
     for wrong in (
-        ("decay", "orc-1", "--dry-run"),
-        ("decay", "orc-1", "--session", "s-1"),
-        ("consolidation", "orc-1", "--session", "s-1", "--session", "s-2"),
-        ("decay", "orc-1", "--now", "yesterday"),
+        ("orc-1", "decay", "--dry-run"),
+        ("orc-1", "decay", "--session-id", "s-1"),
+        ("orc-1", "decay", "--now", "yesterday"),
     ):
         assert cli("run", *wrong, "--json").error["code"] == "input.invalid"
-    missing = cli("run", "consolidation", "orc-1", "--session", "s-9", "--json").error
+    missing = cli("run", "orc-1", "consolidation", "--session-id", "s-9", "--json").error
     assert missing["code"] == "memory.not_found"
-    assert cli("run", "tidying", "orc-1").code == 2
+    assert cli("run", "orc-1", "tidying").code == 2
 
 
 def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +128,7 @@ def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPa
         raise ProviderUnavailable("no answer")
 
     monkeypatch.setattr(jobs, "_work", fails)
-    told = cli("run", "consolidation", "orc-1", "--json").error
+    told = cli("run", "orc-1", "consolidation", "--json").error
     [run] = told["details"]["runs"]
     assert (run["state"], run["error_code"]) == ("failed", "provider.unavailable")
     assert cli.json("health", "orc-1")["orchestrators"][0]["degraded"] == ["jobs.failing"]
@@ -137,7 +136,7 @@ def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPa
 
 def test_what_a_run_that_is_done_was_about_is_under_no_error(cli: CommandLine) -> None:
     cli.json("say", "orc-1", "Ada: The oven is slow.", "--session-id", "monday")
-    cli.json("run", "consolidation", "orc-1", "--session", "monday")
+    cli.json("run", "orc-1", "consolidation", "--session-id", "monday")
     (head, row) = (
         line
         for line in cli("jobs", "orc-1").out.splitlines()

@@ -51,7 +51,7 @@ MISTAKES = [
     (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
     (["import", "orc-2", "{notes}"], 1, "memgraph export wrote"),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
-    (["run", "nojob", "orc-1"], 2, "'enrichment', 'consolidation'"),
+    (["run", "orc-1", "nojob"], 2, "'enrichment', 'consolidation'"),
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
     (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),
     (["--server", "http://127.0.0.1:9", "list", "orc-1"], 1, "is the server running?"),

@@ -23,7 +23,7 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
         orc.save_episodes({**turn, "session_id": f"s-{at}"} for at in range(SESSIONS))
         for at in range(SESSIONS):
             orc.sessions.end(f"s-{at}")
-    command = [*START, "run", "consolidation", "orc-1", "--json"]
+    command = [*START, "run", "orc-1", "consolidation", "--json"]
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -40,7 +40,7 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == 130
-    again = run(root, "run", "consolidation", "orc-1", "--json")
+    again = run(root, "run", "orc-1", "consolidation", "--json")
     assert again.returncode == 0, again.stderr
     told = json.loads(run(root, "jobs", "orc-1", "--json").stdout)["data"]["runs"]
     assert told[0]["state"] == "done"

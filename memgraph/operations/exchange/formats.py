@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,9 +21,11 @@ import yaml
 
 from memgraph.clock import iso
 from memgraph.errors import Conflict, InvalidInput
-from memgraph.graph.export import xml_attributes, xml_value
 from memgraph.rules.blocks import flatten
 from memgraph.store.files import draft_beside, publish
+
+# Characters that XML 1.0 does not allow, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Record = dict[str, Any]
 
@@ -94,10 +97,10 @@ def write_graphml(contents: ExportContents, target: Path) -> None:
 
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for memory_id, memory in contents.memories.items():
-        graph.add_node(xml_value(memory_id), **xml_attributes(memory, but="memory_id"))
+        graph.add_node(_xml_value(memory_id), **_xml_attributes(memory, but="memory_id"))
     for edge in contents.edges:
-        ends = xml_value(edge["from_memory_id"]), xml_value(edge["to_memory_id"])
-        graph.add_edge(*ends, key=edge["edge_id"], **xml_attributes(edge, but="edge_id"))
+        ends = _xml_value(edge["from_memory_id"]), _xml_value(edge["to_memory_id"])
+        graph.add_edge(*ends, key=edge["edge_id"], **_xml_attributes(edge, but="edge_id"))
     with target.open("w", encoding="utf-8") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         file.writelines(f"{line}\n" for line in nx.generate_graphml(graph))
@@ -188,3 +191,22 @@ def write_as(form: str, lines: Iterable[bytes], target: Path, *, force: bool = F
         write(contents, draft)
         publish(draft, target, force=force)
     return len(contents.memories)
+
+
+def _xml_attributes(fields: Mapping[str, Any], *, but: str) -> dict[str, Any]:
+    """Return fields as GraphML attributes, without None values and without the field ``but``."""
+    return {
+        name: _xml_value(value)
+        for name, value in fields.items()
+        if value is not None and name != but
+    }
+
+
+def _xml_value(value: Any) -> Any:
+    """Convert a value for XML: numbers are unchanged, all else is text; lists and objects as
+    JSON.
+    """
+    if isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _NOT_XML.sub("", text)

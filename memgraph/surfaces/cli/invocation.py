@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import typer
@@ -263,6 +264,22 @@ def invocation(context: typer.Context) -> Invocation:
     if not isinstance(result, Invocation):
         raise TypeError("a command runs inside of memgraph.surfaces.cli.app.run")
     return result
+
+
+def read_stdin() -> str:
+    """Return standard input without its last line end. Raises InvalidContent: it is not UTF-8."""
+    try:
+        return sys.stdin.read().removesuffix("\n")
+    except UnicodeDecodeError:
+        raise InvalidContent("standard input is not UTF-8") from None
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file. Raises InvalidContent: it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidContent(f"{path} is not UTF-8") from None
 
 
 def write_json(value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
+import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -25,9 +25,9 @@ from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
 from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
-    InvalidContent,
     Invocation,
     invocation,
+    read_stdin,
 )
 from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen, stages
@@ -36,7 +36,6 @@ Show = Callable[[Screen, Any, Mapping[str, Any]], None]
 """Prints a result for a person; the last argument has the values of the parameters, by name."""
 Extra = Callable[[Invocation, Any, Any, Mapping[str, Any]], Mapping[str, Any]]
 """Returns more data of an answer, from the call, the handle, the result and the parameters."""
-MAX_STDIN_CHARS: Final = 2_000_001
 FROM_STDIN: Final = frozenset(("content", "query", "prompt"))
 """The parameters for which ``-`` reads standard input."""
 NO_OPTIONS: Final = frozenset(
@@ -191,8 +190,13 @@ def _progress(declared: Operation) -> Iterator[dict[str, Any]]:
     if "progress" not in declared.signature.parameters:
         yield {}
         return
-    with stages(declared.id.replace("_", " ")) as advance:
-        yield {"progress": advance}
+    # SIGTERM ends long work like Ctrl-C: leases are released, and the run is recorded as stopped.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with stages(declared.id.replace("_", " ")) as advance:
+            yield {"progress": advance}
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,14 +288,6 @@ def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
         if name in FROM_STDIN and values[name] == "-":
             values[name] = read_stdin()
     return values
-
-
-def read_stdin() -> str:
-    """Return standard input without its last line end. Raises InvalidContent: it is not UTF-8."""
-    try:
-        return sys.stdin.read(MAX_STDIN_CHARS).removesuffix("\n")
-    except UnicodeDecodeError:
-        raise InvalidContent("standard input is not UTF-8") from None
 
 
 def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:

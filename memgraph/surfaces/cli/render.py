@@ -74,11 +74,11 @@ def show_result(screen: Screen, result: Any, _: Mapping[str, Any] | None = None)
         show_memory(screen, result)
     elif isinstance(result, tuple | list):
         _show_rows(screen, result)
-    elif isinstance(result, Mapping):
+    elif isinstance(result, Mapping) and not any(isinstance(v, list) for v in result.values()):
         screen.fields(list(_flat(result)))
     elif kind in TITLES or kind in LINES:
         screen.tree(tree_of(result))
-    elif isinstance(result, Value) or is_dataclass(result):
+    elif isinstance(result, Value | Mapping) or is_dataclass(result):
         _show_fields(screen, result)
     else:
         screen.line(_text(result))
@@ -157,14 +157,22 @@ def _show_rows(screen: Screen, rows: Sequence[Any]) -> None:
     kind = type(rows[0]).__name__ if rows else ""
     if not rows:
         screen.line("nothing found")
-    elif kind in TITLES and kind not in COLUMNS:
+    elif kind not in COLUMNS and (kind in TITLES or _has_rows(rows[0])):
         for row in rows:
-            screen.tree(tree_of(row))
+            show_result(screen, row)
     elif _is_plain(rows[0]):
         for row in rows:
             screen.line(_text(row))
     else:
         show_table(screen, rows)
+
+
+def _has_rows(row: Any) -> bool:
+    """Return True for a row that itself has a field with rows."""
+    return any(
+        isinstance(value, tuple | list) and any(not _is_plain(item) for item in value)
+        for value in _fields(row).values()
+    )
 
 
 def _show_fields(screen: Screen, result: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -16,12 +18,15 @@ from memgraph.errors import (
     DatabaseCorrupt,
     ErasureUnproven,
     ExtraMissing,
+    InvalidInput,
+    JobFailed,
     JournalBroken,
     MemgraphError,
     ProviderError,
 )
 from memgraph.ids import short_id
-from memgraph.model.enums import EdgeType, MarkKind
+from memgraph.model.enums import EdgeType, JobName, MarkKind, Sensitivity
+from memgraph.model.operation import Time
 from memgraph.surfaces.cli.files import counted, counted_as
 from memgraph.surfaces.cli.formats import (
     NO_AGENT,
@@ -38,7 +43,7 @@ from memgraph.surfaces.cli.formats import (
     summary_of,
     with_short,
 )
-from memgraph.surfaces.cli.invocation import InvalidContent, Invocation
+from memgraph.surfaces.cli.invocation import InvalidContent, Invocation, read_stdin, read_text
 from memgraph.surfaces.cli.render import COLUMNS, show_table, tree_of
 from memgraph.surfaces.cli.screen import Screen, note
 
@@ -49,7 +54,6 @@ if TYPE_CHECKING:
     from memgraph.model.conversation import SessionInfo
     from memgraph.model.erasure import ErasureReport
     from memgraph.model.graph import Case, ContradictionPage, Trace
-    from memgraph.model.jobs import ExpiringMemory, ExpiringReport
     from memgraph.model.recall import Bundle, Mark, RecallItem
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
@@ -111,6 +115,137 @@ def sessions(
         before: continue after the last id of the previous page.
     """
     return handle.sessions.list(pending=pending, before=before, limit=limit)
+
+
+def say(
+    handle: Any,
+    content: str | None = None,
+    *,
+    session_id: str | None = None,
+    source_role: str = "user",
+    turn_id: str | None = None,
+    event_time: Time | None = None,
+    sensitivity: Sensitivity | None = None,
+    file: str | None = None,
+) -> Any:
+    """Store a turn of a conversation, or the turns of a file.
+
+    The first turn of a new session completes all open ones.
+
+    Args:
+        session_id: the conversation. [the value of --session, if only one]
+        source_role: the speaker.
+        turn_id: the turn's id in the session.
+        event_time: when it was said, ISO 8601.
+        file: many turns, one JSON object with content per line; - is standard input. The options
+            apply to turns without such a field.
+    """
+    if (content is None) == (file is None):
+        raise InvalidInput("give either CONTENT or --file")
+    fields = {"turn_id": turn_id, "event_time": event_time, "sensitivity": sensitivity}
+    common: dict[str, Any] = {"session_id": session_id, "source_role": source_role}
+    common |= {name: value for name, value in fields.items() if value is not None}
+    if file is None:
+        if session_id is None:
+            raise InvalidInput("--session-id: is missing", field="session_id")
+        memory_id = handle.save_episode(content, **common)
+        return {"memory_id": memory_id, "session_id": session_id}
+    if session_id is None:
+        del common["session_id"]
+    turns = list(_turns(file))
+    outcomes = handle.save_episodes({**common, **turn} for _, turn in turns)
+    results = [
+        {"line": line, **outcome.model_dump(exclude={"edge_id"})}
+        for (line, _), outcome in zip(turns, outcomes, strict=True)
+    ]
+    return {
+        "outcomes": results,
+        "rejected": sum(item["outcome"] == "rejected" for item in results),
+    }
+
+
+def _turns(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the turns of a file of JSON Lines with their line numbers. Raises InvalidContent."""
+    text = read_stdin() if file == "-" else read_text(Path(file))
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                turn = json.loads(line)
+            except (ValueError, RecursionError):
+                turn = None
+            if not isinstance(turn, dict):
+                raise InvalidContent(f"line {number} is not a JSON object")
+            yield number, turn
+
+
+def _only_session(call: Invocation, values: dict[str, Any]) -> None:
+    if values["session_id"] is None and len(call.session) == 1:
+        values["session_id"] = call.session[0]
+
+
+def _show_said(screen: Screen, done: Mapping[str, Any], _: Call) -> None:
+    if "memory_id" in done:
+        screen.line(f"stored {with_short(done['memory_id'])}")
+        return
+    screen.line(f"stored {counted(len(done['outcomes']) - done['rejected'], 'turn')}")
+    for item in done["outcomes"]:
+        if item["outcome"] == "rejected":
+            screen.line(f"line {item['line']}: rejected, {item['message']}")
+
+
+def _rejected_turns(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
+    rejected = done.get("rejected", 0)
+    total = len(done.get("outcomes", ()))
+    return InvalidInput(f"{rejected} of {total} turns were rejected") if rejected else None
+
+
+def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
+    """Show when each job is due next, and the latest runs."""
+    return {"plans": handle.jobs.plans(), "runs": handle.jobs.list(limit=limit)}
+
+
+def run(
+    handle: Any,
+    job: JobName,
+    *,
+    session_id: str | None = None,
+    now: Time | None = None,
+    dry_run: bool = False,
+    progress: Progress,
+) -> Any:
+    """Run a job now, regardless of its schedule. Exits with 1 if the run fails.
+
+    Args:
+        session_id: consolidate only this session, even if it has not ended.
+        now: run as if it were this time, ISO 8601; writes are dated so.
+        dry_run: consolidation: show what it would do, write nothing.
+    """
+    if not dry_run:
+        return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
+    if job is not JobName.CONSOLIDATION:
+        raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
+    reports = handle.jobs.consolidate(session_id, dry_run=True, now=now, progress=progress)
+    return {"sessions": reports}
+
+
+def _in_session(call: Invocation, values: dict[str, Any]) -> None:
+    """Let the reader see the session that is consolidated."""
+    if values["session_id"] is not None:
+        call.session.append(values["session_id"])
+
+
+def _embedded_unless_dry(
+    call: Invocation, handle: Any, done: Mapping[str, Any], arguments: Call
+) -> dict[str, Any]:
+    return {} if arguments["dry_run"] else _embedded(call, handle, done, arguments)
+
+
+def _failed_run(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
+    for ran in done.get("runs", ()):
+        if ran.failed:
+            reason = ": ".join(item for item in (ran.error_code, ran.reason) if item)
+            return JobFailed(f"{ran.job} {ran.state}: {reason}", cause=ran.error_code)
+    return None
 
 
 def stats(handle: Any) -> Any:
@@ -285,13 +420,6 @@ def _opened_project(call: Invocation, values: dict[str, Any]) -> None:
         call.project.append(values["scope_id"])
 
 
-class GraphFormat(StrEnum):
-    """The formats of a subgraph."""
-
-    JSON = "json"
-    GRAPHML = "graphml"
-
-
 def subgraph(
     handle: Any,
     ids: list[str],
@@ -301,7 +429,6 @@ def subgraph(
     edge_types: list[EdgeType] = [],  # noqa: B006  the option's default, never changed
     as_of: str | None = None,
     retracted: bool = False,
-    format: GraphFormat | None = None,  # noqa: A002  the option's name
 ) -> Any:
     """Show the memories around the named ones, and the edges between them, up to the limits.
 
@@ -310,9 +437,8 @@ def subgraph(
         edge_types: follow only these types; repeatable.
         as_of: as of this time, ISO 8601.
         retracted: include retracted memories.
-        format: print the graph in this format instead of listing it.
     """
-    result = handle.graph.subgraph(
+    return handle.graph.subgraph(
         ids,
         hops=hops,
         max_nodes=max_nodes,
@@ -320,19 +446,9 @@ def subgraph(
         as_of=as_of,
         retracted=retracted,
     )
-    if format is None:
-        return result
-    from memgraph.graph.export import to_graphml, to_json
-
-    text = to_json(result) if format is GraphFormat.JSON else to_graphml(result)
-    counts = {"nodes": len(result.nodes), "edges": len(result.edges)}
-    return {"format": format.value, **counts, "text": text}
 
 
 def _show_subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
-    if isinstance(subgraph, Mapping):
-        screen.raw_lines(subgraph["text"])
-        return
     hops = {"hops": lambda memory: subgraph.distances[memory.memory_id]}
     if subgraph.nodes:
         show_table(screen, subgraph.nodes, {**COLUMNS["Memory"], **hops})
@@ -581,35 +697,6 @@ def _beginning(memory: Memory | None) -> str:
     return "" if memory is None else short(summary_of(memory)) or "[erased]"
 
 
-def _show_expiring(screen: Screen, report: ExpiringReport, _: Call) -> None:
-    if not report.total:
-        screen.line(f"nothing expires before {day(report.until)}")
-        return
-    many = "memory expires" if report.total == 1 else "memories expire"
-    screen.heading(f"{report.total} {many} before {day(report.until)} unless used")
-    columns = {
-        "id": lambda item: item.memory.memory_id,
-        "expires on": lambda item: day(item.expires_at),
-        "confidence": lambda item: f"{item.confidence_now:.2f} → {item.confidence_then:.2f}",
-        "until then": lambda item: curve(item, report.threshold),
-        "summary": lambda item: short(summary_of(item.memory)),
-    }
-    if report.items:
-        show_table(screen, report.items, columns)
-    if len(report.items) < report.total:
-        more = report.total - len(report.items)
-        screen.line(f"{more} more: --limit {min(report.total, 1000)}")
-
-
-def curve(memory: ExpiringMemory, threshold: float) -> str:
-    """Draw a curve of confidences as block characters; full height is 1, a dot means expired."""
-    levels = "▁▂▃▄▅▆▇█"
-    return "".join(
-        "·" if item < threshold else levels[min(int(item * len(levels)), len(levels) - 1)]
-        for item in memory.course
-    )
-
-
 def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
     if not bundle.items:
         screen.line("no memory matches")
@@ -771,11 +858,11 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "embed": {"method": embed, "show": _show_embedded, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
     "entity": {"options": {"name_or_id": _NAME}},
-    "expiring": {"show": _show_expiring},
     "get": {"read": _pairs, "show": _show_memory, "hint": _memory_decisions},
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
     "issued-bulletin": {"show": lambda screen, issued, _: screen.raw_lines(issued.body)},
+    "jobs": {"method": jobs},
     "list": {
         "flags": {"all": "Memories of every status."},
         "prepare": _every_status,
@@ -831,6 +918,23 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "options": {"dry_run": _DRY_RUN},
         "hint": _left_on_a_server,
         "failure": _unproven,
+    },
+    "run": {
+        "method": run,
+        "prepare": _in_session,
+        "extra": _embedded_unless_dry,
+        "failure": _failed_run,
+    },
+    "say": {
+        "method": say,
+        "options": {
+            "content": _CONTENT,
+            "source_role": typer.Option("--role", metavar="NAME", help="The speaker."),
+        },
+        "prepare": _only_session,
+        "extra": _embedded,
+        "show": _show_said,
+        "failure": _rejected_turns,
     },
     "trace": {"hint": _trace_decisions},
     "sessions": {
