@@ -1,14 +1,15 @@
 """Show results to people: one table for lists, one tree for everything else, by type of result.
 
-A class of results may have columns (``COLUMNS``), a line (``LINES``), or a title above a branch for
+By default a value is a line of its plain fields, with a branch or a table for each other field. A
+class may have other columns (``COLUMNS``), another line (``LINES``), or a title above a branch for
 each of its fields (``TITLES``). Classes are named, because importing the models takes time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Final, get_args, get_type_hints
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 from pydantic import PlainSerializer
 from pydantic.fields import FieldInfo
@@ -38,7 +39,7 @@ MOST_SHOWN: Final = 20
 LINE_CHARS: Final = 160
 SHORT_CHARS: Final = 30
 """The length from which on the values of a mapping stand on lines of their own."""
-_MAX_COLUMNS: Final = 6
+_MAX_COLUMNS: Final = 7
 _CURSORS: Final = frozenset(("next_after", "next_cursor"))
 _LOOKUPS: Final = _CURSORS | {"memories", "sources"}
 """The fields that are not shown: they describe the ids in other fields, or continue a page."""
@@ -47,8 +48,7 @@ Columns = Mapping[str, str | Callable[[Any], Any]]
 """The columns of a table by title: the name of a field, or a function of the row."""
 
 
-@dataclass(frozen=True, slots=True)
-class Title:
+class Title(NamedTuple):
     """The line above the fields of a result.
 
     Attributes:
@@ -57,12 +57,8 @@ class Title:
     """
 
     line: Callable[[Any], str]
-    used: frozenset[str] = frozenset()
-    more: tuple[str, ...] = ()
-
-
-def _title(line: Callable[[Any], str], *used: str, more: tuple[str, ...] = ()) -> Title:
-    return Title(line, frozenset(used), more)
+    used: Sequence[str] = ()
+    more: Sequence[str] = ()
 
 
 def show_result(screen: Screen, result: Any, _: Mapping[str, Any] | None = None) -> None:
@@ -76,7 +72,7 @@ def show_result(screen: Screen, result: Any, _: Mapping[str, Any] | None = None)
         _show_rows(screen, result)
     elif isinstance(result, Mapping) and not any(isinstance(v, list) for v in result.values()):
         screen.fields(list(_flat(result)))
-    elif kind in TITLES or kind in LINES:
+    elif kind in TITLES or kind in LINES or isinstance(getattr(result, "memory", None), Memory):
         screen.tree(tree_of(result))
     elif isinstance(result, Value | Mapping) or is_dataclass(result):
         _show_fields(screen, result)
@@ -86,8 +82,7 @@ def show_result(screen: Screen, result: Any, _: Mapping[str, Any] | None = None)
 
 def show_table(screen: Screen, rows: Sequence[Any], columns: Columns | None = None) -> None:
     """Print rows of one type as a table; by default with the columns of this type."""
-    kind = type(rows[0]).__name__
-    chosen = columns or COLUMNS.get(kind) or {name: name for name in _default_columns(rows[0])}
+    chosen = columns or COLUMNS.get(type(rows[0]).__name__) or _default_columns(rows)
     screen.table(
         [title.replace("_", " ") for title in chosen],
         [[_cell(row, column) for column in chosen.values()] for row in rows],
@@ -103,21 +98,52 @@ def tree_of(result: Any, names: Mapping[str, Memory] | None = None) -> Branch:
     known = names or getattr(result, "memory_by_id", None) or {}
     kind = type(result).__name__
     if kind in LINES:
-        return Branch(LINES[kind](result, known), style=_style(result))
+        return Branch(LINES[kind](result, known))
     values = _fields(result)
     title = TITLES.get(kind)
-    is_mapping = isinstance(result, Mapping)
-    if title is None and not is_mapping and all(map(_is_flat, values.values())):
-        return Branch(_text(values))
-    title = title or _title(lambda _: "")
-    root = Branch(title.line(result), style="bold")
-    hidden = title.used | (_LOOKUPS if hasattr(result, "memory_by_id") else _CURSORS)
-    for name in (*values, *title.more):
+    if title is None and isinstance(values.get("memory"), Memory):
+        title = Title(lambda item: memory_line(item.memory), ("memory", "at", "cut"))
+    if title is not None:
+        root = Branch(title.line(result), style="bold")
+    else:
+        root = Branch("" if isinstance(result, Mapping) else _line(result, known))
+    hidden = {*(title.used if title else ()), *_CURSORS}
+    hidden |= _LOOKUPS if hasattr(result, "memory_by_id") else set()
+    for name in (*values, *(title.more if title else ())):
         value = values[name] if name in values else getattr(result, name)
-        if name not in hidden and not _is_empty(value):
-            label = name if is_mapping else name.replace("_", " ")
+        in_line = title is None and not isinstance(result, Mapping) and _is_in_line(value)
+        if name not in hidden and not _is_empty(value) and not in_line:
+            label = name if isinstance(result, Mapping) else _label(name)
             _add_field(root, label, value, _is_time(type(result), name), known)
     return root
+
+
+def _line(value: Any, known: Mapping[str, Memory]) -> str:
+    """Return the plain fields of a value as one line: texts as they are, others with their name."""
+    parts = []
+    for name, item in _fields(value).items():
+        if _is_empty(item) or not _is_in_line(item):
+            continue
+        if type(item).__name__ in LINES:
+            parts.append(LINES[type(item).__name__](item, known))
+        elif isinstance(item, str):
+            parts.append(_named(short(item), known))
+        else:
+            text = moment(item) if _is_time(type(value), name) else _text(item)
+            parts.append(
+                text if name == "at" else _label(name) if item is True else f"{_label(name)} {text}"
+            )
+    return "  ".join(parts)
+
+
+def _is_in_line(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return all(map(_is_plain, value))
+    return _is_flat(value) or type(value).__name__ in LINES
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _add_field(
@@ -157,7 +183,7 @@ def _show_rows(screen: Screen, rows: Sequence[Any]) -> None:
     kind = type(rows[0]).__name__ if rows else ""
     if not rows:
         screen.line("nothing found")
-    elif kind not in COLUMNS and (kind in TITLES or _has_rows(rows[0])):
+    elif kind not in COLUMNS and (kind in TITLES or any(map(_has_rows, _fields(rows[0]).values()))):
         for row in rows:
             show_result(screen, row)
     elif _is_plain(rows[0]):
@@ -167,12 +193,9 @@ def _show_rows(screen: Screen, rows: Sequence[Any]) -> None:
         show_table(screen, rows)
 
 
-def _has_rows(row: Any) -> bool:
-    """Return True for a row that itself has a field with rows."""
-    return any(
-        isinstance(value, tuple | list) and any(not _is_plain(item) for item in value)
-        for value in _fields(row).values()
-    )
+def _has_rows(value: Any) -> bool:
+    """Return True for a list of values that are not plain."""
+    return isinstance(value, tuple | list) and not all(map(_is_plain, value))
 
 
 def _show_fields(screen: Screen, result: Any) -> None:
@@ -207,8 +230,12 @@ def _fields(result: Any) -> dict[str, Any]:
     return dict(result) if isinstance(result, Mapping) else {"": result}
 
 
-def _default_columns(row: Any) -> list[str]:
-    return list(_fields(row))[:_MAX_COLUMNS]
+def _default_columns(rows: Sequence[Any]) -> Columns:
+    """Return the first fields, but those with rows; an id that comes first is never split."""
+    fields_of = list(map(_fields, rows))
+    names = [name for name in fields_of[0] if not any(_has_rows(row[name]) for row in fields_of)]
+    first, *others = names[:_MAX_COLUMNS]
+    return {"id" if first.endswith("_id") else first: first} | {name: name for name in others}
 
 
 def _cell(row: Any, column: str | Callable[[Any], Any]) -> str:
@@ -262,7 +289,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        pairs = ((str(name).replace("_", " "), _text(item)) for name, item in value.items())
+        pairs = ((name, _text(item)) for name, item in value.items())
         return short(", ".join(f"{name} {text}" for name, text in pairs if text), LINE_CHARS)
     if isinstance(value, tuple | list):
         return short(", ".join(map(_text, value)), LINE_CHARS)
@@ -280,18 +307,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str
             yield from _flat(item, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", _text(item)
-
-
-def _style(value: Any) -> str:
-    return "dim" if type(value).__name__ in ("StoredSource", "MemorySupport") else ""
-
-
-def _joined(*parts: Any) -> str:
-    return ", ".join(_text(part) for part in parts if part not in (None, "", ()))
-
-
-def _because(reason: str | None) -> str:
-    return f": {reason}" if reason else ""
 
 
 def _receivers(value: Any) -> str:
@@ -323,97 +338,18 @@ def _source_line(line: Any, _: Any) -> str:
     return text if line.number is None else f"{line.number}: {text}"
 
 
-def _pair(event: Any, _: Any) -> str:
-    winner = f" for {event.winner_id}" if event.winner_id else ""
-    sides = f"{short(event.first_text)} / {short(event.second_text)}"
-    return f"{moment(event.at)}  {event.edge_id}  {event.actor or 'unknown'}{winner}: {sides}"
-
-
-def _reached(run: Any, _: Any) -> str:
-    when = f"{moment(run.first_at)} to {moment(run.last_at)}"
-    left = f"; left afterwards: {', '.join(run.left)}" if run.left else ""
-    return f"{run.name}: given {counted(run.receipts, 'time')}, {when}{left}"
-
-
-REASONS: Final = {
-    "confirmed": "a person confirmed it",
-    "other_ended": "the other side was replaced or retracted",
-    "other_stale": "the other side depends on retracted or superseded evidence",
-    "more_sources": "more independent sources say it",
-    "higher_confidence": "its confidence is higher",
-    "newer": "it is newer",
-}
-
 LINES: Final[Mapping[str, Callable[[Any, Mapping[str, Memory]], str]]] = {
     "Memory": lambda memory, _: memory_line(memory),
     "Edge": _edge,
     "StoredSource": lambda source, _: f"from {citation(source)}",
-    "MemorySupport": lambda item, _: (
-        f"also stated in {citation(item.source)}, {moment(item.added_at)}"
-    ),
-    "FurtherSource": lambda item, known: (
-        f"{_named(item.memory_id, known)}, since {moment(item.added_at)}"
-    ),
-    "StatusPeriod": lambda period, _: (
-        f"{period.status.value} from {moment(period.since)} to {moment(period.until) or 'now'},"
-        f" {period.actor}{_because(period.reason)}"
-    ),
     "JournalNote": lambda note, _: short(
         f"#{note.seq} {moment(note.at)} {note.action} by {note.actor}: {_text(note.details)}",
         LINE_CHARS,
     ),
     "Link": _link,
-    "Derivation": lambda item, _: f"{item.memory_id} derived from {item.derived_from_id}",
-    "PremiseStep": lambda step, _: (
-        f"{'derived from' if step.edge_type is None else step.edge_type.value} {step.ground_id}"
-    ),
-    "DeliveryCount": lambda item, _: (
-        counted(item.count, "time") + (f", last {moment(item.last_at)}" if item.count else "")
-    ),
-    "ReceiptMention": lambda item, _: _joined(
-        f"{item.receipt_id}  {item.purpose}", moment(item.at), _receivers(item), item.memory_ids
-    ),
-    "ReachedRun": _reached,
     "SourceLine": _source_line,
-    "SourceTurn": lambda turn, _: short(
-        f"{turn.speaker or 'somebody'}, {moment(turn.at)}: {turn.text}", LINE_CHARS
-    ),
-    "MemoryEvent": lambda event, _: (
-        f"{moment(event.at)}  {event.memory_id}  {event.actor}"
-        f"{f' ({event.reason})' if event.reason else ''}: {short(event.text)}"
-    ),
-    "PairEvent": _pair,
-    "Influence": lambda item, _: _joined(
-        f"{counted(item.recalls, 'time')} handed out",
-        f"{counted(item.derived, 'memory', 'memories')} derived",
-        *(counted(len(ids), name) for name, ids in _recipients(item) if ids),
-    ),
-    "SuggestionReason": lambda reason, known: (
-        f"{_named(reason.favours, known)}: {REASONS.get(reason.code, reason.code)}"
-        f" (+{reason.weight:.2f})"
-    ),
-    "RetractedMemory": lambda item, _: f"{item.memory_id}  {item.because}: {short(item.summary)}",
-    "RetainedMemory": lambda item, _: f"{item.memory_id}  {item.because}: {short(item.summary)}",
-    "ReinstatedMemory": lambda item, _: f"{item.memory_id}  {short(item.summary)}",
-    "WeakenedMemory": lambda item, _: (
-        f"{item.memory_id}  confidence {item.confidence_before:.2f} to"
-        f" {item.confidence_after:.2f}: {short(item.summary)}"
-    ),
-    "DisputedPair": lambda item, _: f"{item.edge_id}: {item.from_id} and {item.to_id}",
-    "NotErasedMemory": lambda item, _: f"{item.memory_id}  {item.why.replace('_', ' ')}",
-    "RelatedEntity": lambda item, _: f"{item.canonical_name} ({item.together})",
-    "EntityInfo": lambda item, _: f"{item.canonical_name}  {item.type.value}, {item.entity_id}",
-    "Degraded": lambda item, _: f"degraded[{item.code}]: {item.text}",
 }
 """The classes that are one line, by name; the second argument has the memories by id."""
-
-
-def _recipients(item: Any) -> tuple[tuple[str, Sequence[str]], ...]:
-    return (("run", item.runs), ("conversation", item.conversations))
-
-
-def _of_memory(item: Any) -> str:
-    return memory_line(item.memory)
 
 
 def _contradiction(item: Any) -> str:
@@ -426,74 +362,41 @@ def _by_id(item: Any) -> str:
     return memory_line(item.memory_by_id[item.memory_id])
 
 
-def _premise(item: Any) -> str:
-    ended = "lost a contradiction" if item.ended == "lost" else item.ended
-    return f"{memory_line(item.ground)}, {ended} on {day(item.ended_at)} by {item.actor}" + (
-        _because(item.reason)
-    )
-
-
 TITLES: Final[Mapping[str, Title]] = {
-    "Trace": _title(_of_memory, "memory", "cut"),
-    "History": _title(_of_memory, "memory", "at"),
-    "CaseSide": _title(_of_memory, "memory"),
-    "StaleMemory": _title(_of_memory, "memory"),
-    "InvalidPremise": _title(
-        _premise, "ground", "ended", "ended_at", "actor", "reason", "replaced_by"
+    "Contradiction": Title(
+        _contradiction, ("edge", "since", "open_days", "ages_days", "resolved", "dismissed", "moot")
     ),
-    "Contradiction": _title(
-        _contradiction,
-        *("edge", "since", "open_days", "ages_days", "resolved", "dismissed", "moot"),
+    "Case": Title(_contradiction, ("edge", "state", "moot", "at", "cut")),
+    "Impact": Title(
+        _by_id, ("memory_id", "hand_outs", "cut"), ("own_hand_outs", "further_hand_outs")
     ),
-    "Case": _title(_contradiction, "edge", "state", "moot", "at", "cut"),
-    "Suggestion": _title(
-        lambda item: (
-            f"{item.winner_id} may be right ({item.confidence:.0%})"
-            if item.winner_id
-            else "undecided"
-        ),
-        *("winner_id", "confidence"),
-    ),
-    "Impact": _title(
-        _by_id,
-        *("memory_id", "hand_outs", "cut"),
-        more=("own_hand_outs", "further_hand_outs"),
-    ),
-    "EvidenceReport": _title(
+    "EvidenceReport": Title(
         lambda item: _by_id(item) if item.memory_id else f"run {item.workflow_run_id}",
-        *("memory_id", "workflow_run_id", "cut", "supports"),
+        ("memory_id", "workflow_run_id", "cut", "supports"),
     ),
-    "SourceLines": _title(
-        lambda item: (
-            f"{item.memory_id} from {citation(item.source)}"
-            + ("" if item.state in ("kept", "none") else f" ({item.state})")
-        ),
-        *("memory_id", "source", "state", "path", "first_line", "last_line", "cut"),
+    "Diff": Title(
+        lambda item: f"after {moment(item.since)} until {moment(item.until)}", ("since", "until")
     ),
-    "Diff": _title(
-        lambda item: f"after {moment(item.since)} until {moment(item.until)}",
-        *("since", "until"),
-    ),
-    "SourceRetraction": _title(
+    "SourceRetraction": Title(
         lambda item: (
             f"{counted(item.retracted, 'memory', 'memories')}"
             f" {'would be' if item.dry_run else 'were'} retracted"
         ),
-        *("kind", "name", "dry_run"),
+        ("kind", "name", "dry_run"),
     ),
-    "ErasureReport": _title(
+    "ErasureReport": Title(
         lambda item: (
             counted(len(item.memory_ids), "memory", "memories")
             + (" would be erased" if item.dry_run else f" erased, {item.erasure_id}")
         ),
-        *("orchestrator", "erasure_id", "started_at", "ended_at", "dry_run"),
+        ("orchestrator", "erasure_id", "started_at", "ended_at", "dry_run"),
     ),
-    "EntityProfile": _title(
-        lambda item: f"{item.canonical_name}  {item.type.value}", "canonical_name", "type"
+    "EntityProfile": Title(
+        lambda item: f"{item.canonical_name}  {item.type.value}", ("canonical_name", "type")
     ),
-    "Receipt": _title(
+    "Receipt": Title(
         lambda item: f"{item.receipt_id}  {item.purpose or 'recall'}, {moment(item.at)}",
-        *("receipt_id", "purpose", "at", "counts", "items", "answer"),
+        ("receipt_id", "purpose", "at", "counts", "items", "answer"),
     ),
 }
 """The titles of results that are shown as trees, by the name of the class."""
@@ -506,21 +409,22 @@ def _date(memory: Memory) -> str:
 
 
 COLUMNS: Final[Mapping[str, Columns]] = {
+    "TierItem": {
+        "id": "memory_id",
+        "item": lambda item: "" if item.context_item_id == item.memory_id else item.context_item_id,
+        "kind": "kind",
+        "importance": "importance",
+        "date": lambda item: item.timestamp[:10],
+        "text": lambda item: next(
+            (text for text in item.payload.values() if isinstance(text, str)), item.payload
+        ),
+    },
     "Memory": {
         "id": "memory_id",
         "type": "type",
         "status": status_of,
         "date": _date,
         "summary": lambda memory: short(summary_of(memory)),
-    },
-    "EntityInfo": {
-        "id": "entity_id",
-        "type": "type",
-        "mentions": "mention_count",
-        "name": "canonical_name",
-    },
-    "SourceInfo": {
-        name: name for name in ("kind", "name", "memories", "active", "retracted", "last_at")
     },
     "Receipt": {
         "id": "receipt_id",
@@ -539,12 +443,6 @@ COLUMNS: Final[Mapping[str, Columns]] = {
         },
         "reasons": "reasons",
     },
-    "BulletinEntry": {
-        "id": "bulletin_id",
-        "first": "created_at",
-        "times": "receipts",
-        "sha256": lambda bulletin: bulletin.sha256[:16],
-    },
     "JobRun": {
         "job": "job",
         "by": "trigger",
@@ -556,71 +454,6 @@ COLUMNS: Final[Mapping[str, Columns]] = {
         ),
         "counts": lambda run: {name: count for name, count in run.counts.items() if count},
         "remark": lambda run: ": ".join(item for item in (run.error_code, run.reason) if item),
-    },
-    "JobPlan": {
-        "job": "job",
-        "schedule": lambda plan: plan.schedule or "off",
-        "time zone": "timezone",
-        "next": "next_due_at",
-        "overdue since": "overdue_since",
-    },
-    "ErasureReport": {
-        "id": "erasure_id",
-        "ended": "ended_at",
-        "kind": "kind",
-        "memories": lambda report: len(report.memory_ids),
-        "by": "actor",
-        "reason": "reason",
-    },
-    "TierItem": {
-        "id": "memory_id",
-        "item": lambda item: "" if item.context_item_id == item.memory_id else item.context_item_id,
-        "kind": "kind",
-        "importance": "importance",
-        "date": lambda item: item.timestamp[:10],
-        "text": lambda item: next(
-            (text for text in item.payload.values() if isinstance(text, str)), item.payload
-        ),
-    },
-    "BlockMemory": {
-        "memory": "memory_id",
-        "score": lambda memory: f"{memory.score:.4f}",
-        "confidence": lambda memory: f"{memory.confidence:.2f}",
-        "source": lambda memory: memory.citation + (", shortened" if memory.shortened else ""),
-    },
-    "PackedItem": {
-        "memory": "memory_id",
-        "tier": lambda item: item.tier.tier,
-        "tokens": "token_cost",
-        "why": lambda item: [*item.reasons, *(["shortened"] if item.shortened else [])],
-        "text": lambda item: short(item.text),
-    },
-    "OmittedMemory": {
-        "memory": "memory_id",
-        "tier": lambda memory: memory.tier.tier,
-        "tokens": "token_cost",
-        "why": "reason",
-    },
-    "SessionInfo": {
-        "id": "session_id",
-        "turns": "turns",
-        "pending": "pending",
-        "last turn": "last_seen_at",
-        "state": lambda session: (
-            "consolidated"
-            if session.consolidated_at is not None
-            else "open"
-            if session.completed_at is None
-            else "completed"
-        ),
-    },
-    "HealthMeasure": {
-        "measure": "measure",
-        "memories": "count",
-        "of": lambda item: f"{item.of} (sample)" if item.sampled else item.of,
-        "rate": lambda item: f"{item.rate:.2%}",
-        "limit": lambda item: "" if item.limit is None else f"{item.limit:.2%}",
-        "": lambda item: "" if item.limit is None else "too many" if item.failed else "ok",
     },
 }
 """The columns of tables, by the name of the rows' class; other classes show their first fields."""
