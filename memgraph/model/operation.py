@@ -32,7 +32,6 @@ from typing import (
     overload,
 )
 
-from annotated_types import Ge, Le
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
@@ -361,10 +360,10 @@ class Operation:
             constraints = [
                 item for field in _metadata(hints[name]) for item in getattr(field, "metadata", ())
             ]
-            low = [item.ge for item in constraints if isinstance(item, Ge)]
-            high = [item.le for item in constraints if isinstance(item, Le)]
+            low = [item.ge for item in constraints if hasattr(item, "ge")]
+            high = [item.le for item in constraints if hasattr(item, "le")]
             if low and high:
-                bounds[name] = (cast(float, low[0]), cast(float, high[0]))
+                bounds[name] = (low[0], high[0])
         return bounds
 
     @cached_property
