@@ -139,15 +139,15 @@ def assembled(
         for memory_id, line in lines.items()
         if line.candidate.against
     }
-    allocation = allocated(offers, room, weights, together, reach)
-    fitting = [memory_id for tier_ids in allocation.chosen.values() for memory_id in tier_ids]
+    by_tier = allocated(offers, room, weights, together, reach)
+    fitting = [memory_id for tier_ids in by_tier.values() for memory_id in tier_ids]
     chosen = _at_most(plan.max_items, [lines[memory_id] for memory_id in fitting], together)
     beyond = set(fitting) - {line.memory_id for line in chosen}
     chosen, text, cost = _written(cutting.grown(chosen), block, together)
     inside = {line.memory_id for line in chosen}
     left_out = [
         *(
-            _left(line, _reason(line, room, beyond))
+            (line.place, _omitted(line.candidate, _reason(line, room, beyond), line.cost))
             for memory_id, line in lines.items()
             if memory_id not in inside
         ),
@@ -225,10 +225,7 @@ def _at_most(
     Both sides of a contradiction are kept, or neither of them.
     """
     by_place = sorted(fitting, key=lambda line: line.place)
-    memory_ids = select_within(
-        [(line.memory_id, 1) for line in by_place], max_items, together
-    ).chosen
-    inside = set(memory_ids)
+    inside = set(select_within([(line.memory_id, 1) for line in by_place], max_items, together))
     return [line for line in fitting if line.memory_id in inside]
 
 
@@ -281,27 +278,14 @@ def _reason(line: _Line, room: int, beyond: Collection[str]) -> str:
     return TOO_LARGE if line.cost > room else OVER_BUDGET
 
 
-def _left(line: _Line, reason: str) -> tuple[int, OmittedMemory]:
-    omitted = built(
-        OmittedMemory,
-        {
-            "memory_id": line.memory_id,
-            "tier": line.candidate.tier,
-            "reason": reason,
-            "token_cost": line.cost,
-        },
-    )
-    return line.place, omitted
-
-
-def _omitted(candidate: ContextCandidate, reason: str) -> OmittedMemory:
+def _omitted(candidate: ContextCandidate, reason: str, cost: int | None = None) -> OmittedMemory:
     return built(
         OmittedMemory,
         {
             "memory_id": candidate.memory.memory_id,
             "tier": candidate.tier,
             "reason": reason,
-            "token_cost": candidate.memory.token_cost,
+            "token_cost": candidate.memory.token_cost if cost is None else cost,
         },
     )
 

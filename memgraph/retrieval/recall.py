@@ -611,12 +611,12 @@ class _Recall:
             self.snapshot, [rated.candidate.pk for rated in chosen], self.narrowing
         )
         chosen = [rated for rated in chosen if rated.candidate.pk in rows]
-        left_out: tuple[str, ...] = ()
+        fitting: Collection[str] = [memory.memory_id for memory, _ in rows.values()]
         budget = self.request.token_budget
         if budget is not None:
             costs = [(memory.memory_id, memory.token_cost) for memory, _ in rows.values()]
             sides = {memory_id: states.pairs.opponents(memory_id) for memory_id, _ in costs}
-            left_out = select_within(costs, budget, sides).left_out
+            fitting = set(select_within(costs, budget, sides))
         items = [
             _item(
                 rated,
@@ -625,9 +625,9 @@ class _Recall:
                 _replaced_by(rated.candidate, legs) or states.pairs.note(rated.candidate.memory_id),
             )
             for rated in chosen
-            if rated.candidate.memory_id not in left_out
+            if rated.candidate.memory_id in fitting
         ]
-        return items, len(left_out)
+        return items, len(rows) - len(items)
 
 
 def _by_score(rated: RatedCandidate) -> tuple[float, str]:

@@ -92,9 +92,9 @@ def reranked(
     if token_budget is not None:
         costs = [(item.memory.memory_id, item.memory.token_cost) for item in chosen]
         sides = {item.memory.memory_id: item.contradicted_by for item in chosen}
-        left_out = set(select_within(costs, token_budget, sides).left_out)
-        items = [item for item in chosen if item.memory.memory_id not in left_out]
-        if left_out:
+        fitting = set(select_within(costs, token_budget, sides))
+        items = [item for item in chosen if item.memory.memory_id in fitting]
+        if len(items) < len(chosen):
             reasons.add("token_budget")
     numbers = dict(bundle.account.left_out or {})
     numbers["top_n"] = numbers.get("top_n", 0) + len(bundle.items) - len(chosen)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import Scope
@@ -25,21 +25,6 @@ _TOKEN = re.compile(
     rf"|[\u00c0-\u06ff]{{1,{_ALPHABET_PER_TOKEN}}}|\S"
 )
 _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetSelection(Generic[Id]):
-    """A selection that fits a budget.
-
-    Attributes:
-        chosen: ids in rank order.
-        left_out: ids that did not fit, in rank order.
-        spent: the tokens of the chosen ids; never above the budget.
-    """
-
-    chosen: tuple[Id, ...]
-    left_out: tuple[Id, ...]
-    spent: int
 
 
 def token_cost(text: str) -> int:
@@ -65,8 +50,8 @@ def select_within(
     items: Iterable[tuple[Id, int]],
     budget: int,
     together: Mapping[Id, Collection[Id]] | None = None,
-) -> BudgetSelection[Id]:
-    """Choose items that fit, best first; an item that is too large is skipped.
+) -> list[Id]:
+    """Return the items that fit, best first; an item that is too large is skipped.
 
     Args:
         items: (id, token cost) in rank order; a cost below 0 counts as 0.
@@ -90,11 +75,7 @@ def select_within(
         fits = cost <= budget - spent or cost == 0
         chosen.update(dict.fromkeys(group, fits))
         spent += cost if fits else 0
-    return BudgetSelection(
-        tuple(item for item in costs if chosen[item]),
-        tuple(item for item in costs if not chosen[item]),
-        spent,
-    )
+    return [item for item in costs if chosen[item]]
 
 
 # Divide a token budget among tiers, and choose the items of each.
@@ -102,23 +83,6 @@ def select_within(
 
 Costs = Mapping[str, int]
 Mates = Mapping[str, Collection[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """A budget divided among tiers, with the items chosen from each.
-
-    Attributes:
-        shares: the initial tokens of each tier; their sum is within the budget.
-        chosen: the chosen ids of each tier, in its order.
-        left_out: the ids of each tier that did not fit, in its order.
-        spent: the tokens of the chosen ids of each tier; their sum is never above the budget.
-    """
-
-    shares: Mapping[Scope, int]
-    chosen: Mapping[Scope, tuple[str, ...]]
-    left_out: Mapping[Scope, tuple[str, ...]]
-    spent: Mapping[Scope, int]
 
 
 def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
@@ -194,8 +158,8 @@ def allocated(
     weights: Mapping[Scope, float],
     together: Mates | None = None,
     first: Mapping[Scope, int] | None = None,
-) -> Allocation:
-    """Choose items from tiers within one budget.
+) -> dict[Scope, list[str]]:
+    """Return the items of each tier, in its order, that fit into one budget.
 
     No tier loses an item that fits its own share to another tier, and no item is left out that
     would still fit. A tier of weight 0 gets nothing.
@@ -229,16 +193,7 @@ def allocated(
         selected |= choice.fitting(requested[tier], shares[tier], frozenset())
     while more := _handed_on(choice, requested, weights, budget, selected):
         selected |= more
-    chosen = {tier: tuple(item for item in requested[tier] if item in selected) for tier in Scope}
-    return Allocation(
-        shares,
-        chosen,
-        {
-            tier: tuple(item for item, _ in offers.get(tier, ()) if item not in selected)
-            for tier in Scope
-        },
-        {tier: choice.cost(tier_items) for tier, tier_items in chosen.items()},
-    )
+    return {tier: [item for item in requested[tier] if item in selected] for tier in Scope}
 
 
 @dataclass(frozen=True, slots=True)

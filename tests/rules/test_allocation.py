@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import Scope
-from memgraph.rules.budget import Allocation, allocated, divided, reached, select_within
+from memgraph.rules.budget import allocated, divided, reached, select_within
 
 WEIGHTS = {Scope.SESSION: 0.4, Scope.PROJECT: 0.4, Scope.GLOBAL: 0.2}
 weight = st.floats(0.0, 1.0) | st.sampled_from([0.0, 0.2, 0.4, 1.0])
@@ -41,8 +42,15 @@ def mates(draw: st.DrawFn, offered: dict[Scope, list[tuple[str, int]]]) -> dict[
     return found
 
 
-def ids(chosen: Allocation) -> set[str]:
-    return {one for each in chosen.chosen.values() for one in each}
+Offers = Mapping[Scope, Sequence[tuple[str, int]]]
+
+
+def ids(chosen: Mapping[Scope, Sequence[str]]) -> set[str]:
+    return {one for each in chosen.values() for one in each}
+
+
+def spent_by(chosen: Mapping[Scope, Sequence[str]], offered: Offers) -> dict[Scope, int]:
+    return {tier: sum(dict(offered[tier])[one] for one in each) for tier, each in chosen.items()}
 
 
 def test_the_default_shares_of_2000_are_800_800_400() -> None:
@@ -100,12 +108,13 @@ def test_with_shares_of_its_own_it_is_complete_and_within_the_budget(
     wanted = {tier: sum(cost for _, cost in each) for tier, each in offered.items()}
     reach = reached(wanted, budget, given_weights)
     found = allocated(offered, budget, given_weights, first=reach)
-    spent = sum(found.spent.values())
+    spent = sum(spent_by(found, offered).values())
     assert spent <= budget
-    for tier, left in found.left_out.items():
+    for tier, chosen in found.items():
         if given_weights[tier]:
-            assert all(spent + dict(offered[tier])[one] > budget for one in left)
-            assert set(select_within(offered[tier], reach[tier]).chosen) <= set(found.chosen[tier])
+            left = [cost for one, cost in offered[tier] if one not in chosen]
+            assert all(spent + cost > budget for cost in left)
+            assert set(select_within(offered[tier], reach[tier])) <= set(chosen)
 
 
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf")])
@@ -128,8 +137,8 @@ def test_never_above_the_budget_and_nothing_that_fits_is_left_out(
     cost = {one: each for tier in offered.values() for one, each in tier}
     there = {one for tier in Scope if given_weights[tier] for one, _ in offered[tier]}
     found = allocated(offered, budget, given_weights, together)
-    spent = sum(found.spent.values())
-    assert spent == sum(cost[one] for one in ids(found)) <= budget
+    spent = sum(cost[one] for one in ids(found))
+    assert spent <= budget
     for one in there - ids(found):
         group = {one} | (together.get(one, set()) & there) - ids(found)
         alone = cost[one] if sum(cost[each] for each in group) > budget else None
@@ -137,17 +146,16 @@ def test_never_above_the_budget_and_nothing_that_fits_is_left_out(
 
 
 @given(st.data(), budgets, weights)
-def test_every_id_is_chosen_or_left_out_once_in_the_order_of_its_tier(
+def test_every_tier_gets_its_own_ids_once_in_its_order(
     data: st.DataObject, budget: int, given_weights: dict[Scope, float]
 ) -> None:
     offered = data.draw(offers())
     found = allocated(offered, budget, given_weights, data.draw(mates(offered)))
     for tier, each in offered.items():
         order = [one for one, _ in each]
-        assert sorted([*found.chosen[tier], *found.left_out[tier]]) == sorted(order)
-        assert list(found.chosen[tier]) == [one for one in order if one in found.chosen[tier]]
+        assert found[tier] == [one for one in order if one in found[tier]]
         if not given_weights[tier]:
-            assert not found.chosen[tier]
+            assert not found[tier]
 
 
 @given(offers(), budgets, weights)
@@ -155,10 +163,9 @@ def test_no_tier_loses_what_its_own_share_holds(
     offered: dict[Scope, list[tuple[str, int]]], budget: int, given_weights: dict[Scope, float]
 ) -> None:
     found = allocated(offered, budget, given_weights)
-    for tier, share in found.shares.items():
+    for tier, share in divided(budget, given_weights).items():
         if given_weights[tier]:
-            own = select_within(offered[tier], share).chosen
-            assert set(own) <= set(found.chosen[tier])
+            assert set(select_within(offered[tier], share)) <= set(found[tier])
 
 
 @given(st.data(), budgets, weights)
@@ -181,7 +188,7 @@ def test_the_order_in_which_tiers_are_given_changes_nothing(
 def test_what_a_tier_leaves_goes_to_the_others() -> None:
     offered = {Scope.PROJECT: [(f"p{at}", 10) for at in range(20)], Scope.GLOBAL: [("g", 10)]}
     found = allocated(offered, 100, WEIGHTS)
-    assert found.spent == {Scope.SESSION: 0, Scope.PROJECT: 90, Scope.GLOBAL: 10}
+    assert [len(found[tier]) for tier in Scope] == [0, 9, 1]
 
 
 def test_what_is_left_is_handed_on_in_proportion() -> None:
@@ -190,7 +197,7 @@ def test_what_is_left_is_handed_on_in_proportion() -> None:
         Scope.GLOBAL: [(f"g{at}", 1) for at in range(100)],
     }
     found = allocated(offered, 90, WEIGHTS)
-    assert found.spent == {Scope.SESSION: 0, Scope.PROJECT: 60, Scope.GLOBAL: 30}
+    assert [len(found[tier]) for tier in Scope] == [0, 60, 30]
 
 
 def test_both_sides_of_a_contradiction_are_taken_or_none_of_them() -> None:
