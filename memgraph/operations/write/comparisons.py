@@ -24,6 +24,7 @@ from memgraph.consolidation.comparison import (
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import (
+    CapturedBy,
     ComparisonStage,
     EdgeType,
     MemoryKind,
@@ -94,6 +95,7 @@ def is_comparable(memory: MemoryInput) -> bool:
     is_from_page = (
         memory.kind is MemoryKind.FACT
         and memory.source.source_type is SourceType.CHANNEL_TRANSCRIPT
+        and memory.source.captured_by is CapturedBy.EXTRACTOR
         and "model" in memory.attributes
     )
     return (
