@@ -1,51 +1,11 @@
-"""Write files that a user names, and make text safe to print on a terminal."""
+"""Make text safe to print on a terminal, and count things in words."""
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import tempfile
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, BinaryIO
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically, by renaming a temporary file in the same folder.
-
-    A device or a pipe is written to directly.
-
-    Raises:
-        OSError: the folder is missing or not writable, or the disk is full.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    if path.exists() and not path.is_file():
-        path.write_bytes(data)
-        return
-    target = path.resolve()
-    with _draft_of(target) as (file, draft):
-        file.write(data)
-        file.close()
-        draft.replace(target)
-
-
-@contextmanager
-def _draft_of(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    if not target.parent.is_dir():
-        # Otherwise the error would name the temporary file, which the user does not know.
-        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(target.parent))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file, draft
-    finally:
-        draft.unlink(missing_ok=True)
-
+from typing import Any
 
 # Joiners that some scripts and emoji need, and that cannot reorder or hide text.
 _HARMLESS_FORMAT = frozenset("\u200c\u200d\u00ad")
@@ -72,16 +32,6 @@ def counted(number: int, text: str, many: str | None = None) -> str:
         many: the plural, if it is not ``text`` with an s.
     """
     return f"{number} {text if number == 1 else many or text + 's'}"
-
-
-def counted_as(name: str, number: int) -> str:
-    """Return a number with the name of a count, a plural such as ``journal_entries``."""
-    noun = name.replace("_", " ")
-    if number != 1:
-        return f"{number} {noun}"
-    if noun.endswith("ies"):
-        return f"1 {noun[:-3]}y"
-    return f"1 {noun[:-2] if noun.endswith(('xes', 'sses')) else noun.removesuffix('s')}"
 
 
 def json_line(value: Any, *, ascii_only: bool = False) -> str:

@@ -69,13 +69,13 @@ class CommandResult:
 
     Attributes:
         data: the result as JSON values, for programs.
-        show: prints the result for a person.
+        show: prints the result for a person; None: as a table or a tree, see ``show_result``.
         error: a failure that still has a result, such as damage that was found. ``data`` becomes
             its details, and the exit code is 1.
     """
 
     data: dict[str, Any]
-    show: Callable[[Screen], None]
+    show: Callable[[Screen], None] | None = None
     error: MemgraphError | None = None
 
 
@@ -92,7 +92,7 @@ class CommandReport(Protocol):
     def data(self) -> dict[str, Any]: ...
 
     @property
-    def show(self) -> Callable[[Any], None]: ...
+    def show(self) -> Callable[[Any], None] | None: ...
 
     @property
     def error(self) -> MemgraphError | None: ...
@@ -239,11 +239,11 @@ class Invocation:
             if self.as_json:
                 write_json({"ok": True, "command": self.command, "data": report.data})
             else:
-                report.show(Screen())
+                _print(report)
             flush()
             return 0
         if not self.as_json:
-            report.show(Screen())
+            _print(report)
             flush()
         report.error.details = report.data
         return self.refuse(report.error.as_dict())
@@ -256,6 +256,15 @@ class Invocation:
             sys.stderr.write(json_line({"ok": False, "error": error}, ascii_only=True) + "\n")
             sys.stderr.flush()
         return code
+
+
+def _print(report: CommandReport) -> None:
+    if report.show is not None:
+        report.show(Screen())
+        return
+    from memgraph.surfaces.cli.render import show_result
+
+    show_result(Screen(), report.data)
 
 
 def invocation(context: typer.Context) -> Invocation:

@@ -233,7 +233,8 @@ def _fields(result: Any) -> dict[str, Any]:
 def _default_columns(rows: Sequence[Any]) -> Columns:
     """Return the first fields, but those with rows; an id that comes first is never split."""
     fields_of = list(map(_fields, rows))
-    names = [name for name in fields_of[0] if not any(_has_rows(row[name]) for row in fields_of)]
+    every = dict.fromkeys(name for row in fields_of for name in row)
+    names = [name for name in every if not any(_has_rows(row.get(name)) for row in fields_of)]
     first, *others = names[:_MAX_COLUMNS]
     return {"id" if first.endswith("_id") else first: first} | {name: name for name in others}
 
@@ -305,7 +306,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str
     for name, item in value.items():
         if isinstance(item, Mapping):
             yield from _flat(item, f"{prefix}{name}.")
-        else:
+        elif item is not None:
             yield f"{prefix}{name}", _text(item)
 
 

@@ -203,26 +203,6 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def progress(title: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on standard error during long work; nothing without a terminal.
-
-    Yields:
-        A function to call with the number of steps done since the last call.
-    """
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(file=sys.stderr, markup=False)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(plain(title), total=total)
-        yield lambda steps: bar.advance(task, steps)
-
-
-@contextmanager
 def stages(
     title: str, *, lines_every_s: float | None = None
 ) -> Iterator[Callable[[str, int, int], None]]:
@@ -267,6 +247,20 @@ def stages(
             completed=done,
             total=total,
         )
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar; yield a function of the number of steps done since its last call."""
+    done = 0
+    with stages(title) as advance:
+
+        def more(steps: int) -> None:
+            nonlocal done
+            done += steps
+            advance("", done, total)
+
+        yield more
 
 
 def _line_progress(title: str, every_s: float | None) -> Callable[[str, int, int], None]:

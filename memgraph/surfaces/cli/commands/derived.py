@@ -27,7 +27,7 @@ from memgraph.errors import (
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType, JobName, MarkKind, Sensitivity
 from memgraph.model.operation import Time
-from memgraph.surfaces.cli.files import counted, counted_as
+from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
     NO_AGENT,
     SHORT_IDS,
@@ -813,7 +813,9 @@ def _more_sessions(sessions: Sequence[SessionInfo], call: Call) -> Sequence[str]
 
 
 def _show_audit(screen: Screen, report: VerifyReport, _: Call) -> None:
-    checked = ", ".join(counted_as(name, count) for name, count in report.checked.items())
+    checked = ", ".join(
+        f"{count} {name.replace('_', ' ')}" for name, count in report.checked.items()
+    )
     screen.block(f"checked {checked}")
     rows = [(item.code.value, item.subject or "", item.message) for item in report.findings]
     if rows:

@@ -14,9 +14,8 @@ import typer
 
 from memgraph.operations.exchange.formats import write_as
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
-from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
-from memgraph.surfaces.cli.screen import Screen, progress, stages
+from memgraph.surfaces.cli.screen import note, stages
 
 AcceptFindings = Annotated[
     bool,
@@ -39,11 +38,7 @@ def backup(
             accept_findings=accept_findings,
             progress=lambda done, total: advance("pages", done, total),
         )
-    data = copy.as_dict()
-    # A server audits the copy itself, and does not report the number of memories.
-    many = f"{counted(data['memories'], 'memory', 'memories')}, " if "memories" in data else ""
-    line = f"wrote {many}{copy.bytes} bytes to {copy.path}"
-    return CommandResult(data, lambda screen: screen.line(line))
+    return CommandResult(copy.as_dict())
 
 
 def restore(
@@ -79,13 +74,7 @@ def restore(
             url=chosen.storage.url,
         )
 
-    def show(screen: Screen) -> None:
-        many = counted(done.memories, "memory", "memories")
-        screen.line(f"restored {many} of {done.orchestrator} from {done.backup}")
-        if done.replaced is not None:
-            screen.line(f"the old files: {done.replaced}")
-
-    return CommandResult(done.as_dict(), show)
+    return CommandResult(done.as_dict())
 
 
 def migrate_store(
@@ -112,16 +101,9 @@ def migrate_store(
             clock=service.clock,
         )
 
-    def show(screen: Screen) -> None:
-        many = counted(done.memories, "memory", "memories")
-        screen.line(f"moved {many} of {done.orchestrator} to {done.target or 'a file'}, verified")
-        screen.line(f"writers waited for {done.paused_ms / 1000:.1f} s")
-        if done.left is not None:
-            screen.line(f"the old store: {done.left}")
-        if done.left is not None and done.source:
-            screen.line("erasures do not cover it: drop that schema when you no longer need it")
-
-    return CommandResult(done.as_dict(), show)
+    if done.left is not None and done.source and not call.as_json:
+        note("erasures do not cover the old schema: drop it when you no longer need it")
+    return CommandResult(done.as_dict())
 
 
 class ExportFormat(StrEnum):
@@ -165,13 +147,12 @@ def export(
         if output is None:
             for line in handle.exchange.export_lines(with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
-            return CommandResult({}, _show_nothing)
+            return CommandResult({}, lambda _screen: None)
         with _total_progress("exporting") as advance:
             done = handle.exchange.export(
                 output, force=force, with_vectors=with_vectors, progress=advance
             )
-    line_of_text = f"wrote {_counts(done.records)} to {done.path}"
-    return CommandResult(done.as_dict(), lambda screen: screen.line(line_of_text))
+    return CommandResult(done.as_dict())
 
 
 def _export_as(
@@ -182,11 +163,7 @@ def _export_as(
             lines = handle.exchange.export(Path(folder) / "lines", progress=advance).path
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
-    data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
-    return CommandResult(
-        data,
-        lambda screen: screen.line(f"wrote {counted(count, 'memory', 'memories')} to {output}"),
-    )
+    return CommandResult({"orchestrator": orchestrator, "path": str(output), "memories": count})
 
 
 def import_(
@@ -205,10 +182,7 @@ def import_(
                 orchestrator, source, actor=call.actor or "user", progress=advance
             )
         embedding = call.after_writing(call.handle(service, orchestrator))
-    return CommandResult(
-        {**done.as_dict(), "embedding": embedding},
-        lambda screen: screen.line(f"imported {_counts(done.records)} into {orchestrator}"),
-    )
+    return CommandResult({**done.as_dict(), "embedding": embedding})
 
 
 @contextmanager
@@ -223,35 +197,8 @@ def _source(file: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _total_progress(title: str) -> Iterator[Callable[[int], None]]:
     """Yield a callback that reports progress, and takes the total so far."""
-    done = 0
-    with progress(title, None) as advance:
-
-        def told(lines: int) -> None:
-            nonlocal done
-            advance(lines - done)
-            done = lines
-
-        yield told
-
-
-def _counts(records: dict[str, int]) -> str:
-    named = (
-        counted(count, *_NOUNS.get(name, (name.replace("_", " "),)))
-        for name, count in records.items()
-    )
-    return ", ".join(named) or "nothing"
-
-
-_NOUNS = {
-    "memory": ("memory", "memories"),
-    "entity": ("entity", "entities"),
-    "status": ("status period",),
-    "journal": ("journal entry", "journal entries"),
-}
-
-
-def _show_nothing(_screen: Screen) -> None:
-    """Print nothing, because the exported lines are the output."""
+    with stages(title) as advance:
+        yield lambda lines: advance("lines", lines, lines)
 
 
 COMMANDS: dict[str, Any] = {

@@ -101,7 +101,8 @@ def list_keys(context: typer.Context) -> CommandResult:
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Revoke a key immediately, also in running servers."""
-    return _ended("revoked", _keys(invocation(context)).revoke(key_id))
+    key = _keys(invocation(context)).revoke(key_id)
+    return CommandResult(_as_json(key, SystemClock().now_ms()))
 
 
 def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -109,12 +110,8 @@ def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
 
     The journals keep its id, but its grants are no longer recorded anywhere.
     """
-    return _ended("forgot", _keys(invocation(context)).forget(key_id))
-
-
-def _ended(what: str, key: ApiKey) -> CommandResult:
-    data = _as_json(key, SystemClock().now_ms())
-    return CommandResult(data, lambda screen: screen.line(f"{what} {key.key_id} ({key.name})"))
+    key = _keys(invocation(context)).forget(key_id)
+    return CommandResult(_as_json(key, SystemClock().now_ms()))
 
 
 def rotate(

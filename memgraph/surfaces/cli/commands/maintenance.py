@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from memgraph.audit.journal import read_key
-from memgraph.errors import (
-    MemgraphError,
-)
+from memgraph.errors import MemgraphError
 from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
-from memgraph.surfaces.cli.screen import Screen, progress
-
-if TYPE_CHECKING:
-    pass
+from memgraph.surfaces.cli.screen import progress
 
 
 def upgrade(
@@ -55,29 +50,11 @@ def upgrade(
                     outcome = {"orchestrator": name, "error": error.as_dict()}
                 done.append(outcome)
                 advance(1)
-    rows = [
-        (item["orchestrator"], item.get("before", ""), item.get("after", ""), _error(item))
-        for item in done
-    ]
     refusal = None
     if failed:
         refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
 
-    def show(screen: Screen) -> None:
-        screen.table(("orchestrator", "before", "after", "error"), rows)
-        for item in done:
-            if item.get("sealed_at"):
-                screen.line(
-                    f"{item['orchestrator']}: journal entry {item['sealed_at']} seals the tables"
-                    " again; rows written without digests before are accepted as they are"
-                )
-
-    return CommandResult({"upgraded": done}, show, refusal)
-
-
-def _error(details: dict[str, Any]) -> str:
-    error = details.get("error")
-    return "" if error is None else f"{error['code']}: {error['message']}"
+    return CommandResult({"upgraded": done}, error=refusal)
 
 
 COMMANDS: dict[str, Any] = {
