@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from memgraph.model.values import Memory, StoredSource
@@ -152,13 +151,6 @@ def citation(memory: Memory, source: StoredSource) -> str:
     if source.step_id is not None:
         parts.append(f"step {source.step_id}")
     return ", ".join(parts)
-
-
-def short_citation(memory: Memory, source: StoredSource) -> str:
-    """Return the origin of a memory for a prompt; for a file, its name and locator only."""
-    if source.source_path is None:
-        return citation(memory, source)
-    return _within(PurePosixPath(source.source_path).name or "file", source)
 
 
 def _within(file: str, source: StoredSource) -> str:

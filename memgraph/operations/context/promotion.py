@@ -82,7 +82,8 @@ def promote(
     if existing_id is not None:
         return existing_id
     # No transaction is open while a person decides.
-    if not _consented(memory, target, callback):
+    is_risk = target.scope is Scope.GLOBAL and memory.type in HIGH_RISK
+    if is_risk and not confirmed(callback, question_about(memory)):
         return None
     source_fields = Source(**source.model_dump(exclude={"source_id"}))
     prepared = opened.writer.prepare(_promotion(memory, target, source_fields))
@@ -95,30 +96,12 @@ def promote(
         written = opened.writer.store_all(transaction, [prepared], [], view=view)
         if written.memories[0].outcome != "stored":
             raise Conflict("another item with the same text and name exists")
-        return _record_promotion(
-            transaction,
-            written.memories[0].memory_id or "",
-            memory,
-            target,
-            view=view,
-            reason=reason,
-        )
-
-
-def _record_promotion(
-    transaction: JournalledTransaction,
-    new_id: str,
-    memory: Memory,
-    target: PromotionTarget,
-    *,
-    view: View,
-    reason: str,
-) -> str:
-    details = {"from": memory.memory_id, "to": target.scope.tier, "scope_id": target.scope_id}
-    transaction.record([NewEntry("promote", new_id, details | {"reason": reason})])
-    if target.scope is Scope.PROJECT:
-        place = tier_place(view.viewer, Scope.PROJECT, target.scope_id, at=transaction.at)
-        evict(transaction, place, MAX_PROJECT_ITEMS, new=items.item_id_of(memory.memory_id))
+        new_id = written.memories[0].memory_id or ""
+        details = {"from": memory_id, "to": target.scope.tier, "scope_id": target.scope_id}
+        transaction.record([NewEntry("promote", new_id, details | {"reason": reason})])
+        if target.scope is Scope.PROJECT:
+            place = tier_place(view.viewer, Scope.PROJECT, target.scope_id, at=transaction.at)
+            evict(transaction, place, MAX_PROJECT_ITEMS, new=items.item_id_of(memory_id))
     return new_id
 
 
@@ -162,14 +145,6 @@ def _existing_copy(snapshot: Snapshot, memory_id: str, target: PromotionTarget) 
         if match is not None:
             return match
     return None
-
-
-def _consented(
-    memory: Memory, target: PromotionTarget, callback: ConfirmationCallback | None
-) -> bool:
-    if target.scope is not Scope.GLOBAL or memory.type not in HIGH_RISK:
-        return True
-    return confirmed(callback, question_about(memory))
 
 
 def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> MemoryInput:

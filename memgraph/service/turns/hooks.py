@@ -17,7 +17,7 @@ from memgraph.operations.threads import THREADS, DaemonThreads, ThreadPoolCaller
 from memgraph.service.turns.base import HookHost
 from memgraph.service.turns.capture import TurnIds, TurnPlace, once, place_of, refused, unfit
 from memgraph.service.turns.diagnosis import DiagnosisHooks
-from memgraph.service.turns.prompts import PendingPrompt, PromptRequest
+from memgraph.service.turns.prompts import PromptRequest
 from memgraph.service.turns.write_back import WriteBackHooks
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         """
         until = self._until(deadline_ms)
         request = ContextRequest(query="ready", budget_tokens=0)
-        pending = self._begin(TurnPlace(), request, "prepare")
-        return self._showing.finish(pending, until).warnings
+        return self._shown(TurnPlace(), request, "prepare", until).warnings
 
     def on_message(
         self,
@@ -121,12 +120,8 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         if denied := self._denied(place, "on_message", until):
             return TurnContext(warnings=denied)
         capture = self._capture([turn]) if reason is None else None
-        pending = self._begin(
-            place,
-            place.request(content, request, exclude_session_id=place.conversation_id),
-            "on_message",
-        )
-        prompt = self._showing.finish(pending, until)
+        wanted = place.request(content, request, exclude_session_id=place.conversation_id)
+        prompt = self._shown(place, wanted, "on_message", until)
         stored: Sequence[Outcome] | None = ()
         warnings: tuple[TurnWarning, ...] = ()
         if capture is not None:
@@ -165,11 +160,13 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             return StepContext(warnings=denied)
         left_out = place.conversation_id if exclude_conversation else None
         wanted = place.request(prompt, request, exclude_session_id=left_out)
-        return self._showing.finish(self._begin(place, wanted, "on_step"), until)
+        return self._shown(place, wanted, "on_step", until)
 
-    def _begin(self, place: TurnPlace, request: ContextRequest, purpose: str) -> PendingPrompt:
-        prompt_request = PromptRequest(self._viewer(place), place.task, request, purpose)
-        return self._showing.begin(prompt_request)
+    def _shown(
+        self, place: TurnPlace, request: ContextRequest, purpose: str, until: float
+    ) -> StepContext:
+        wanted = PromptRequest(self._viewer(place), place.task, request, purpose)
+        return self._showing.build(wanted, until)
 
 
 class HookOptions(TypedDict, total=False):

@@ -47,15 +47,6 @@ class PromptRequest:
         return {**ids, "purpose": self.purpose, "query_sha256": digest}
 
 
-@dataclass(frozen=True, slots=True)
-class PendingPrompt:
-    """A bulletin and a context that are being built."""
-
-    wanted: PromptRequest
-    bulletin: LaneTask[BuiltBulletin]
-    context: LaneTask[ContextPackage]
-
-
 class PromptBuilder:
     """Builds bulletins and contexts of one orchestrator. Thread-safe.
 
@@ -89,25 +80,19 @@ class PromptBuilder:
         self._lock = threading.Lock()
         self._last_good: OrderedDict[Viewer, tuple[Stamp, BuiltBulletin]] = OrderedDict()
 
-    def begin(self, request: PromptRequest) -> PendingPrompt:
-        """Start building the bulletin and the context in parallel, without waiting."""
-        return PendingPrompt(
-            request,
-            self._bulletins.submit(lambda: self._issue(request.viewer)),
-            self._contexts.submit(lambda: self._build(request.task, request.request)),
-        )
-
-    def finish(self, pending: PendingPrompt, until: float) -> StepContext:
-        """Return what is available when both are done, or at ``until``.
+    def build(self, request: PromptRequest, until: float) -> StepContext:
+        """Build the bulletin and the context in parallel; return what is available at ``until``.
 
         Args:
             until: when to stop waiting, in seconds of ``time.monotonic``.
         """
-        context, context_warnings = self._context(pending, until)
-        issued, warnings = self._bulletin(pending, until)
+        bulletin_task = self._bulletins.submit(lambda: self._issue(request.viewer))
+        context_task = self._contexts.submit(lambda: self._build(request.task, request.request))
+        context, context_warnings = self._context(context_task, until)
+        issued, warnings = self._bulletin(bulletin_task, request.viewer, until)
         receipt_id = None
         if issued is not None:
-            receipt_id, receipt_warnings = self._note(pending.wanted, issued, context)
+            receipt_id, receipt_warnings = self._note(request, issued, context)
             warnings += receipt_warnings
         bulletin = "" if issued is None else issued.bulletin.text
         return StepContext(
@@ -139,10 +124,10 @@ class PromptBuilder:
         return issued
 
     def _context(
-        self, pending: PendingPrompt, until: float
+        self, task: LaneTask[ContextPackage], until: float
     ) -> tuple[ContextPackage | None, tuple[TurnWarning, ...]]:
         try:
-            package = pending.context.result(until)
+            package = task.result(until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             self._conditions.note("context", error)
             return None, (warning_of(error),)
@@ -150,19 +135,19 @@ class PromptBuilder:
         return package, ()
 
     def _bulletin(
-        self, pending: PendingPrompt, until: float
+        self, task: LaneTask[BuiltBulletin], viewer: Viewer, until: float
     ) -> tuple[BuiltBulletin | None, tuple[TurnWarning, ...]]:
         """Return the current bulletin, or else the last good one, or None, with warnings."""
         try:
-            issued = pending.bulletin.result(until)
+            issued = task.result(until)
         except Exception as error:  # noqa: BLE001 - as above
-            return self._fallback(pending.wanted.viewer, None, warning_of(error))
+            return self._fallback(viewer, None, warning_of(error))
         if issued.warning is None:
             self._conditions.note("bulletin", None)
             return issued, ()
         cause = TurnWarning(code=issued.cause or "memory.failed", text="the bulletin is outdated")
         fallback = issued if issued.warning == STALE else None
-        return self._fallback(pending.wanted.viewer, fallback, cause)
+        return self._fallback(viewer, fallback, cause)
 
     def _fallback(
         self, viewer: Viewer, built: BuiltBulletin | None, cause: TurnWarning
