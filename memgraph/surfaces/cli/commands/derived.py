@@ -294,36 +294,15 @@ def repair(handle: Any, *, accept: str | None = None) -> Any:
     return state
 
 
-def _show_journal(screen: Screen, state: JournalState, call: Call) -> None:
-    screen.line(f"{call['orchestrator']} {state.seq} {state.hash}")
-    screen.line(_lost(state) + ("; accepted as it is" if call["accepted"] else ""))
-
-
 def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
     from memgraph.audit.anchor import AnchorState
 
     if state.state is not AnchorState.BEHIND or call["accepted"]:
         return None
     return JournalBroken(
-        f"{_lost(state)}; run: memgraph repair {call['orchestrator']} --accept REASON"
+        f"the anchor records entry {state.anchored}, but the journal ends at entry {state.seq}"
+        f" or differs; run: memgraph repair {call['orchestrator']} --accept REASON"
     )
-
-
-def _lost(state: JournalState) -> str:
-    from memgraph.audit.anchor import AnchorState
-
-    ends = f"the journal of {state.orchestrator} ends at entry {state.seq:,}"
-    match state.state:
-        case AnchorState.AGREES:
-            return f"{ends}, as recorded in its anchor: nothing is lost"
-        case AnchorState.MISSING:
-            return f"{ends}; it has no anchor, so it is unknown whether entries are lost"
-        case AnchorState.DAMAGED:
-            return f"{ends}; its anchor is damaged, so it is unknown whether entries are lost"
-    if state.lost:
-        entries = "1 entry is" if state.lost == 1 else f"{state.lost:,} entries are"
-        return f"{ends}, but its anchor records entry {state.anchored:,}: {entries} lost"
-    return f"{ends}, and entry {state.anchored:,} is not the one that its anchor records"
 
 
 def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: Progress) -> Any:
@@ -352,17 +331,9 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
     return result | handle.maintenance.embeddings_status().as_dict()
 
 
-def _show_embedded(screen: Screen, done: Mapping[str, Any], call: Call) -> None:
-    pending = done["states"]["pending"]
-    screen.line(f"embedded {done['embedded']}, failed {done['failed']}, pending {pending}")
-    model = [done["model"] or "none"]
-    if done["model"] and done["dimensions"]:
-        model.append(f"{done['dimensions']} dimensions")
-    screen.line(f"vectors of {', '.join(model)}")
-    for code, number in done["errors"].items():
-        screen.line(f"{counted(number, 'error')} {code}")
-    if done["mismatch"] is not None:
-        screen.line(f"the model changed; run: memgraph embed {call['orchestrator']} --rebuild")
+def _rebuildable(done: Mapping[str, Any], call: Call) -> Sequence[str]:
+    name = call["orchestrator"]
+    return (f"the model changed; run: memgraph embed {name} --rebuild",) * bool(done["mismatch"])
 
 
 def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
@@ -857,7 +828,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "show": _show_correction,
     },
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
-    "embed": {"method": embed, "show": _show_embedded, "failure": _provider_failed},
+    "embed": {"method": embed, "hint": _rebuildable, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
     "entity": {"options": {"name_or_id": _NAME}},
     "get": {"read": _pairs, "show": _show_memory, "hint": _memory_decisions},
@@ -870,27 +841,14 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "prepare": _every_status,
         "hint": _no_memory,
     },
-    "promote": {
-        "method": promote,
-        "prepare": _opened_project,
-        "extra": _embedded,
-        "show": lambda screen, done, _: screen.line(
-            f"promoted {done['promoted']} to {done['to']}: {done['memory_id']}"
-        ),
-    },
+    "promote": {"method": promote, "prepare": _opened_project, "extra": _embedded},
     "protect-entity": {"options": {"name_or_id": _NAME}},
     "recall": {
         "options": {"query": _QUERY},
         "flags": {"explain": "Show the rank in each leg and every modifier."},
         "show": _show_bundle,
     },
-    "rebuild": {
-        "method": rebuild,
-        "extra": _embedded,
-        "show": lambda screen, rows, _: screen.line(
-            f"rebuilt: {', '.join(f'{name} {count}' for name, count in rows.items())}"
-        ),
-    },
+    "rebuild": {"method": rebuild, "extra": _embedded},
     "receipt": {"read": _texts, "show": _show_receipt},
     "receipts": {"reach": True},
     "reflection": {"show": _show_reflection},
@@ -904,7 +862,6 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "repair": {
         "method": repair,
         "extra": lambda _, __, ___, call: {"accepted": call["accept"] is not None},
-        "show": _show_journal,
         "failure": _entries_lost,
     },
     "reopen": {"done": "reopened {edge_id}"},

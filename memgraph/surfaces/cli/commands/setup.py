@@ -9,6 +9,7 @@ import typer
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
 from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
+from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen
 
 if TYPE_CHECKING:
@@ -151,16 +152,6 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
         checks = [_checked(chosen, service.environ) for chosen in configured]
     problems = [{"orchestrator": name, **error.as_dict()} for name, error in wrong]
 
-    def show(screen: Screen) -> None:
-        messages = {name: error.message for name, error in wrong}
-        for name in names:
-            place = "the root" if name is None else f"orchestrator {name}"
-            screen.line(f"{place}: {messages.get(name, 'ok')}")
-        for check in checks:
-            screen.line(_of_model(check))
-        if not configured:
-            screen.raw_lines(NO_MODEL)
-
     errors = [error for _, error in wrong] + [each.error for each in checks if each.error]
     refusal = type(errors[0])(errors[0].message) if errors else None
     data = {
@@ -168,6 +159,17 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
         "problems": problems,
         "models": [each.as_dict() for each in checks],
     }
+
+    def show(screen: Screen) -> None:
+        messages = {name: error.message for name, error in wrong}
+        for name in names:
+            place = "the root" if name is None else f"orchestrator {name}"
+            screen.line(f"{place}: {messages.get(name, 'ok')}")
+        if configured:
+            show_result(screen, data["models"])
+        else:
+            screen.raw_lines(NO_MODEL)
+
     return CommandResult(data, show, refusal)
 
 
@@ -180,21 +182,6 @@ def _checked(chosen: LanguageModelSettings, environ: Mapping[str, str] | None) -
     options = options_of(chosen, environ, chosen.timeout_s)
     options["retries"] = 0
     return check_completion(completion_provider(chosen.provider, **options))
-
-
-def _of_model(check: ModelCheck) -> str:
-    """Return a line on what a model can do."""
-    words = {True: "yes", False: "no", None: "unknown"}
-    context = "unknown" if check.context_tokens is None else f"{check.context_tokens} tokens"
-    parts = [
-        f"answers: {words[check.answers]} ({check.seconds} s)",
-        f"JSON by schema: {words[check.schema]}",
-        f"tools: {words[check.tools]}",
-        f"context: {context}",
-    ]
-    if check.error is not None:
-        parts.append(f"{check.error.code}: {check.error.message}")
-    return f"{check.model}: {'; '.join(parts)}"
 
 
 def _create_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
