@@ -82,7 +82,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
     "Maintenance": {
         "health": ("setup", "List orchestrators with their health and stores."),
         "config": ("setup", "Show or check the settings."),
-        "upgrade": ("maintenance", "Upgrade database schemas."),
+        "upgrade": ("exchange", "Upgrade database schemas."),
         "backup": ("exchange", "Copy a database into one file."),
         "restore": ("exchange", "Restore a database from a backup."),
         "migrate-store": ("exchange", "Move an orchestrator into a file or to a server."),
