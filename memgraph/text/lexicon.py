@@ -45,8 +45,6 @@ _CARDINALS: Final = (
 )
 CARDINALS: Final = tuple(_CARDINALS.split())
 """The English words for 0 to 19, by number."""
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
-TENS: Final = tuple(_TENS.split())
 FIRST_PERSON: Final = frozenset({"i", "my", "me", "mine", "we", "our", "us", "myself"})
 _STOP_WORDS: Final = """
     a about above after again all also am an and any are as at be because been before being below
