@@ -74,9 +74,11 @@ SYSTEM: Final = (
     "own, like, decide, plan, owe, have done or will do, with places, numbers and dates. One "
     "sentence for each thing. Leave out greetings, questions, guesses, small talk and advice.\n"
     "- change: a known memory (k-number) that is not true any more as it stands, because a turn "
-    "says otherwise or corrects it. `text` is the whole new memory: the change, and everything in "
-    "the old text that still holds, but nothing from other known memories. A plan that was "
-    "carried out is a change, too.\n"
+    "says otherwise, corrects it or makes it more exact. `text` is the whole new memory: the "
+    "change, and everything in the old text that still holds, but nothing from other known "
+    "memories. A plan that was carried out is a change, too. Where one turn makes several known "
+    "memories untrue, change the one that it is about, and end the others or change what else is "
+    "in them.\n"
     "- end: a known memory that a turn says is over, cancelled or wrong, with nothing in its "
     "place.\n"
     "- same: a known memory that a turn says again, all of it, in any words.\n"
@@ -86,8 +88,10 @@ SYSTEM: Final = (
     "`type`: as of the date of the turn that says it: Todo or Goal for what was still to be done "
     "then, Event for what had happened. Of a change: the type of the new text.\n"
     "`turns`: the numbers of the turns that say it, and of the question that a short answer "
-    "answers. `quote`: words of one of these turns, unchanged. `happened`: when it happened or "
-    "will, as exactly as it is known: 2024, 2024-05, 2024-05-17; empty if no date is meant. "
+    "answers. `uses`: the known memories (k-numbers) from which the text takes a name, a date or "
+    "what a pronoun stands for. `quote`: words of one of these turns, unchanged. `happened`: when "
+    "it happened or will, as exactly as it is known: 2024, 2024-05, 2024-05-17, the first day of "
+    "several; empty if no date is meant. "
     "`entities`: the people, places, organizations and things named in the text; `same_as`: "
     "another name of the same one in this page or a known memory, or the role whose turns this "
     "person speaks, for instance user; else empty. `importance`: 75 for who somebody is and what "
@@ -109,20 +113,20 @@ def _list_of(**properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": object_schema(**properties)}
 
 
+_FACT: Final[dict[str, Any]] = {
+    "text": _TEXT,
+    "type": _TYPE,
+    **_SAID,
+    "uses": {"type": "array", "items": _TEXT, "maxItems": MAX_EVIDENCE},
+    "happened": _TEXT,
+    "entities": _list_of(
+        name=_TEXT, type={"type": "string", "enum": list(_ENTITY_TYPES)}, same_as=_TEXT
+    ),
+    "importance": _IMPORTANCE,
+}
 SCHEMA: Final[dict[str, Any]] = object_schema(
-    add=_list_of(
-        text=_TEXT,
-        type=_TYPE,
-        **_SAID,
-        happened=_TEXT,
-        entities=_list_of(
-            name=_TEXT, type={"type": "string", "enum": list(_ENTITY_TYPES)}, same_as=_TEXT
-        ),
-        importance=_IMPORTANCE,
-    ),
-    change=_list_of(
-        known=_TEXT, text=_TEXT, type=_TYPE, **_SAID, happened=_TEXT, importance=_IMPORTANCE
-    ),
+    add=_list_of(**_FACT),
+    change=_list_of(known=_TEXT, **_FACT),
     end=_list_of(known=_TEXT, **_SAID),
     same=_list_of(known=_TEXT, turns=_NUMBERS),
 )
@@ -293,14 +297,14 @@ class PagePrompt:
         self,
         text: str,
         places: Sequence[int],
-        known: KnownMemory | None = None,
+        known: Sequence[KnownMemory] = (),
         *,
         cites_known: bool = True,
     ) -> CitingStatement:
-        """Return a statement that cites turns, and the known memory that it takes up, if any.
+        """Return a statement that cites turns, and the known memories that it takes up.
 
         Args:
-            cites_known: False: the memory is shown, and is no evidence.
+            cites_known: False: the memories are shown, and are no evidence.
         """
         everything = (*self._before, *self.turns)
         offset = len(self._before)
@@ -315,11 +319,14 @@ class PagePrompt:
             for place, each in ((place, everything[place]) for place in order)
         ]
         cites = [order.index(place + offset) for place in places]
-        if known is not None:
-            said = _day(known.said_at)
-            lines.insert(0, EvidenceLine(known.speaker or "memory", said, known.content))
-            cites = [*([0] if cites_known else []), *(cited + 1 for cited in cites)]
-        return CitingStatement(text, tuple(lines), tuple(cites))
+        earlier = [
+            EvidenceLine(each.speaker or "memory", _day(each.said_at), each.content)
+            for each in known
+        ]
+        cites = [place + len(earlier) for place in cites]
+        if cites_known:
+            cites = [*range(len(earlier)), *cites]
+        return CitingStatement(text, (*earlier, *lines), tuple(cites))
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,16 +433,16 @@ class AnswerReader:
             places = self._places(item)
             repeated = RepeatedMemory(known.memory_id, known.content, known.type, self._ids(places))
             statement = self._prompt.statement(
-                said_again(known.content), places, known, cites_known=False
+                said_again(known.content), places, [known], cites_known=False
             )
             return Claim(repeated, statement, where)
         places, quoted, quote = self._quoted(item)
         if name == "end" and known is not None:
             ended = EndedMemory(known.memory_id, self._ids(places), quote)
-            statement = self._prompt.statement(no_longer(known.content), places, known)
+            statement = self._prompt.statement(no_longer(known.content), places, [known])
             return Claim(ended, statement, where)
         text = self._text(item)
-        kind = type_of(item.get("type"), MemoryType.FACT if known is None else known.type)
+        kind = type_of(item.get("type"), _type_unless_identity(known))
         turn = self._prompt.turns[quoted]
         event_time, period = time_of(item.get("happened"))
         attributes = {"speaker": turn.source_role, "quote": quote, "model": self._model}
@@ -455,7 +462,10 @@ class AnswerReader:
             entities=tuple(_entities(item)),
             attributes=attributes | ({HAPPENED: period} if period else {}),
         )
-        return Claim(fact, self._prompt.statement(text, places, known), where)
+        used = [self._prompt.memory(each) for each in items_of(item, "uses")]
+        earlier = dict.fromkeys(each for each in (known, *used) if each is not None)
+        statement = self._prompt.statement(text, places, list(earlier)[: MAX_EVIDENCE + 1])
+        return Claim(fact, statement, where)
 
     def _text(self, item: Mapping[str, Any]) -> str:
         text = text_of(item.get("text"))
@@ -501,6 +511,11 @@ class AnswerReader:
 
     def _ids(self, places: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._prompt.turns[place].memory_id for place in places)
+
+
+def _type_unless_identity(known: KnownMemory | None) -> MemoryType:
+    """Return the type of a changed memory; a model writes no Identity."""
+    return MemoryType.FACT if known is None or known.type is MemoryType.IDENTITY else known.type
 
 
 def _entities(item: Mapping[str, Any]) -> Iterator[NamedEntity]:

@@ -465,3 +465,29 @@ def test_the_order_of_words_keeps_two_facts_apart(orc: Orchestrator, model: Page
     model.then({"add": [add(borrowed, [1], borrowed)]})
     read(orc, "second")
     assert set(facts(orc)) == {lent, borrowed}
+
+
+def test_known_memories_that_a_text_uses_are_evidence_for_it(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    learned(orc, model, "Nora's operation is on 20 May.")
+    said = "She gets a purple splint after it."
+    say(orc, "second", ("user", said))
+    text = "Nora gets a purple splint after the operation on 20 May."
+    model.then({"add": [add(text, [1], said, uses=["k1", "k9", None])]})
+    assert read(orc, "second").rejected == ()
+    [asked] = model.checks[-1:]
+    assert "1 [2026-01-01] user: Nora's operation is on 20 May." in asked
+    assert f"statement 1 (cites 1, 2): {text}" in asked
+
+
+def test_a_changed_identity_is_a_fact_whatever_type_a_model_states(
+    orc: Orchestrator, model: PageModel
+) -> None:
+    who = orc.remember("The user is Ana.", kind=MemoryKind.FACT, type=MemoryType.IDENTITY)
+    say(orc, "second", ("user", "Call me root, the admin."))
+    now = "The user is called root."
+    model.then(change(now, "Call me root", type="Identity"))
+    read(orc, "second")
+    assert f"(Identity) {orc.get(who).content}" in model.pages[-1]
+    assert orc.get(facts(orc)[now]).type is MemoryType.FACT
