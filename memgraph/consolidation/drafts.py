@@ -1,4 +1,4 @@
-"""Turn candidates into drafts: derive the fields of a fact from its turns.
+"""Turn candidates into drafts: check them against the rules, and derive fields from their turns.
 
 A turn is untrusted text: it determines a fact's content and place, but it cannot define an
 identity, make a fact certain, or give it a scope other than its own.
@@ -12,10 +12,15 @@ from dataclasses import dataclass, replace
 from memgraph.consolidation.ports import FactCandidate, NamedEntity, PageTurn
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import SpeakerRole, voice_of
-from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryType, SourceType
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import MemoryInput, Source, validated
-from memgraph.rules.proposals import MAX_CONFIDENCE, is_quoted
+from memgraph.rules.proposals import (
+    MAX_CONFIDENCE,
+    MAX_CONTENT_CHARS,
+    MAX_IMPORTANCE,
+    is_quoted,
+)
 from memgraph.store.sessions import ComparisonPlace, TurnRow
 
 # The maximum confidence in what an agent says, whichever extractor read it.
@@ -80,12 +85,15 @@ def groups_of(rows: Sequence[TurnRow]) -> dict[ComparisonPlace, list[TurnRow]]:
 def draft(
     candidate: FactCandidate, number: int, turns: Mapping[str, TurnRow], session_id: str
 ) -> FactDraft | RejectedItem:
-    """Return a draft of a fact, or why it cannot be stored.
+    """Check a candidate against the rules; return a draft of the fact, or its rejection.
 
     Args:
-        turns: the page's turns by id, all of one place, among them the evidence.
+        turns: the page's turns by id, all of one place; they must include the evidence.
     """
     where = f"session {session_id}, fact {number}"
+    code = _fault(candidate, turns)
+    if code is not None:
+        return RejectedItem(code=code, where=where)
     voice = _voice(candidate, turns)
     if voice is SpeakerRole.SILENT:
         return RejectedItem(code="fact.silent", where=where)
@@ -140,11 +148,29 @@ def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
     )
 
 
+def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None:
+    """Return the code of why a candidate is rejected; None if it is valid."""
+    if not candidate.evidence:
+        return "fact.no_evidence"
+    if not all(turn_id in turns for turn_id in candidate.evidence):
+        return "fact.foreign_evidence"
+    if candidate.type is MemoryType.IDENTITY:
+        return "fact.identity"
+    if not 0 < len(candidate.content.strip()) <= MAX_CONTENT_CHARS:
+        return "fact.content"
+    if not 0 <= candidate.importance <= MAX_IMPORTANCE:
+        return "fact.importance"
+    if not 0.0 <= candidate.confidence <= MAX_CONFIDENCE:
+        return "fact.confidence"
+    return None if _quoted(candidate, turns) else "fact.quote"
+
+
+def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
+    """Return the turns of the evidence that contain the quote."""
+    rows = [turns[turn_id] for turn_id in candidate.evidence]
+    return [row for row in rows if is_quoted(candidate.quote, row.content)]
+
+
 def _voice(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> SpeakerRole:
-    rows = (turns[turn_id] for turn_id in candidate.evidence)
-    voices = (
-        voice_of(row.source_role, row.told_as)
-        for row in rows
-        if is_quoted(candidate.quote, row.content)
-    )
+    voices = [voice_of(row.source_role, row.told_as) for row in _quoted(candidate, turns)]
     return max(voices, key=lambda voice: (voice.weight, voice is SpeakerRole.AGENT))

@@ -129,7 +129,7 @@ def propose(
             max_facts=share,
         )
         proposal = extractor.propose(given)
-        work.groups.append(_drafted(page, place, rows, proposal))
+        work.groups.append(_drafted(page, place, rows, proposal, share))
     return work
 
 
@@ -144,11 +144,17 @@ def _drafted(
     place: ComparisonPlace,
     rows: Sequence[TurnRow],
     proposal: PageProposal,
+    limit: int,
 ) -> GroupWork:
     turns = {row.memory_id: row for row in rows}
     work = GroupWork(place, turns, proposal, rejected=list(proposal.rejected))
     session_id = page.state.session_id
     for number, candidate in enumerate(proposal.facts):
+        if len(work.drafts) == limit:
+            remaining = len(proposal.facts) - number
+            where = f"session {session_id}, facts from {number}"
+            work.rejected.append(RejectedItem(code="fact.too_many", where=where, count=remaining))
+            break
         outcome = drafts.draft(candidate, number, turns, session_id)
         if isinstance(outcome, FactDraft):
             work.drafts.append(outcome)

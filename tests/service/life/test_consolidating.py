@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +16,7 @@ from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
 from memgraph.consolidation.ports import PageProposal, TurnPage
 from memgraph.errors import NotFound, ProviderUnavailable
-from memgraph.model.enums import JobState, MemoryKind, Sensitivity
+from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import consolidation
@@ -120,6 +121,28 @@ def test_pages_have_30_turns(service: MemoryService) -> None:
     assert (report.pages, len(report.facts)) == (3, 65)
 
 
+class Wordy(Lines):
+    """Proposes three facts for each turn."""
+
+    def propose(self, page: TurnPage) -> PageProposal:
+        found = super().propose(page).facts
+        return PageProposal(
+            tuple(
+                replace(each, content=f"{each.content[:-1]}, row {n}.")
+                for each in found
+                for n in range(3)
+            )
+        )
+
+
+def test_a_page_has_two_facts_for_a_turn_at_most(orc: Orchestrator) -> None:
+    say(orc, "s-1", *(f"Server {n} stands in hall {n * 7}." for n in range(30)))
+    report = run(orc, "s-1", extractor=Wordy())
+    # What was left out is told.
+    assert len(report.facts) == 60
+    assert [(each.code, each.count) for each in report.rejected] == [("fact.too_many", 30)]
+
+
 def test_another_conversation_strengthens_once(orc: Orchestrator, clock: FixedClock) -> None:
     say(orc, "s-1", TEA)
     run(orc, "s-1")
@@ -196,6 +219,14 @@ def test_a_conversation_that_may_not_be_seen_is_not_there(orc: Orchestrator) -> 
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
+        ({"type": MemoryType.IDENTITY}, "fact.identity"),
+        ({"confidence": 1.0}, "fact.confidence"),
+        ({"importance": 100}, "fact.importance"),
+        ({"evidence": ()}, "fact.no_evidence"),
+        ({"evidence": ("ep_of_somebody_else",)}, "fact.foreign_evidence"),
+        ({"quote": "nobody said this"}, "fact.quote"),
+        ({"content": "   "}, "fact.content"),
+        ({"content": "a" * 1_001}, "fact.content"),
         ({"attributes": {"supersedes": ["fact_1"]}}, "input.invalid"),
         ({"content": "Ann\ud800"}, "input.invalid"),
     ],
