@@ -23,6 +23,7 @@ from memgraph.model.values import Memory
 from memgraph.operations.life import reflection as reflecting
 from memgraph.operations.life.models import LanguageModel
 from memgraph.providers.fake import FakeCompletion
+from memgraph.providers.usage import TOKENS_PER_RUN, report_tokens
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -199,6 +200,24 @@ def test_a_busy_project_has_a_reflection_of_its_own(service: MemoryService) -> N
     member = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
     assert saved(member).scope_id == "p"
     assert reflect(orc).reason == "nothing_to_say"
+
+
+class Costly(FakeCompletion):
+    """Uses in one call all that a run may use."""
+
+    def complete_json(self, system: str, user: str, schema: Any) -> Any:
+        report_tokens(TOKENS_PER_RUN, 0)
+        return super().complete_json(system, user, schema)
+
+
+def test_a_run_that_has_used_its_tokens_asks_no_more(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    learn(orc)
+    learn(orc, scope="project", scope_id="p")
+    model = Costly([{"sentences": [{"text": "The depot grew.", "lines": [1]}]}] * 2)
+    report = reflect(orc, model)
+    assert (report.counts["saved"], report.counts["by_model"]) == (2, 1)
+    assert len(model.calls) == 1
 
 
 def test_what_was_taken_back_meanwhile_is_not_cited(

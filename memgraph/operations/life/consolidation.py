@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from memgraph.consolidation.labels import LabelExtractor
@@ -71,7 +71,8 @@ def consolidate_session(
         dry_run: do the same work and write nothing.
         now_ms: the time as of which the store is read; None: now.
         progress: called with ``turns``, the number of turns done and their total.
-        stop: checked before each page; what was written until then stays.
+        stop: checked before each page and between the groups of a page; what was written until
+            then stays.
 
     Raises:
         NotFound: no turn of this session was ever stored.
@@ -263,9 +264,15 @@ class _Run:
         """Process one page, and match it again when memory changes; None if it stays pending."""
         with usage_tally() as usage:
             try:
-                work = propose(self.opened, self.extractor, page, self.now_ms)
+                work = propose(
+                    self.opened,
+                    self.extractor,
+                    page,
+                    self.now_ms,
+                    lambda: self._ended(usage) is not None,
+                )
             except PageUnread:
-                notes.reason = UNREAD
+                notes.reason = self._ended(usage) or UNREAD
                 return None
             finally:
                 # If the page is lost, its cost is reported.
@@ -285,6 +292,14 @@ class _Run:
             return done
         notes.reason = CONTENDED
         return None
+
+    def _ended(self, usage: ModelUsage) -> str | None:
+        """Return why the run reads no more, after ``usage`` for the current page; None: it does."""
+        if self.stop():
+            return STOPPED
+        used = replace(self.usage)
+        used.add(usage)
+        return BUDGET if used.ends_run else None
 
     def _report(self, session_id: str, notes: _Notes) -> SessionReport:
         state: Literal["consolidated", "unchanged", "pending"] = "pending"

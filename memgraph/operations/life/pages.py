@@ -6,7 +6,7 @@ A page is written in one transaction or not at all.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -23,6 +23,7 @@ from memgraph.consolidation.ports import (
     Extractor,
     KnownMemory,
     PageProposal,
+    PageUnread,
     TurnPage,
 )
 from memgraph.model.conversation import HAPPENED, SPEAKER_NAME, SpeakerRole, voice_of
@@ -103,11 +104,18 @@ def read_page(snapshot: Snapshot, state: Consolidation, limit: int) -> PageTurns
 
 
 def propose(
-    opened: OpenOrchestrator, extractor: Extractor, page: PageTurns, now_ms: int
+    opened: OpenOrchestrator,
+    extractor: Extractor,
+    page: PageTurns,
+    now_ms: int,
+    is_over: Callable[[], bool],
 ) -> PageWork:
     """Run the extractor once for each group of turns with the same visibility.
 
     No transaction is open meanwhile.
+
+    Args:
+        is_over: checked between groups; if it is true, the page stays unread.
 
     Raises:
         PageUnread, ProviderError: the page is left for a later run.
@@ -118,6 +126,8 @@ def propose(
     before, _ = _without_echoes(page.before, handed_out)
     work.turns, work.echoes = sum(map(_counts, page.turns)), echoes
     for place, rows in groups_of(turns).items():
+        if work.groups and is_over():
+            raise PageUnread
         share = ceil(MAX_FACTS * len(rows) / len(turns))
         context = [row for row in before if _open_to(row, place)]
         given = TurnPage(

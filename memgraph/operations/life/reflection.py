@@ -26,6 +26,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.jobs import JobReport, RejectedItem
 from memgraph.model.values import Memory, MemoryInput, Source
+from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.rules import conversations as rules
 from memgraph.rules.conversations import CLEARANCE, ReflectionPeriod
 from memgraph.rules.scope import Viewer
@@ -116,6 +117,7 @@ class _Run:
     now_ms: int
     actor: str
     during: ReflectionPeriod
+    usage: ModelUsage
     rejected: list[RejectedItem] = field(default_factory=list)
     by_model: int = 0
     sources: int = 0
@@ -134,20 +136,22 @@ def reflect(
     Returns:
         DONE with the counts ``saved``, ``by_model``, ``sources`` (memories cited) and, for scopes
         without a new reflection, ``too_soon`` and ``nothing_to_say``; SKIPPED, with the first of
-        these reasons, if nothing was saved. ``rejected`` includes failures of the model.
+        these reasons, if nothing was saved. ``rejected`` includes failures of the model, which is
+        asked no more once the run has used as much as it may.
 
     Raises:
         StorageError: reflections already saved are kept.
     """
-    run = _Run(opened, now_ms, actor, rules.period(now_ms, DAYS))
-    with opened.database.read() as snapshot:
-        scopes = places(snapshot, run.during)
-    outcomes: list[str] = []
-    for number, place in enumerate(scopes):
-        if stop():
-            break
-        outcomes.append(_reflect_on(run, place))
-        progress(PART, number + 1, len(scopes))
+    with usage_tally() as usage:
+        run = _Run(opened, now_ms, actor, rules.period(now_ms, DAYS), usage)
+        with opened.database.read() as snapshot:
+            scopes = places(snapshot, run.during)
+        outcomes: list[str] = []
+        for number, place in enumerate(scopes):
+            if stop():
+                break
+            outcomes.append(_reflect_on(run, place))
+            progress(PART, number + 1, len(scopes))
     if outcomes and SAVED not in outcomes:
         skipped = JobReport.skipped(outcomes[0])
         return skipped.model_copy(update={"rejected": tuple(run.rejected)})
@@ -190,11 +194,11 @@ def _is_too_soon(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> bool:
 
 
 def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLine]:
-    """Return the model's lines on the week; empty without a model, if it fails, or if the week has
-    fewer than ``MIN_MEMORIES`` memories.
+    """Return the model's lines on the week; empty without a model, if it fails, if the run has used
+    as much as it may, or if the week has fewer than ``MIN_MEMORIES`` memories.
     """
     model = run.opened.llm
-    if model is None or len(week.memories) < MIN_MEMORIES:
+    if model is None or run.usage.ends_run or len(week.memories) < MIN_MEMORIES:
         return []
     # Imported late: its module is slow to load, and not needed without a model.
     from memgraph.consolidation.reflection_model import reflect_with_model

@@ -21,6 +21,7 @@ from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.providers.usage import TOKENS_PER_RUN, report_tokens
 from memgraph.store import sessions as queries
 from memgraph.store import supports, tables
 
@@ -390,6 +391,20 @@ def test_stop_is_heard_between_pages(orc: Orchestrator) -> None:
     report = run(orc, "s-1", extractor=extractor, stop=lambda: len(extractor.pages) == 1)
     assert (report.state, report.reason, report.pages) == ("pending", "stopped", 1)
     assert run(orc, "s-1").turns == 10
+
+
+def test_the_bounds_of_a_run_hold_within_a_page(orc: Orchestrator) -> None:
+    for agent in ("a", "b", "c"):
+        say(orc, "s-1", TEA, agent_id=agent)
+    extractor = Lines(lambda _page: report_tokens(TOKENS_PER_RUN // 2, 0))
+    report = run(orc, "s-1", extractor=extractor)
+    assert (report.state, report.reason, report.pages) == ("pending", "budget", 0)
+    assert (len(extractor.pages), report.tokens) == (2, TOKENS_PER_RUN)
+    extractor = Lines()
+    report = run(orc, "s-1", extractor=extractor, stop=lambda: len(extractor.pages) == 2)
+    assert (report.state, report.reason, len(extractor.pages)) == ("pending", "stopped", 2)
+    assert facts(orc) == {}
+    assert len(run(orc, "s-1").facts) == 3
 
 
 def test_without_a_model_a_turn_stays_a_turn(orc: Orchestrator) -> None:
