@@ -18,6 +18,7 @@ from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType,
 from memgraph.rules.bulletin import MOST_COUNTED
 from memgraph.rules.contradictions import ConflictSide
 from memgraph.store import tables, visibility
+from memgraph.store.edges import decided_by_facts
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     ChangedSince,
@@ -341,6 +342,7 @@ def _open_conflicts(view: View) -> sa.Select[Any]:
         .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
         .where(view.edge_where(e), view.where(a), view.where(b))
         .where(view.unerased(a), view.unerased(b))
+        .where((e.c.weight >= 1.0) | ~decided_by_facts(e, view))
         .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
         .limit(MOST_CONFLICTS)
     )

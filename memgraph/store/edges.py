@@ -282,7 +282,7 @@ class ContradictionFilter:
 EVERY: Final = ContradictionFilter()
 
 
-def _decided_by_facts(e: sa.FromClause, view: View) -> Column:
+def decided_by_facts(e: sa.FromClause, view: View) -> Column:
     """Return the condition that a fact of a mark's later turn replaced one of the earlier turn."""
     u, m = tables.edges.alias("u"), tables.memories.alias("m")
     new, old = tables.derivations.alias("new"), tables.derivations.alias("old")
@@ -337,7 +337,7 @@ def contradictions(
         )
     )
     if not resolved:
-        query = query.where((e.c.weight >= 1.0) | ~_decided_by_facts(e, view))
+        query = query.where((e.c.weight >= 1.0) | ~decided_by_facts(e, view))
     if criteria.changes is not None:
         edge_type = EdgeType.UPDATES if criteria.changes else EdgeType.CONTRADICTS
         query = query.where(e.c.edge_type == edge_type)

@@ -239,6 +239,22 @@ def test_what_is_little_trusted_is_a_doubt_alone(database: Database) -> None:
     assert len(bulletin.sections["conflicts_and_uncertainties"]) == 4
 
 
+def test_a_mark_of_turns_that_a_replacement_of_their_facts_decided_is_no_conflict(
+    database: Database,
+) -> None:
+    filling = Filling(database)
+    turns = [filling.memory(kind="episode") for _ in range(4)]
+    old, new = filling.memory(status="superseded"), filling.memory()
+    for fact, turn in zip((old, new), turns, strict=False):
+        filling.derived(fact, turn)
+    filling.edge(new, old, "Updates")
+    filling.edge(turns[1], turns[0], "Contradicts", weight=0.9)
+    filling.edge(turns[3], turns[2], "Contradicts", weight=0.9)
+    filling.flush()
+    lines = made(database).sections["conflicts_and_uncertainties"]
+    assert {each for line in lines for each in line.memory_ids} == {turns[2], turns[3]}
+
+
 def test_both_sides_of_a_contradiction_name_each_other(database: Database) -> None:
     filling = Filling(database)
     later = filling.memory(type="Decision", event_time=NOW, summary="Use MySQL.")
