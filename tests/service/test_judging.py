@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from model_server import ModelServer, Reply
-from page_models import PageModel, settings, written
+from page_models import PageModel, add, settings, written
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock
@@ -101,6 +101,16 @@ def test_what_it_finds_is_in_force(judged: Orchestrator, model: PageModel) -> No
     assert f"comparison:{NAME}" in {each.actor for each in judged.history.get(old).periods}
     assert judged.maintenance.pending_comparisons() == 0
     assert judged.verify().ok
+
+
+def test_facts_of_an_extractor_of_the_caller_are_compared(
+    judged: Orchestrator, model: PageModel
+) -> None:
+    model.relations = {"verdicts": [ONE]}
+    old, new = quotes(judged, VEGAN, STEAK, attributes={"model": "of the caller"})
+    compared(judged)
+    [edge] = edges(judged, old)
+    assert (edge.edge_type, edge.from_id) == (EdgeType.UPDATES, new)
 
 
 def test_what_a_person_confirmed_is_contradicted_and_not_replaced(
@@ -350,10 +360,15 @@ def test_candidates_are_found_by_their_vectors_too(
 def test_a_fact_that_a_model_found_in_a_page_is_not_compared_again(
     tmp_path: Path, clock: FixedClock, model: PageModel
 ) -> None:
-    reader = ScriptedReader({(VEGAN, STEAK): CHANGES})
+    was, eats = "Ann is a vegan.", "Ann eats steak."
+    reader = ScriptedReader({(was, eats): CHANGES})
     with start(tmp_path / "root", config(model), clock, reader) as service:
         ann = service.orchestrator("ann", create=True)
-        old, _ = quotes(ann, VEGAN, STEAK, attributes={"model": NAME})
-        assert ann.maintenance.pending_comparisons() == 0
+        for said, text in ((VEGAN, was), (STEAK, eats)):
+            ann.save_episode(said, session_id=text, source_role="Ann")
+            model.then({"add": [add(text, [1], said)]})
+            ann.jobs.consolidate(text)
         compared(ann)
-        assert (model.server.requests, edges(ann, old)) == ([], ())
+        stored = {each.content: each.memory_id for each in ann.memories.list(kinds=["fact"])}
+        assert [edges(ann, stored[text]) for text in (was, eats)] == [(), ()]
+        assert model.others == []

@@ -431,7 +431,9 @@ def _write_group(
 ) -> None:
     result.rejected += group.rejected
     first_pk = memories.last_pk(transaction) + 1
-    written = opened.writer.store(transaction, items, [])
+    # A model that read the page has seen the memories that it may touch.
+    by_model = group.proposal.model is not None
+    written = opened.writer.store(transaction, items, [], compare=not by_model)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.outcome != "stored":
             # Every reason was checked in this transaction, so the store must have changed.
@@ -448,7 +450,7 @@ def _write_group(
             result.facts.append(note)
     transaction.record(written.entries)
     roles = _name_speakers(opened, transaction, session_id, group)
-    if group.proposal.model is not None:
+    if by_model:
         _name_entities(opened, transaction, group, first_pk, roles)
         _change_known(opened, transaction, group, written, result)
 

@@ -24,7 +24,6 @@ from memgraph.consolidation.comparison import (
 )
 from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.enums import (
-    CapturedBy,
     ComparisonStage,
     EdgeType,
     MemoryKind,
@@ -32,7 +31,6 @@ from memgraph.model.enums import (
     ModelUse,
     Relation,
     Sensitivity,
-    SourceType,
 )
 from memgraph.model.values import Edge, EdgeInput, MemoryInput
 from memgraph.operations.write.changes import is_protected
@@ -91,18 +89,8 @@ _RELATION: Final = {
 
 
 def is_comparable(memory: MemoryInput) -> bool:
-    """Return True for an active fact or turn that is not from a page."""
-    is_from_page = (
-        memory.kind is MemoryKind.FACT
-        and memory.source.source_type is SourceType.CHANNEL_TRANSCRIPT
-        and memory.source.captured_by is CapturedBy.EXTRACTOR
-        and "model" in memory.attributes
-    )
-    return (
-        memory.kind is not MemoryKind.REFLECTION
-        and memory.status is MemoryStatus.ACTIVE
-        and not is_from_page
-    )
+    """Return True for an active fact or turn."""
+    return memory.kind is not MemoryKind.REFLECTION and memory.status is MemoryStatus.ACTIVE
 
 
 @dataclass(slots=True)
