@@ -66,6 +66,7 @@ class NewStatement(NamedTuple):
         entity_pks: keys of the entities that it names.
         near: keys of the memories with the nearest vectors, nearest first.
         before: only memories with lower keys are compared; None: all.
+        known: the ids of memories that are not compared with it.
     """
 
     content: str
@@ -75,6 +76,7 @@ class NewStatement(NamedTuple):
     entity_pks: tuple[int, ...] = ()
     near: tuple[int, ...] = ()
     before: int | None = None
+    known: frozenset[str] = frozenset()
 
 
 def find_candidates(
@@ -116,8 +118,9 @@ def find_candidates(
 
 
 def _is_beside(new: NewStatement, memory: ComparedMemory) -> bool:
-    """Return True for a statement of the same document."""
-    return new.document is not None and new.document == memory.document
+    """Return True for a statement of the same document, or one that is known."""
+    is_of_file = new.document is not None and new.document == memory.document
+    return is_of_file or memory.memory_id in new.known
 
 
 def _sharing_words(

@@ -457,6 +457,8 @@ class ComparisonRow(Row, table=True):
     attempts: int = column(sa.Integer, nullable=False, server_default="0")
     next_attempt_at: int = column(sa.Integer, nullable=False, server_default="0")
     error_code: str | None = column(sa.Text)
+    # A JSON array of the ids of memories that the model of its page saw; NULL: no model's page.
+    known: str | None = column(sa.Text)
 
 
 class EmbeddingRow(Row, table=True):

@@ -75,6 +75,8 @@ class WaitingMemory(NamedTuple):
         active: 1 if it is active and has not expired.
         said_at: see ``ComparedMemory``.
         entities: a JSON array of the keys of the entities that it mentions.
+        known: a JSON array of the ids of memories that the model of its page saw; None: it is not
+            from a page that a model has read.
     """
 
     pk: int
@@ -95,6 +97,7 @@ class WaitingMemory(NamedTuple):
     source_path: str | None
     content_sha256: str | None
     entities: str
+    known: str | None
 
     @property
     def document(self) -> str | None:
@@ -107,7 +110,7 @@ def document_of(source_type: str, content_sha256: str | None) -> str | None:
     return None if source_type == SourceType.CHANNEL_TRANSCRIPT else content_sha256
 
 
-_enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage"), or_ignore=True)
+_enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage", "known"), or_ignore=True)
 
 
 def _said_at(m: sa.FromClause, s: sa.FromClause) -> Column:
@@ -153,15 +156,25 @@ def _waiting() -> sa.Select[Any]:
             *(m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
             *_source_of(s),
             entities.correlate(m).scalar_subquery(),
+            c.c.known,
         )
         .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))
         .order_by(c.c.memory_pk.desc())
     )
 
 
-def enqueue(transaction: Transaction, pks: Sequence[int], stage: ComparisonStage) -> None:
-    """Queue memories for comparison; those that are queued already are left unchanged."""
-    _enqueue(transaction, [(pk, stage.value) for pk in pks])
+def enqueue(
+    transaction: Transaction,
+    pks: Sequence[int],
+    stage: ComparisonStage,
+    known: str | None = None,
+) -> None:
+    """Queue memories for comparison; those that are queued already are left unchanged.
+
+    Args:
+        known: see ``WaitingMemory``.
+    """
+    _enqueue(transaction, [(pk, stage.value, known) for pk in pks])
 
 
 def due(

@@ -533,6 +533,7 @@ def upgrade() -> None:
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("next_attempt_at", sa.Integer(), server_default="0", nullable=False),
         sa.Column("error_code", sa.Text()),
+        sa.Column("known", sa.Text()),
         sa.CheckConstraint("attempts >= 0", name=op.f("ck_memory_comparisons_attempts")),
         sa.ForeignKeyConstraint(
             ["memory_pk"], ["memories.pk"], name=op.f("fk_memory_comparisons_memory_pk")

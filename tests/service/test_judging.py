@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
 from memgraph.model.values import Edge
+from memgraph.operations.life import pages
 from memgraph.operations.write.comparisons import ComparisonRun
 from memgraph.providers import usage
 from tests.pair_readers import CHANGES, ScriptedReader
@@ -357,10 +359,16 @@ def test_candidates_are_found_by_their_vectors_too(
     assert "It was not the one" in sent(model)
 
 
-def test_a_fact_that_a_model_found_in_a_page_is_not_compared_again(
-    tmp_path: Path, clock: FixedClock, model: PageModel
+@pytest.mark.parametrize("shown", [60, 0])
+def test_a_fact_of_a_page_is_compared_with_the_facts_that_the_page_did_not_show(
+    tmp_path: Path,
+    clock: FixedClock,
+    model: PageModel,
+    monkeypatch: pytest.MonkeyPatch,
+    shown: int,
 ) -> None:
-    was, eats = "Ann is a vegan.", "Ann eats steak."
+    monkeypatch.setattr(pages, "known_memories", partial(pages.known_memories, limit=shown))
+    was, eats = "Ann is a vegan.", "Ann is no vegan any more."
     reader = ScriptedReader({(was, eats): CHANGES})
     with start(tmp_path / "root", config(model), clock, reader) as service:
         ann = service.orchestrator("ann", create=True)
@@ -370,5 +378,6 @@ def test_a_fact_that_a_model_found_in_a_page_is_not_compared_again(
             ann.jobs.consolidate(text)
         compared(ann)
         stored = {each.content: each.memory_id for each in ann.memories.list(kinds=["fact"])}
-        assert [edges(ann, stored[text]) for text in (was, eats)] == [(), ()]
+        found = [(each.edge_type, each.from_id) for each in edges(ann, stored[was])]
+        assert found == ([] if shown else [(EdgeType.UPDATES, stored[eats])])
         assert model.others == []

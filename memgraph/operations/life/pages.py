@@ -74,11 +74,16 @@ class PageTurns:
 
 @dataclass(slots=True)
 class GroupWork:
-    """The turns of a page with the same visibility, and the results for them so far."""
+    """The turns of a page with the same visibility, and the results for them so far.
+
+    Attributes:
+        known: the ids of the known memories that the extractor asked for.
+    """
 
     place: ComparisonPlace
     turns: dict[str, TurnRow]
     proposal: PageProposal
+    known: set[str] = field(default_factory=set)
     drafts: list[FactDraft] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
     matched: MatchedDrafts = field(default_factory=MatchedDrafts)
@@ -130,17 +135,30 @@ def propose(
             raise PageUnread
         share = ceil(MAX_FACTS * len(rows) / len(turns))
         context = [row for row in before if _open_to(row, place)]
+        shown: list[KnownMemory] = []
+
         given = TurnPage(
             session_id=page.state.session_id,
             turns=tuple(turn_of(row) for row in rows),
             before=tuple(turn_of(row) for row in context),
             sensitivity=Sensitivity(place.sensitivity),
-            known=partial(known_memories, opened, [*context, *rows], now_ms),
+            known=partial(_shown, opened, [*context, *rows], now_ms, shown),
             max_facts=share,
         )
         proposal = extractor.propose(given)
-        work.groups.append(_drafted(page, place, rows, proposal, share))
+        group = _drafted(page, place, rows, proposal, share)
+        group.known = {each.memory_id for each in shown}
+        work.groups.append(group)
     return work
+
+
+def _shown(
+    opened: OpenOrchestrator, rows: Sequence[TurnRow], at: int, shown: list[KnownMemory]
+) -> list[KnownMemory]:
+    """Return the known memories, and note in ``shown`` that the extractor has seen them."""
+    found = known_memories(opened, rows, at)
+    shown += found
+    return found
 
 
 def match_all(opened: OpenOrchestrator, work: PageWork, now_ms: int) -> None:
@@ -431,9 +449,9 @@ def _write_group(
 ) -> None:
     result.rejected += group.rejected
     first_pk = memories.last_pk(transaction) + 1
-    # A model that read the page has seen the memories that it may touch.
     by_model = group.proposal.model is not None
-    written = opened.writer.store(transaction, items, [], compare=not by_model)
+    known = group.known if by_model else None
+    written = opened.writer.store(transaction, items, [], known=known)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
         if outcome.outcome != "stored":
             # Every reason was checked in this transaction, so the store must have changed.

@@ -3,7 +3,7 @@
 The reader of pairs finds marks, which change no status: an Updates edge where the same author said
 both, else an open contradiction, each with a probability as its weight. A configured language model
 decides: what it finds between statements of one author is in force. A fact that a model wrote from
-a page of turns is not compared again: the model saw the memories that the page may touch.
+a page of turns is compared by the reader alone, with the facts that the page did not show.
 """
 
 from __future__ import annotations
@@ -234,9 +234,10 @@ class ComparisonWorker:
             entity_pks=tuple(json.loads(memory.entities)),
             near=nearest(self._opened, snapshot, memory.pk, place),
             before=memory.pk,
+            known=frozenset(json.loads(memory.known or "[]")),
         )
         limit = MAX_CANDIDATES if by_model else MAX_READ
-        kind = MemoryKind.FACT if by_model else None
+        kind = MemoryKind.FACT if by_model or memory.known is not None else None
         found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model, kind=kind)
         both: list[WaitingMemory | ComparedMemory] = [memory, *found]
         facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
@@ -314,7 +315,9 @@ class ComparisonWorker:
         to_judge = [
             question.memory.pk
             for question, _ in answered
-            if self._opened.llm is not None and question.memory.kind == MemoryKind.FACT
+            if self._opened.llm is not None
+            and question.memory.kind == MemoryKind.FACT
+            and question.memory.known is None
         ]
         waiting = [question.memory.pk for question, _ in answered]
         comparisons.move_on(transaction, to_judge, _MODEL)

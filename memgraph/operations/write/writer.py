@@ -5,6 +5,7 @@ Nothing here calls a model. Later work, such as embedding, is queued in the outb
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -199,6 +200,7 @@ class Writer:
         embedding: EmbeddingProvider | None = None,
         live: bool = False,
         compare: bool = True,
+        known: Collection[str] | None = None,
         keys: dict[str, str] | None = None,
         folder: str | None = None,
         replacing: str | None = None,
@@ -211,6 +213,8 @@ class Writer:
                 duplicates, evidence or ends of edges, and a confined writer may not store any.
             live: True if the turns among the items were said just now, see ``checks.note``.
             compare: queue facts and turns for comparison with the stored ones.
+            known: the ids of memories that the model of the items' page saw: they are compared
+                with other facts alone; None: they are not from a page that a model has read.
             keys: the ids stored earlier under a ``#key`` of the same file; new ones are added.
             folder: the folder of the document that states the edges; None: no document does.
             replacing: a memory that the items correct, which is not their duplicate.
@@ -222,7 +226,7 @@ class Writer:
         ready = self._add_vectors(transaction, rows, embedding)
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         if compare:
-            self._enqueue(transaction, rows, written)
+            self._enqueue(transaction, rows, written, known)
         EdgeWriter(self.ids, view, folder=folder).join_all(transaction, links, written)
         return written
 
@@ -252,6 +256,7 @@ class Writer:
         transaction: Transaction,
         rows: Sequence[tuple[dict[str, Any], PreparedMemory]],
         written: StoredBatch,
+        known: Collection[str] | None,
     ) -> None:
         """Queue stored facts and turns for comparison, and record it in their outcomes."""
         stage = ComparisonStage.READER if self.reads_pairs else ComparisonStage.MODEL
@@ -259,11 +264,15 @@ class Writer:
             row["memory_id"]: row["pk"]
             for row, item in rows
             if is_comparable(item.given)
-            and (self.reads_pairs or (self.asks_model and item.given.kind is MemoryKind.FACT))
+            and (
+                self.reads_pairs
+                or (self.asks_model and known is None and item.given.kind is MemoryKind.FACT)
+            )
         }
         if not waiting:
             return
-        comparisons.enqueue(transaction, list(waiting.values()), stage)
+        seen = None if known is None else json.dumps(sorted({*known, *waiting}))
+        comparisons.enqueue(transaction, list(waiting.values()), stage, seen)
         written.to_compare += len(waiting)
         for place, outcome in enumerate(written.memories):
             if outcome.outcome == "stored" and outcome.memory_id in waiting:
