@@ -10,6 +10,7 @@ from memgraph.consolidation.comparison import NewStatement, find_candidates
 from memgraph.consolidation.drafts import FactDraft
 from memgraph.model.enums import MemoryKind
 from memgraph.rules.similarity import Similarity, compare, content_hash, same_order
+from memgraph.store import memories
 from memgraph.store import sessions as queries
 from memgraph.store.snapshot import Snapshot
 
@@ -23,10 +24,12 @@ class MatchedDrafts:
     Attributes:
         fresh: the drafts to store, with the evidence of those that repeat them.
         repeats: what a draft repeats, by its number: a stored memory's id, or ``#number``.
+        last_pk: the key of the last memory when they were matched.
     """
 
     fresh: list[FactDraft] = field(default_factory=list)
     repeats: dict[int, str] = field(default_factory=dict)
+    last_pk: int = 0
 
     def target(self, number: int) -> str:
         """Return what a draft finally resolves to: a memory's id or ``#number``."""
@@ -56,6 +59,7 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
             matched.repeats[draft.number] = f"#{number}"
     place = drafts[0].place
     with read() as snapshot:
+        matched.last_pk = memories.last_pk(snapshot)
         hashes = {content_hash(item.given.content): item for item in new}
         for content, memory_id in queries.same_facts(snapshot, hashes, place, at=at).items():
             matched.repeats[hashes[content].number] = memory_id

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
@@ -38,7 +39,7 @@ from memgraph.operations.write.comparisons import cosines, nearest
 from memgraph.operations.write.entity_links import has_part, speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import is_quoted
-from memgraph.rules.similarity import content_hash, statements, without_echoes
+from memgraph.rules.similarity import statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import comparisons, enrichment, entities, memories, receipts
 from memgraph.store import sessions as queries
@@ -430,13 +431,14 @@ def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> Non
 
 
 def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> None:
-    matched, place = group.matched, group.place
+    matched = group.matched
     targets = {target for target in matched.repeats.values() if not target.startswith("#")}
     if memories.active_ids(snapshot, targets) != targets:
         raise StoreChanged
-    hashes = {content_hash(draft.given.content) for draft in matched.fresh}
-    if hashes and queries.same_facts(snapshot, hashes, place, at=at):
-        raise StoreChanged
+    if matched.fresh and memories.last_pk(snapshot) != matched.last_pk:
+        again = match(lambda: nullcontext(snapshot), group.drafts, at=at)
+        if again.repeats != matched.repeats:
+            raise StoreChanged
 
 
 def _write_group(

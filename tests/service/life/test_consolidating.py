@@ -315,6 +315,27 @@ def test_a_target_retracted_between_matching_and_writing_is_matched_anew(
     assert one.memory_id != old
 
 
+def test_a_repetition_stored_between_matching_and_writing_is_matched_anew(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(orc, "s-0", "Ann drinks some green tea in the morning.")
+    say(orc, "s-1", TEA)
+    write = consolidation.write_page
+    runs: list[SessionReport] = []
+
+    def other_first(*given: Any, **more: Any) -> Any:
+        if not runs:
+            monkeypatch.setattr(consolidation, "write_page", write)
+            runs.append(run(orc, "s-0"))
+        return write(*given, **more)
+
+    monkeypatch.setattr(consolidation, "write_page", other_first)
+    [one] = run(orc, "s-1").facts
+    [other] = runs[0].facts
+    assert (one.outcome, one.memory_id) == ("strengthened", other.memory_id)
+    assert len(facts(orc)) == 1
+
+
 def test_a_page_that_another_process_wrote_is_not_written_again(orc: Orchestrator) -> None:
     say(orc, "s-1", TEA, BERLIN)
     outer = Lines(lambda _page: inner())
