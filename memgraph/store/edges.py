@@ -286,13 +286,20 @@ def decided_by_facts(e: sa.FromClause, view: View) -> Column:
     """Return the condition that a fact of a mark's later turn replaced one of the earlier turn."""
     u, m = tables.edges.alias("u"), tables.memories.alias("m")
     new, old = tables.derivations.alias("new"), tables.derivations.alias("old")
+    # The few facts of a turn are read first: there may be thousands of replacements.
+    facts = ordered(
+        new,
+        (u, u.c.from_memory_id == new.c.memory_id),
+        (old, old.c.memory_id == u.c.to_memory_id),
+        (m, m.c.memory_id == u.c.to_memory_id),
+    )
     return (
         sa.exists()
+        .select_from(facts)
         .where(new.c.derived_from_id == e.c.from_memory_id)
         .where(old.c.derived_from_id == e.c.to_memory_id)
-        .where(u.c.from_memory_id == new.c.memory_id, u.c.to_memory_id == old.c.memory_id)
         .where(replaces_whole(u), view.edge_where(u))
-        .where(m.c.memory_id == old.c.memory_id, view.status(m) != MemoryStatus.ACTIVE)
+        .where(view.status(m) != MemoryStatus.ACTIVE)
         .correlate(e)
     )
 
@@ -316,7 +323,7 @@ def contradictions(
         view: the reader's view; with ``as_of``, the state at that time counts.
         resolved: True: resolved and dismissed ones, by ``resolved_at``; False: open ones, by
             ``created_at``.
-        after: (that time, edge id) of the last edge on the previous criteria.
+        after: (that time, edge id) of the last edge on the previous page.
     """
     match = " AND ".join(f"({saying([word])})" for word in criteria.words)
     e = tables.edges.alias("e")

@@ -1,7 +1,7 @@
 """The interfaces that each database engine implements in its own folder.
 
 An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orchestrator, and a
-``Database`` is an open store. The protocols of the indexes are in ``ports``.
+``Database`` is an open store.
 """
 
 from __future__ import annotations

@@ -237,14 +237,14 @@ class CandidateReader:
         """Return the memories of ``pks`` that pass the filter, in the order of ``pks``."""
         known = self._known
         if unknown := [pk for pk in pks if pk not in known]:
-            known.update(dict.fromkeys(unknown))
+            # Nothing is known of them if the deadline passes here, so that another leg reads them.
             read = _fetch_candidates(
                 self.snapshot,
                 _candidates(self.narrowing.shape, "pk"),
                 self.narrowing,
                 {"keys": unknown},
             )
-            known.update((candidate.pk, candidate) for candidate in read)
+            known |= dict.fromkeys(unknown) | {candidate.pk: candidate for candidate in read}
         return [candidate for pk in pks if (candidate := known[pk]) is not None]
 
 

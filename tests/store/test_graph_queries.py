@@ -12,11 +12,14 @@ from filling import NOW, Filling, fresh_database
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
+from memgraph.model.recall import RecallRequest
+from memgraph.retrieval.request import narrowed
 from memgraph.rules.scope import Viewer
 from memgraph.store import bulletins, edges, graph, tables
 from memgraph.store.edges import ContradictionFilter
-from memgraph.store.engine import Database
+from memgraph.store.engine import Database, DeadlinePassed
 from memgraph.store.graph import Direction
+from memgraph.store.recall import CandidateReader
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite.engine import ENGINE
 from memgraph.store.statements import rendered
@@ -95,6 +98,22 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
     name = next(name for name, step in QUERIES.items() if step is query)
     if name not in bounded and view.as_of is None:
         assert not any("TEMP B-TREE" in step for step in steps), steps
+
+
+@pytest.mark.parametrize("criteria", [ContradictionFilter(), ContradictionFilter(words=("oven",))])
+def test_whether_facts_decided_a_mark_is_looked_up_from_its_own_turns(
+    database: Database, criteria: ContradictionFilter
+) -> None:
+    steps = _plan(
+        database,
+        lambda snapshot: edges.contradictions(
+            snapshot, VIEWS["plain"], resolved=False, limit=5, criteria=criteria
+        ),
+    )
+    order = [step.split()[1] for step in steps if step.startswith("SEARCH")]
+    facts, replacements = order.index("new"), order.index("u")
+    assert facts < replacements
+    assert "derived_from_id" in next(step for step in steps if step.startswith("SEARCH new"))
 
 
 def _plan(database: Database, work: Callable[[Snapshot], Any]) -> list[str]:
@@ -180,3 +199,19 @@ def test_damage_is_named(database: Database) -> None:
         connection.exec_driver_sql("UPDATE memories SET kind = 'thought'")
     with database.read() as connection, pytest.raises(DatabaseCorrupt):
         graph.visible_memories(connection, [memory_id], View(Viewer()))
+
+
+def test_candidates_whose_reading_was_stopped_are_read_for_the_next_leg(
+    database: Database,
+) -> None:
+    filling = Filling(database)
+    for _ in range(3_000):
+        filling.memory()
+    filling.flush()
+    with database.read() as snapshot, database.engine.deadlines(snapshot) as deadline:
+        narrowing = narrowed(RecallRequest(query="x"), Viewer(), NOW)
+        reader, keys = CandidateReader(snapshot, narrowing), range(1, 3_001)
+        with pytest.raises(DeadlinePassed), deadline(0):
+            reader.read(keys)
+        with deadline(10_000):
+            assert [found.pk for found in reader.read(keys)] == [*keys]
