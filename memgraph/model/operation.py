@@ -480,12 +480,16 @@ def operation(
 def _within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of an operation, which refuses a number out of its declared bounds."""
 
+    defaults = inspect.unwrap(function).__kwdefaults__
+
     @wraps(function)
     def checked(caller: Any, *args: Any, **kwargs: Any) -> Any:
         for name, (low, high) in operation_of(checked).bounds.items():
-            given = kwargs.get(name, low)
-            if not isinstance(given, int | float) or not low <= given <= high:
-                message = f"{name} must be between {low:,} and {high:,}"
+            whole = isinstance(defaults[name], int)
+            given = kwargs.get(name, defaults[name])
+            if not isinstance(given, int if whole else int | float) or not low <= given <= high:
+                kind = "a whole number" if whole else "a number"
+                message = f"{name} must be {kind} between {low:,} and {high:,}"
                 raise InvalidInput(message, field=name)
         return function(caller, *args, **kwargs)
 

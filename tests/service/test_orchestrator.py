@@ -436,14 +436,16 @@ def test_lists_are_paged_and_filtered(orc: Orchestrator) -> None:
     assert list(orc.memories.list(kinds=[MemoryKind.EPISODE])) == []
 
 
-@pytest.mark.parametrize("limit", [0, 1_001, "3", float("nan")])
+@pytest.mark.parametrize("limit", [0, 1_001, 1.5, "3", float("nan")])
 def test_a_number_outside_the_bounds_of_its_signature_is_refused(
     orc: Orchestrator, limit: Any
 ) -> None:
     for call in (orc.memories.list, orc.entities.list, orc.receipts.list, orc.jobs.list):
-        with pytest.raises(InvalidInput, match="limit must be between 1 and 1,000") as caught:
+        with pytest.raises(InvalidInput, match="a whole number between 1 and 1,000") as caught:
             call(limit=limit)
         assert caught.value.details["field"] == "limit"
+    # A number of days may be a fraction.
+    assert orc.memories.expiring(days=1.5).items == ()
 
 
 def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:
