@@ -16,19 +16,19 @@ from memgraph.errors import Conflict, RemoteUnavailable
 
 
 class Cut(httpx.HTTPTransport):
-    """A connection that breaks when the first answer to a write arrives."""
+    """A connection that breaks when the first answers to writes arrive."""
 
-    def __init__(self) -> None:
+    def __init__(self, cuts: int = 1) -> None:
         super().__init__()
         self.statuses: list[int] = []
-        self.cuts = True
+        self.cuts = cuts
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         response = super().handle_request(request)
         if request.method == "POST":
             self.statuses.append(response.status_code)
             if self.cuts:
-                self.cuts = False
+                self.cuts -= 1
                 response.read()
                 raise httpx.ReadError("the connection was cut", request=request)
         return response
@@ -93,6 +93,23 @@ def test_a_write_whose_answer_was_lost_stores_nothing_twice(served: Served, writ
     assert answer == again
     assert seen == [rows(orc)]
     assert orc.verify().ok
+
+
+def test_a_write_whose_answers_are_lost_is_done_once(served: Served) -> None:
+    orc = served.orchestrator()
+    for retries, is_told in ((2, True), (1, False)):
+        cut = Cut(2)
+        with Client(served.url, key=served.key(), transport=cut, retries=retries) as client:
+            client._server.pause = lambda _seconds: None
+            remote = client.orchestrator("orc-1")
+            if is_told:
+                one = remote.remember("The gate is green.")
+            else:
+                with pytest.raises(RemoteUnavailable):
+                    remote.remember("It is kept all the same.")
+        assert len(cut.statuses) == retries + 1
+    kept, told = orc.memories.list()
+    assert (told.memory_id, kept.content) == (one, "It is kept all the same.")
 
 
 ONCE: dict[str, Callable[[RemoteOrchestrator], Any]] = {
