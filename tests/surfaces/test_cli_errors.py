@@ -262,6 +262,15 @@ def test_input_that_is_not_text_is_refused(
         assert main(["remember", "orc-1", "-"]) == 1
 
 
+@pytest.mark.parametrize("command", ["remember", "recall"])
+def test_of_a_text_that_is_too_long_no_more_is_read_than_shows_it(
+    cli: CommandLine, command: str
+) -> None:
+    error = cli.error(command, "orc-1", "-", stdin="x" * 3_000_000)
+    assert error["code"] == "input.invalid"
+    assert len(sys.stdin.read()) == 3_000_000 - 2_000_002
+
+
 def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:
     file = cli.root / "orc-1" / "memory" / "config.toml"
     file.write_text("[memory.retrieval]\ntop = 5\n", encoding="utf-8")

@@ -275,10 +275,14 @@ def invocation(context: typer.Context) -> Invocation:
     return result
 
 
-def read_stdin() -> str:
-    """Return standard input without its last line end. Raises InvalidContent: it is not UTF-8."""
+def read_stdin(max_chars: int = -1) -> str:
+    """Return standard input without its last line end, or its first ``max_chars`` characters.
+
+    Raises:
+        InvalidContent: it is not UTF-8.
+    """
     try:
-        return sys.stdin.read().removesuffix("\n")
+        return sys.stdin.read(max_chars).removesuffix("\n")
     except UnicodeDecodeError:
         raise InvalidContent("standard input is not UTF-8") from None
 

@@ -20,6 +20,7 @@ from memgraph.clock import iso
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.operation import Operation, Parameter, is_operation, operation_of
+from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
 from memgraph.surfaces.cli.formats import as_json
@@ -38,6 +39,8 @@ Extra = Callable[[Invocation, Any, Any, Mapping[str, Any]], Mapping[str, Any]]
 """Returns more data of an answer, from the call, the handle, the result and the parameters."""
 FROM_STDIN: Final = frozenset(("content", "query", "prompt"))
 """The parameters for which ``-`` reads standard input."""
+# One more than any of these may have, and a line end; the rest of a longer input is not read.
+MAX_STDIN_CHARS: Final = MAX_QUERY_CHARS + 2
 NO_OPTIONS: Final = frozenset(
     (
         *("clearance", "scopes", "project_ids", "session_scope_ids", "key"),
@@ -286,7 +289,7 @@ def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
         if values[name] is not None and _without_none(_option_type(hint)[0]) == _Json:
             values[name] = _json(TypeAdapter(parameter.type), values[name], name)
         if name in FROM_STDIN and values[name] == "-":
-            values[name] = read_stdin()
+            values[name] = read_stdin(MAX_STDIN_CHARS)
     return values
 
 
