@@ -401,7 +401,7 @@ def newest(
     )
     # The other keys have no index, so they are checked only among the limited rows.
     terms = (
-        sa.func.json_extract(newest_rows.c.request, bound(f"$.{key}")) == bound(criteria[key])
+        sa.func.json_extract(newest_rows.c.request, sa.literal(f"$.{key}")) == bound(criteria[key])
         for key in others
     )
     query = sa.select(newest_rows.c.recall_id).where(*terms)
