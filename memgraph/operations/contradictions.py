@@ -174,8 +174,8 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
 
         Raises:
             NotFound: no such mark, or one of its sides is not visible.
-            Conflict: it was dismissed or resolved, or an active memory has replaced the earlier
-                one.
+            Conflict: it was dismissed or resolved, it is a contradiction of weight 1, or an active
+                memory has replaced the earlier one.
         """
         from memgraph.operations.write import changes
 
@@ -206,7 +206,10 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         body=ReasonBody,
     )
     def reopen(self, edge_id: EdgeId, *, reason: Reason) -> None:
-        """Undo the resolution of a contradiction, or a dismissal. Raises NotFound, Conflict."""
+        """Undo the resolution of a contradiction, or the dismissal of one or of a mark.
+
+        Raises NotFound; Conflict: it is open.
+        """
         from memgraph.operations.write import changes
 
         self._decide(edge_id, reason, changes.reopen, marks=True)

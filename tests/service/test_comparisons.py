@@ -284,7 +284,7 @@ def test_an_accepted_contradiction_is_won_by_the_later_statement(orc: Orchestrat
 
 def test_a_contradiction_that_somebody_stated_needs_a_winner(orc: Orchestrator) -> None:
     edge = orc.relate(orc.remember("One."), "Contradicts", orc.remember("Two."))
-    with pytest.raises(NotFound, match="winner"):
+    with pytest.raises(Conflict, match=f"memgraph resolve ORC {edge} --winner"):
         orc.contradictions.accept(edge, reason="so it is")
 
 

@@ -91,7 +91,9 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_what_is_printed(cli: Co
     assert pair[4] in recalled
     only = ("contradictions", "orc-1", "--no-changes")
     assert cli.json(*only)["items"] == []
-    assert cli("accept", "orc-1", mark, *WHY).code == 0
+    accepted = cli("accept", "orc-1", mark, *WHY)
+    assert accepted.code == 0
+    assert "to undo: memgraph retract orc-1 LATER" in accepted.out
     assert cli.json("get", "orc-1", older)["status"] == "superseded"
     assert cli("contradictions", "orc-1").out == "nothing to decide\n"
 

@@ -267,12 +267,16 @@ def open_mark(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """Return the open mark with this id: a change or a contradiction of a weight below 1.
 
     Raises:
-        NotFound: it does not exist, an end is hidden, or it is no mark.
-        Conflict: it was dismissed or resolved.
+        NotFound: it does not exist, an end is hidden, or its change is in force.
+        Conflict: it was dismissed or resolved, or it is a contradiction of weight 1.
     """
     edge = contradiction_or_mark(snapshot, edge_id, view)
     if edge.weight >= 1.0:
-        raise NotFound(f"{edge_id} is no mark: resolve it with a winner", edge_id=edge_id)
+        raise Conflict(
+            f"{edge_id} is a contradiction, no mark, and needs a winner:"
+            f" memgraph resolve ORC {edge_id} --winner ID --reason TEXT",
+            edge_id=edge_id,
+        )
     if edge.resolution is not None:
         raise Conflict("this mark is decided; reopen it first", edge_id=edge_id)
     return edge

@@ -45,7 +45,7 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "resolve": (OPERATION, "Decide a contradiction."),
         "accept": (OPERATION, "Put a mark of a change in force."),
         "dismiss": (OPERATION, "Dismiss a contradiction or a mark: both sides are valid."),
-        "reopen": (OPERATION, "Undo the decision of a contradiction or a mark."),
+        "reopen": (OPERATION, "Undo a resolution, or a dismissal of a contradiction or a mark."),
         "promote": (OPERATION, "Promote a memory to its project, or to global."),
         "erase": (OPERATION, "Erase texts permanently, with a report."),
     },

@@ -559,6 +559,15 @@ def _undo(_: Any, call: Call) -> Sequence[str]:
     return (f"to undo: memgraph reopen {call['orchestrator']} {call['edge_id']} --reason TEXT",)
 
 
+def _undo_acceptance(_: Any, call: Call) -> Sequence[str]:
+    name = call["orchestrator"]
+    return (
+        f"to undo: memgraph retract {name} LATER --reason TEXT,"
+        f" then memgraph restore-memory {name} EARLIER --reason TEXT;"
+        f" for a contradiction: memgraph reopen {name} {call['edge_id']} --reason TEXT",
+    )
+
+
 def _unchanged(result: SourceRetraction | ErasureReport, _: Call) -> Sequence[str]:
     return ("nothing was changed; to do it, repeat the command with --yes",) * result.dry_run
 
@@ -806,7 +815,10 @@ def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
 
 
 CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
-    "accept": {"done": "accepted {edge_id}: the later statement replaces the earlier"},
+    "accept": {
+        "done": "accepted {edge_id}: the later statement replaces the earlier",
+        "hint": _undo_acceptance,
+    },
     "ask": {"show": _show_answer},
     "audit": {"show": _show_health, "failure": _above_limits, "defaults": {"examples": 3}},
     "bulletin": {"show": _show_bulletin},
