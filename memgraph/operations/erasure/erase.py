@@ -127,8 +127,10 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str
         return erasure.linked(snapshot, named.pks) | erasure.saying(snapshot, terms), ids
     found = erasure.named(snapshot, kind, value)
     if not found:
-        of_kind = "" if kind is ErasureTargetKind.MEMORY else f" of the {kind.value}"
-        raise NotFound(f"no memory{of_kind} {value[:80]!r}", value=value[:80])
+        message = f"no memory of the {kind.value} {value[:80]!r}"
+        if kind is ErasureTargetKind.MEMORY:
+            message = f"no memory {value[:80]!r}; an erasure takes whole ids, not short ones"
+        raise NotFound(message, value=value[:80])
     if all(found.values()):
         by = sorted({*erasure.erasures_of(snapshot, found).values()}, reverse=True)
         raise Conflict(f"it is already erased by {', '.join(by[:1])}", erasure_ids=by[:10])

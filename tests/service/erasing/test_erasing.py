@@ -202,7 +202,7 @@ def test_who_says_nothing_else_rehearses_and_nothing_is_written(orc: Orchestrato
 
 
 def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
-    with pytest.raises(NotFound, match="no memory 'fact_x'"):
+    with pytest.raises(NotFound, match="no memory 'fact_x'; an erasure takes whole ids"):
         orc.erasure.erase(memory_id="fact_x", reason=WHY, dry_run=False)
     with pytest.raises(NotFound, match="no memory of the run 'nope'"):
         orc.erasure.erase(workflow_run_id="nope", reason=WHY, dry_run=False)
