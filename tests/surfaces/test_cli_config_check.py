@@ -71,6 +71,7 @@ def test_a_model_that_fails_is_an_error_with_a_code(
     assert check["error"]["code"] == code
     assert KEY not in str(error)
     assert len(model.requests) == 1
+    assert cli("config", "check").out.splitlines()[-1].endswith(f"   {code}")
 
 
 def test_without_a_model_nothing_is_called(cli: Any) -> None:

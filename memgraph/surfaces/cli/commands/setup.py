@@ -166,7 +166,11 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
             place = "the root" if name is None else f"orchestrator {name}"
             screen.line(f"{place}: {messages.get(name, 'ok')}")
         if configured:
-            show_result(screen, data["models"])
+            # The message is the command's error, below the table.
+            rows = [each.as_dict() for each in checks]
+            for row in rows:
+                row["error"] = row["error"] and row["error"]["code"]
+            show_result(screen, rows)
         else:
             screen.raw_lines(NO_MODEL)
 
