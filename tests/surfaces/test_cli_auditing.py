@@ -127,6 +127,8 @@ def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:
     memory = cli.remember("The fee is 20 EUR.", "--conversation-id", said_in)
     for told in (cli("trace", "orc-1", memory).out, cli("grounds", "orc-1", memory).out):
         assert any(f"from conversation {said_in}" in line for line in told.splitlines())
+    plain = cli.remember("The fee is due in May.")
+    assert "none" not in cli("grounds", "orc-1", plain).out
 
 
 def test_a_receipt_is_shown_in_words_with_how_its_memories_begin(cli: CommandLine) -> None:

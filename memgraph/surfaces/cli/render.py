@@ -122,7 +122,7 @@ def _line(value: Any, known: Mapping[str, Memory]) -> str:
     """Return the plain fields of a value as one line: texts as they are, others with their name."""
     parts = []
     for name, item in _fields(value).items():
-        if _is_empty(item) or not _is_in_line(item):
+        if _is_empty(item) or not _is_in_line(item) or (name, item) == ("state", "none"):
             continue
         if type(item).__name__ in LINES:
             parts.append(LINES[type(item).__name__](item, known))
