@@ -213,7 +213,7 @@ class Everyday(WritingHandle[F]):
 
     @operation(Permission.READ, "GET /memories/{memory_id}", id="get_memory", tagged=True)
     def get(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Memory:
-        """Return a memory; with ``as_of``, with its status at that time.
+        """Return a memory with its status, now or at a past time.
 
         All methods that take a memory id also accept the short id that prompts show, its last six
         characters or more, except ``erasure.erase`` and ``derived_from``.
@@ -232,9 +232,9 @@ class Everyday(WritingHandle[F]):
 
     @operation(Permission.READ, "GET /memories/{memory_id}/trace")
     def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
-        """Return a memory's sources, changes, evidence and dependents.
+        """Return a memory's sources, changes, evidence and dependents, now or at a past time.
 
-        With ``as_of``, as they were known at that time. Raises NotFound.
+        Raises NotFound.
         """
         from memgraph.graph.trace import trace
 
@@ -405,10 +405,10 @@ class Everyday(WritingHandle[F]):
         Args:
             prompt: the message; if empty, the most important memories are returned.
             budget_tokens: the maximum tokens of the text; None: ``memory.context.block_tokens``.
-            format: None: ``memory.context.format``.
+            format: the form of the block, by default that of ``memory.context.format``.
             exclude_session_id: the conversation of the message, whose turns the agent has already.
             include_insight: add the latest weekly reflection.
-            kinds: the kinds of memories to include; empty: all.
+            kinds: the kinds of memories to include, by default all.
             agent_id: the agent that receives the prompt; private memories of other agents are left
                 out. None: all that the handle may see.
             model: the litellm name of the model whose tokenizer counts; without one, or if its

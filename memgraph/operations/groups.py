@@ -57,7 +57,7 @@ class Audit(Handle[F], group="audit", tag="auditing"):
 
         Args:
             fail_on: limits, e.g. ``stale=0.05``, ``stale=5%``, ``orphan`` (for 0) or ``all``; a
-                rate above its limit makes ``ok`` False.
+                rate above its limit fails the audit.
             examples: the maximum number of examples for each measure, 0 to 100.
             progress: called with the measure, the amount done and the total.
 

@@ -478,7 +478,7 @@ export interface paths {
         put?: never;
         /**
          * Reopen Contradiction
-         * @description Undo the resolution of a contradiction, or a dismissal.
+         * @description Undo the resolution of a contradiction, or the dismissal of one or of a mark.
          */
         post: operations["reopen_contradiction"];
         delete?: never;
@@ -1007,7 +1007,7 @@ export interface paths {
         };
         /**
          * Get Memory
-         * @description Return a memory; with ``as_of``, with its status at that time.
+         * @description Return a memory with its status, now or at a past time.
          *
          *     All methods that take a memory id also accept the short id that prompts show, its last six
          *     characters or more, except ``erasure.erase`` and ``derived_from``.
@@ -1204,9 +1204,7 @@ export interface paths {
         };
         /**
          * Trace
-         * @description Return a memory's sources, changes, evidence and dependents.
-         *
-         *     With ``as_of``, as they were known at that time.
+         * @description Return a memory's sources, changes, evidence and dependents, now or at a past time.
          */
         get: operations["trace"];
         put?: never;
