@@ -412,7 +412,8 @@ COUNTS: dict[str, Walk] = {
     "maintenance.pending_embeddings": lambda orc, world: iter(
         [orc.maintenance.pending_embeddings()]
     ),
-    "settle": lambda orc, world: iter([orc.settle()]),
+    # Its marks quote memories that the handle sees.
+    "settle": lambda orc, world: iter([orc.settle().embedded]),
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),

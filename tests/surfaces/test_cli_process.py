@@ -176,7 +176,7 @@ def test_completion_scripts_are_printed(root: Path, shell: str) -> None:
     ("words", "expected"),
     [
         ("memgraph key ", {"create", "list", "revoke", "rotate", "forget"}),
-        ("memgraph remember orc-1 x --kind ", {"episode", "fact", "reflection"}),
+        ("memgraph remember orc-1 x --kind ", {"episode", "fact", "preference", "reflection"}),
         ("memgraph ingest --w", {"--watch"}),
     ],
 )

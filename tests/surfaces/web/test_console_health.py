@@ -12,7 +12,7 @@ from serving_worlds import Served
 
 from memgraph import Orchestrator
 from memgraph.model.access import HealthMetric, Permission, StoreHealth
-from memgraph.service.open_orchestrator import OpenOrchestrator
+from memgraph.service import readiness
 from memgraph.surfaces.web.pages.activity import MEANS
 
 PAGE = f"{HOME}activity"
@@ -84,7 +84,7 @@ def test_only_so_many_are_measured_at_a_time(
 def test_what_is_left_undone_is_told_with_what_to_do(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OpenOrchestrator, "shortcomings", lambda _self: ["erasure.unfinished"])
+    monkeypatch.setattr(readiness, "shortcomings", lambda _opened: ["erasure.unfinished"])
     for page in (HOME, PAGE):
         text = harmless(browser.page(page)).text
         assert "run the same memgraph erase again" in text
