@@ -230,7 +230,7 @@ class CompiledStatement:
 class BuiltStatement(CompiledStatement):
     """A statement that is built where it is used, with its values (``bound``).
 
-    Building it takes about 0.1 ms. The SQL of statements of one shape is compiled once per engine.
+    The SQL of statements of one shape is compiled once per engine.
     """
 
     __slots__ = ("_cache_key", "_shape")

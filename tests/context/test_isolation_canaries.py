@@ -412,8 +412,7 @@ COUNTS: dict[str, Walk] = {
     "maintenance.pending_embeddings": lambda orc, world: iter(
         [orc.maintenance.pending_embeddings()]
     ),
-    # Its marks quote memories that the handle sees.
-    "settle": lambda orc, world: iter([orc.settle().embedded]),
+    "settle": lambda orc, world: iter([orc.settle()]),
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),

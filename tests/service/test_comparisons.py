@@ -90,7 +90,9 @@ def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchest
     assert edges_into(orc, old) == ()
     [mark] = orc.settle().compared.marks
     [edge] = edges_into(orc, old)
-    assert (mark, edge.edge_type) == (edge, EdgeType.UPDATES)
+    # Without the reason, which quotes: whoever runs the comparisons may not see the text.
+    assert (mark, mark.reason) == (edge.model_copy(update={"reason": None}), None)
+    assert edge.edge_type is EdgeType.UPDATES
     assert (edge.from_id, edge.weight, edge.resolution) == (new, 0.92, None)
     assert edge.reason == f"probably changes: {OLD}"
     assert {orc.get(each).status for each in (old, new)} == {MemoryStatus.ACTIVE}

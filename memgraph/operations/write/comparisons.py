@@ -345,7 +345,9 @@ class ComparisonWorker:
             [outcome] = writer.join_all(transaction, [link], written)
             if outcome.outcome != "stored" or outcome.edge_id is None:
                 continue
-            done.marks.append(edges.get(transaction, outcome.edge_id))
+            mark = edges.get(transaction, outcome.edge_id)
+            # The reason quotes a memory, which whoever runs the comparisons may not see.
+            done.marks.append(mark.model_copy(update={"reason": None}))
         transaction.record(written.entries)
 
     def _put_off(self, memory: WaitingMemory, code: str, done: ComparisonRun) -> None:

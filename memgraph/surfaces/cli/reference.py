@@ -54,7 +54,7 @@ def _unlisted_section() -> str:
 
 def _first_paragraph(declared: Operation) -> str:
     text, _, _ = declared.summary.partition("\n\n")
-    return " ".join(text.split()).replace("``", "`")
+    return " ".join(text.split()).replace("``", "`").replace("Return ", "Show ", 1)
 
 
 def derived_commands() -> dict[str, Operation]:
