@@ -9,8 +9,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 
-from mcp import Client, StdioServerParameters
+try:
+    from mcp import Client, StdioServerParameters
+except ImportError:
+    sys.exit('The package mcp is missing: pip install "memgraph-memory[server]"')
+
+
+def check() -> None:
+    """Exit with one sentence if the server could not start."""
+    try:
+        health = subprocess.run(["memgraph", "health", "desk"], capture_output=True, text=True)
+    except FileNotFoundError:
+        sys.exit('The command memgraph is missing: pip install "memgraph-memory[server]"')
+    if health.returncode:
+        sys.exit(health.stderr.strip())
 
 
 async def main() -> None:
@@ -28,4 +43,5 @@ async def main() -> None:
         print(prompt.messages[0].content)
 
 
+check()
 asyncio.run(main())

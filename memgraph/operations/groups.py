@@ -52,8 +52,9 @@ class Audit(Handle[F], group="audit", tag="auditing"):
         Among active memories without raw turns: ``duplicate``: another memory in the same scope has
         the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
         ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
-        retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge. Among
-        all active memories: ``unembedded``: it has no vector yet, or none could be made.
+        retracted evidence; ``unsourced``: no person, file, conversation, run or evidence is known
+        as its source; ``orphan``: it has no edge. Among all active memories: ``unembedded``: it has
+        no vector yet, or none could be made.
 
         Args:
             fail_on: limits, e.g. ``stale=0.05``, ``stale=5%``, ``orphan`` (for 0) or ``all``; a

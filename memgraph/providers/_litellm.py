@@ -81,6 +81,8 @@ MAX_WAIT_S: Final = 30.0
 
 # 408 timeout, 409 and 425 "try again", 429 too many requests; every 5xx is retried as well.
 _RETRYABLE_STATUSES: Final = frozenset({408, 409, 425, 429})
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_NOT_RUNNING: Final = "not_running"
 # The exceptions that litellm and its SDKs raise when they cannot parse an answer.
 _PARSING_ERRORS: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
@@ -133,7 +135,8 @@ def call(
 
     Raises:
         ExtraMissing: litellm is not installed.
-        ProviderUnavailable: the last attempt timed out, was refused, or returned 429 or 5xx.
+        ProviderUnavailable: the last attempt timed out, was refused, or returned 429 or 5xx. A
+            refusal by this machine is not retried: no server runs there.
         ProviderRejected: the key, the model or the request was not accepted.
         ProviderAnswerInvalid: litellm cannot read the answer.
     """
@@ -155,6 +158,8 @@ def call(
 
 def _may_pass(error: BaseException) -> bool:
     if not isinstance(error, ProviderUnavailable) or isinstance(error, ExtraMissing):
+        return False
+    if error.details.get("reason") == _NOT_RUNNING:
         return False
     return bool(error.details.get("retry_after_s", 0.0) <= MAX_WAIT_S)
 
@@ -301,6 +306,8 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
         return ProviderUnavailable(
             "The provider did not answer in time.", reason="timeout", error=kind
         )
+    if any(isinstance(e, ConnectionRefusedError) for e in chain):
+        return _refused(kind, chain, httpx)
     unsendable = (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL)
     if any(isinstance(e, unsendable) for e in chain):
         return ProviderRejected("The provider's address or key is invalid.", error=kind)
@@ -315,6 +322,16 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
         return ProviderRejected("No API key is configured for the provider.", error=kind)
     own_status = getattr(error, "status_code", None)
     return _by_status(kind, own_status if isinstance(own_status, int) else 500, None)
+
+
+def _refused(kind: str, chain: list[BaseException], httpx: ModuleType) -> ProviderUnavailable:
+    urls = (error.request.url for error in chain if isinstance(error, httpx.ConnectError))
+    url = next((url for url in urls if url.host in _LOOPBACK), None)
+    reason = "refused" if url is None else _NOT_RUNNING
+    place = "" if url is None else f"; is the server at {url.host}:{url.port} running?"
+    return ProviderUnavailable(
+        f"The provider cannot be reached: connection refused{place}", reason=reason, error=kind
+    )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from memgraph.model.access import HealthMetric
-from memgraph.model.enums import EdgeType, EmbeddingState, MemoryKind, MemoryStatus
+from memgraph.model.enums import CapturedBy, EdgeType, EmbeddingState, MemoryKind, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, ordered, prepared, value
@@ -94,11 +94,13 @@ def _contradicted(view: View, m: Table) -> _Criterion:
 
 
 def _unsourced(view: View, m: Table) -> _Criterion:  # noqa: ARG001
-    """It has no origin: no file, conversation, run or evidence."""
+    """It has no origin: no file, conversation, run or evidence, and no person said it."""
     s, p = tables.sources.alias("s"), tables.supports.alias("p")
     d = tables.derivations.alias("d")
     places = (s.c.source_path, s.c.conversation_id, s.c.workflow_run_id)
-    is_nameless = sa.and_(*(place.is_(None) for place in places))
+    is_nameless = sa.and_(
+        *(place.is_(None) for place in places), s.c.captured_by != CapturedBy.USER
+    )
     has_nameless_source = sa.exists().where(s.c.source_id == m.c.source_id, is_nameless)
     has_evidence = sa.exists().where(d.c.memory_id == m.c.memory_id)
     has_other_source = (

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
 from typing import Final, Literal
 
-from memgraph.clock import MS_PER_DAY, iso
+from memgraph.clock import MS_PER_DAY, iso, parse_time
+from memgraph.errors import InvalidInput
 from memgraph.text.gazetteer import gazetteer
 from memgraph.text.lexicon import (
     CARDINALS,
@@ -136,6 +137,32 @@ class DaySpan:
         if self.yearly:
             return 1.0 if days <= _WEEK else 0.5
         return 1.0 - 0.5 * min(max(math.log(days / 31) / math.log(365 / 31), 0.0), 1.0)
+
+
+def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
+    """Parse a time in ISO 8601 or in words, and return it in milliseconds.
+
+    Args:
+        text: such as ``now``, ``yesterday``, ``last week``, ``3 days ago`` or ``May 2026``.
+        ends: return the end of the days, but at most the present; else return their beginning.
+
+    Raises:
+        InvalidInput: the text is not a time.
+    """
+    if text.strip().lower() == "now":
+        return now_ms
+    try:
+        moment = parse_time(text)
+    except InvalidInput:
+        days = periods(text, now_ms)
+        if len(days) != 1:
+            raise
+        day = days[0].last + 1 if ends else days[0].first
+        return min((day - _EPOCH) * MS_PER_DAY - (1 if ends else 0), now_ms)
+    # A date without a time means the whole day.
+    return (
+        min(moment + MS_PER_DAY - 1, now_ms) if ends and len(text) == len("2026-01-01") else moment
+    )
 
 
 def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:

@@ -132,10 +132,12 @@ def test_a_model_that_never_ends_its_answer_is_unavailable(model_server: Any, ma
     assert time.monotonic() - began < 20
 
 
-def test_nobody_listens(make: Any) -> None:
-    error = failure(make(api_base="http://127.0.0.1:9/v1"))
+def test_a_local_server_that_is_down_is_named_at_once(make: Any) -> None:
+    began = time.monotonic()
+    error = failure(make(api_base="http://127.0.0.1:9/v1", retries=9, first_wait_s=9.0))
     assert isinstance(error, ProviderUnavailable)
-    assert "reason" not in error.details
+    assert "connection refused; is the server at 127.0.0.1:9 running?" in error.message
+    assert time.monotonic() - began < 9
 
 
 def test_the_wait_that_a_server_asks_for_is_kept(model_server: Any, make: Any) -> None:

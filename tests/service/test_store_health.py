@@ -67,13 +67,14 @@ def test_what_stands_on_a_ground_that_fell_is_stale_until_it_is_back(orc: Orches
 
 
 def test_who_names_a_file_a_talk_or_a_ground_is_sourced(orc: Orchestrator) -> None:
-    bare = orc.remember("Nobody knows where this comes from.")
+    orc.remember("A person said this.")
+    bare = orc.remember("Nobody knows where this comes from.", source={"captured_by": "system"})
     orc.remember("Said in a talk.", source={"conversation_id": "monday"})
     orc.remember("Made in a run.", source={"workflow_run_id": "run-1"})
     orc.remember("Drawn from another.", derived_from=[bare])
     found = orc.audit.measure()
     assert examples(found, HealthMetric.UNSOURCED) == {(bare,)}
-    assert measured(found, HealthMetric.UNSOURCED).of == 4
+    assert measured(found, HealthMetric.UNSOURCED).of == 5
 
 
 def test_who_is_joined_to_what_is_hidden_alone_is_an_orphan(service: MemoryService) -> None:
@@ -106,7 +107,7 @@ def test_what_is_not_embedded_yet_is_counted_turns_too(orc: Orchestrator) -> Non
 
 
 def test_a_rate_above_its_limit_fails_and_others_do_not(orc: Orchestrator) -> None:
-    orc.remember("Nobody knows where this comes from.")
+    orc.remember("Nobody knows where this comes from.", source={"captured_by": "system"})
     found = orc.audit.measure(fail_on=["unsourced=50%", "duplicate"])
     assert not found.ok
     assert [each.measure for each in found.measures if each.failed] == [HealthMetric.UNSOURCED]
@@ -131,7 +132,8 @@ def test_what_the_viewer_does_not_see_is_not_counted(service: MemoryService) -> 
 
 
 def test_examples_are_bounded_and_counts_are_not(orc: Orchestrator) -> None:
-    orc.remember_many([{"content": f"a note with no name, {number}"} for number in range(7)])
+    bare = {"source": {"captured_by": "system"}}
+    orc.remember_many([{"content": f"note {number}", **bare} for number in range(7)])
     found = measured(orc.audit.measure(examples=3), HealthMetric.UNSOURCED)
     assert (found.count, len(found.examples)) == (7, 3)
     assert measured(orc.audit.measure(examples=0), HealthMetric.UNSOURCED).examples == ()

@@ -234,8 +234,9 @@ export interface paths {
          *     Among active memories without raw turns: ``duplicate``: another memory in the same scope has
          *     the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
          *     ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
-         *     retracted evidence; ``unsourced``: its source is unknown; ``orphan``: it has no edge. Among
-         *     all active memories: ``unembedded``: it has no vector yet, or none could be made.
+         *     retracted evidence; ``unsourced``: no person, file, conversation, run or evidence is known
+         *     as its source; ``orphan``: it has no edge. Among all active memories: ``unembedded``: it has
+         *     no vector yet, or none could be made.
          */
         post: operations["audit"];
         delete?: never;
@@ -3584,10 +3585,11 @@ export interface components {
          *         source_path: a file, or with a trailing ``/`` everything below a folder.
          *         event_after, event_before: memories whose event (or else creation) lies in
          *             [after, before); milliseconds or ISO 8601.
-         *         as_of: read the state as of this time.
-         *         valid_at: memories valid at this time, as known now or at ``as_of``: the event (or else
-         *             creation) is before it, the end of validity after it. Memories replaced since are
-         *             included; those that lost a contradiction or were retracted are not.
+         *         as_of: read the state as of this time: what was known then.
+         *         valid_at: memories valid at this time, by what is known now (or was known at the time to
+         *             read): the event (or else creation) is before it, the end of validity after it.
+         *             Memories replaced since are included; those that lost a contradiction or were retracted
+         *             are not.
          *         min_relevance: the minimum relevance, 0..1; see ``memgraph.retrieval.context.relevance``.
          *             None: no minimum.
          *         include_superseded: also return replaced memories, next to those that replaced them.

@@ -41,12 +41,13 @@ DIMENSIONS_KEY = "embedding_dimensions"
 
 @dataclass(slots=True)
 class EmbeddingRun:
-    """The result of a run of the worker; ``error_code`` is set if an error stopped it early."""
+    """The result of a run of the worker; ``error`` is the message of what stopped it early."""
 
     ready: int = 0
     failed: int = 0
     put_off: int = 0
     error_code: str | None = None
+    error: str | None = None
 
 
 def pause_ms(attempts: int) -> int:
@@ -179,7 +180,7 @@ class EmbeddingWorker:
         with self._database.write() as transaction:
             embeddings.put_off(transaction, [item.memory_pk for item in batch], until, error.code)
         run.put_off += len(batch)
-        run.error_code = error.code
+        run.error_code, run.error = error.code, error.message
 
     def _write_back(
         self,

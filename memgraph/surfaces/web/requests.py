@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
@@ -12,13 +11,13 @@ from urllib.parse import quote, urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from memgraph.clock import MS_PER_DAY, iso, parse_time
+from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Narrowing, Permission, Principal
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.asgi import ENTERED
 from memgraph.surfaces.web.sessions import PLACE, Session
-from memgraph.text.dates import periods
+from memgraph.text.dates import moment_of
 
 if TYPE_CHECKING:
     from memgraph.model.influence import SourceLines
@@ -60,35 +59,6 @@ VISIT: Final = "memgraph.console.visit"
 """The scope key of a request's ``Visit``, for the error page."""
 MAX_TIME_CHARS: Final = 40
 MAX_QUERY_CHARS: Final = 1_000
-
-
-def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
-    """Parse a time in ISO 8601 or in words, and return it in milliseconds.
-
-    Args:
-        text: such as ``now``, ``yesterday``, ``last week``, ``3 days ago`` or ``May 2026``.
-        ends: return the end of the days, but at most the present; else return their beginning.
-
-    Raises:
-        InvalidInput: the text is not a time.
-    """
-    if text.strip().lower() == "now":
-        return now_ms
-    try:
-        moment = parse_time(text)
-    except InvalidInput:
-        days = periods(text, now_ms)
-        if len(days) != 1:
-            raise
-        day = days[0].last + 1 if ends else days[0].first
-        moment = (day - _EPOCH) * MS_PER_DAY - (1 if ends else 0)
-        return min(moment, now_ms)
-    # A date without a time means the whole day.
-    return min(moment + MS_PER_DAY - 1, now_ms) if ends and len(text) == _DAY_CHARS else moment
-
-
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-_DAY_CHARS: Final = len("2026-01-01")
 
 
 @dataclass

@@ -16,7 +16,7 @@ from memgraph.clock import FixedClock, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.surfaces.web.export import differing
-from memgraph.surfaces.web.requests import moment_of
+from memgraph.text.dates import moment_of
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
 READING = frozenset({Permission.READ})
