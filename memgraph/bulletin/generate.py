@@ -28,8 +28,8 @@ from memgraph.rules.bulletin import BulletinSection, Entry, is_bare
 from memgraph.rules.contradictions import MOST_NAMED, in_order
 from memgraph.rules.lines import BlockLine, place_of, speaker_of
 from memgraph.rules.scope import Viewer, predicate
-from memgraph.store import bulletins, graph
 from memgraph.store import bulletins as queries
+from memgraph.store import graph
 from memgraph.store import recall as recall_rows
 from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.snapshot import Snapshot
@@ -227,8 +227,6 @@ def generate_in(
     """
     seq, at, _ = queries.journal_head(snapshot, as_of)
     view = View(viewer, as_of)
-    if as_of is not None:
-        bulletins.prepare(snapshot, as_of)
     limit = max(settings.max_chars // _CHARS_PER_OFFERED_LINE, _FEWEST_LINES)
     material = _Material(snapshot, view, at)
     listed: dict[BulletinSection, list[BulletinExcerpt]] = {}

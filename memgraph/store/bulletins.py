@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateTable
 
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, SourceType
@@ -21,16 +20,12 @@ from memgraph.store import tables, visibility
 from memgraph.store.edges import decided_by_facts
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
-    ChangedSince,
     Column,
-    CompiledStatement,
     member,
-    ordered,
     prepared,
     value,
 )
 from memgraph.store.visibility import (
-    AS_OF,
     Table,
     View,
     by_importance,
@@ -38,83 +33,6 @@ from memgraph.store.visibility import (
     is_unexpired,
     memories_listed,
 )
-
-# Queries as of an earlier time.
-
-
-# The columns that bulletins read, besides the status.
-_READ: Final = (
-    *("pk", "memory_id", "type", "kind", "source_id", "item_id", "content", "summary"),
-    *("event_time", "created_at", "importance", "confidence", "valid_until", "tags", "attributes"),
-    "source_role",
-)
-_CHANGED: Final = sa.Table(
-    "bulletin_changed",
-    sa.MetaData(schema="temp"),
-    sa.Column("memory_id", sa.Text, primary_key=True),
-    prefixes=["TEMPORARY"],
-)
-
-
-@prepared
-def _make_changed() -> CreateTable:
-    return CreateTable(_CHANGED, if_not_exists=True)
-
-
-@prepared
-def _empty_changed() -> sa.Delete:
-    return sa.delete(_CHANGED)
-
-
-@prepared
-def _fill_changed() -> sa.Insert:
-    h, m = tables.statuses.alias("h"), tables.memories.alias("m")
-    query = (
-        sa.select(m.c.memory_id)
-        .distinct()
-        .select_from(ordered(h, (m, m.c.memory_id == h.c.memory_id)))
-        .where(h.c.since > AS_OF, m.c.created_at <= AS_OF)
-    )
-    return sa.insert(_CHANGED).from_select(["memory_id"], query)
-
-
-def prepare(snapshot: Snapshot, as_of: int) -> None:
-    """Collect the memories whose status changed since ``as_of``, before reading as of that time."""
-    if not snapshot.engine.keeps_temporary_tables:
-        return
-    for statement in (_make_changed(), _empty_changed(), _fill_changed()):
-        statement.rows(snapshot, view_as_of=as_of)
-
-
-@prepared
-def _section_then(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
-    """Select the same rows as ``_section``, as of an earlier time.
-
-    Memories that have not changed since then are read by the section's index, and the others from
-    the table of changes.
-    """
-    m = tables.memories.alias("m")
-    changed = ChangedSince(AS_OF).table_valued("memory_id", name="changed")
-    visible = (View(view.viewer).where(m), m.c.created_at <= AS_OF)
-    has_changed = sa.exists().where(changed.c.memory_id == m.c.memory_id).correlate(m)
-    now = [*(m.c[name] for name in _READ), m.c.status]
-    same = _first_of(section, m, shows, now).where(
-        *visible, (m.c.updated_at <= AS_OF) | ~has_changed
-    )
-    same = same.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
-    earlier = (
-        sa.select(*(m.c[name] for name in _READ), view.status(m).label("status"))
-        .select_from(ordered(changed, (m, m.c.memory_id == changed.c.memory_id)))
-        .where(*visible, view.unerased(m))
-        .subquery("were")
-    )
-    changed_rows = _first_of(section, earlier, shows, list(earlier.c))
-    both = sa.union_all(
-        *(sa.select(branch.subquery()) for branch in (same, changed_rows))
-    ).subquery("both")
-    first = sa.select(*_shown(both, shows)).order_by(*section.by(both))
-    return first.limit(value("limit"))
-
 
 # More than any bulletin shows of a text; avoids reading and copying long texts completely.
 EXCERPT_CHARS = 2_000
@@ -189,7 +107,7 @@ def _journal_head(now: bool) -> sa.Select[Any]:
 
 
 class SectionQuery(NamedTuple):
-    """The query of a section: its condition, the index that it uses, and its order."""
+    """The query of a section: its condition on active memories, its index, and its order."""
 
     where: Callable[[Table], Column]
     by_index: str
@@ -198,17 +116,13 @@ class SectionQuery(NamedTuple):
     def read(self, snapshot: Snapshot, view: View, at: int, floor: float) -> list[BulletinExcerpt]:
         """Return the first memories with a stored confidence of at least ``floor``."""
         values = {"at": at, "floor": floor, "limit": MOST_READ}
-        statement = self._statement(view, True)
+        statement = _section(self, view.shape, True)
         return statement.mapped(BulletinExcerpt._make, snapshot, view.params, **values)
 
     def total(self, snapshot: Snapshot, view: View, at: int) -> int:
         """Return the number of memories in the section, at most ``MOST_COUNTED`` + 1."""
         values = {"at": at, "limit": MOST_COUNTED + 1}
-        return len(self._statement(view, False).rows(snapshot, view.params, **values))
-
-    def _statement(self, view: View, shows: bool) -> CompiledStatement:
-        build = _section if view.as_of is None else _section_then
-        return build(self, view.shape, shows)
+        return len(_section(self, view.shape, False).rows(snapshot, view.params, **values))
 
 
 @prepared
@@ -220,38 +134,27 @@ def _section(section: SectionQuery, view: View, shows: bool) -> sa.Select[Any]:
             all, to count them.
     """
     m = tables.memories.alias("m")
-    query = _first_of(section, m, shows, _shown(m, shows))
-    return query.where(view.where(m)).with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
-
-
-def _first_of(
-    section: SectionQuery, m: Table, shows: bool, columns: Sequence[Column]
-) -> sa.Select[Any]:
-    query = sa.select(*columns).where(section.where(m))
+    query = sa.select(*(_excerpt(m) if shows else [m.c.pk]))
+    query = query.where(view.status(m) == MemoryStatus.ACTIVE, section.where(m), view.where(m))
     if shows:
         query = query.where(m.c.confidence >= value("floor"))
-    return query.where(is_unexpired(m)).order_by(*section.by(m)).limit(value("limit"))
-
-
-def _shown(m: Table, shows: bool) -> list[Column]:
-    return _excerpt(m) if shows else [m.c.pk]
+    if view.as_of is None:
+        # The index has only active memories, so it cannot be used for an earlier time.
+        query = query.with_hint(m, f"INDEXED BY {section.by_index}", "sqlite")
+    query = query.where(view.unerased(m), is_unexpired(m))
+    return query.order_by(*section.by(m)).limit(value("limit"))
 
 
 def _of_type(type_: MemoryType) -> SectionQuery:
-    def where(m: Table) -> Column:
-        return (m.c.type == type_) & (m.c.status == MemoryStatus.ACTIVE)
-
-    return SectionQuery(where, "ix_memories_type_status")
+    return SectionQuery(lambda m: m.c.type == type_, "ix_memories_type_status")
 
 
 def _is_knowledge(m: Table) -> Column:
-    is_knowledge = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & m.c.type.in_(visibility.KNOWLEDGE)
+    return (m.c.kind != MemoryKind.EPISODE) & m.c.type.in_(visibility.KNOWLEDGE)
 
 
 def _is_open_todo(m: Table) -> Column:
     return sa.and_(
-        m.c.status == MemoryStatus.ACTIVE,
         m.c.type == MemoryType.TODO,
         sa.func.instr(m.c.tags, '"done"') == 0,
         sa.func.json_extract(m.c.attributes, "$.done").is_distinct_from(1),
@@ -259,7 +162,7 @@ def _is_open_todo(m: Table) -> Column:
 
 
 def _is_decision(m: Table) -> Column:
-    return (m.c.status == MemoryStatus.ACTIVE) & (m.c.type == MemoryType.DECISION)
+    return m.c.type == MemoryType.DECISION
 
 
 def _by_dates(m: Table) -> tuple[Column, ...]:
@@ -267,8 +170,7 @@ def _by_dates(m: Table) -> tuple[Column, ...]:
 
 
 def _is_uncertain(m: Table) -> Column:
-    is_knowledge = m.c.kind != MemoryKind.EPISODE
-    return (m.c.status == MemoryStatus.ACTIVE) & is_knowledge & (m.c.confidence < 0.5)
+    return (m.c.kind != MemoryKind.EPISODE) & (m.c.confidence < 0.5)
 
 
 KNOWLEDGE = SectionQuery(_is_knowledge, "ix_memories_knowledge")

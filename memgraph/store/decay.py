@@ -1,13 +1,12 @@
-"""Find decaying and expired facts, and retire them in bulk."""
+"""Find the facts that decay, and those that decay retired."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.clock import MS_PER_DAY
 from memgraph.model.conversation import AGENTS, SILENT, TOLD_AS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.rules.decay import days_idle, should_retire
@@ -18,7 +17,6 @@ from memgraph.store.statements import (
     among,
     bound,
     element,
-    greatest,
     listed,
     member,
     ordered,
@@ -26,12 +24,9 @@ from memgraph.store.statements import (
     value,
     whole_number,
 )
-from memgraph.store.visibility import View
+from memgraph.store.visibility import View, params_of, shown_by
 
 REASON = "decayed"
-
-# SQL and Python may differ in the last digits. SQL selects a little more, and Python decides.
-_MARGIN = 1.0 + 1e-9
 
 
 class DecayRow(NamedTuple):
@@ -97,17 +92,6 @@ def _may_decay(m: sa.FromClause) -> Column:
     return sa.and_(*is_decaying, ~protected, ~quotes.correlate(m))
 
 
-def _expired(m: sa.FromClause) -> Column:
-    """Return the SQL condition that a fact has expired, by the formula of ``memgraph.rules.decay``.
-
-    Evaluating it in the database avoids loading every fact.
-    """
-    used = sa.func.coalesce(m.c.last_accessed_at, m.c.created_at)
-    idle_days = greatest(value("now") - used, sa.literal(0)) / sa.literal(float(MS_PER_DAY))
-    remaining = sa.func.exp(-m.c.decay_rate * sa.func.pow(idle_days, value("exponent")))
-    return m.c.confidence * remaining < value("threshold")
-
-
 def _columns(m: sa.FromClause) -> list[Column]:
     """Return the columns of ``DecayRow``, except for the last."""
     return [m.c[name] for name in DecayRow._fields[:-1]]
@@ -120,28 +104,25 @@ def _was_restored(m: sa.FromClause) -> Column:
     return (m.c.confidence < value("base_threshold")) & sa.exists().where(*ended).correlate(m)
 
 
-def decaying_count(snapshot: Snapshot, now_ms: int) -> tuple[int, int]:
-    """Return the number of decaying facts, and the highest key among them, or 0."""
+def decaying(
+    snapshot: Snapshot,
+    rule: ExpiryRule,
+    *,
+    view: View | None = None,
+    pks: Collection[int] | None = None,
+) -> list[DecayRow]:
+    """Return the facts that decay, by key.
+
+    Args:
+        view: the reader's view; None: all facts.
+        pks: the keys of facts; None: all.
+    """
     m = tables.memories.alias("m")
-    counted: tuple[Column, ...] = (sa.func.count(), sa.func.max(m.c.pk))
-    query = sa.select(*counted).select_from(m).where(_may_decay(m))
-    number, last = snapshot.row(query, now=now_ms)
-    return number, last or 0
-
-
-def expired_after(snapshot: Snapshot, rule: ExpiryRule, after: int, limit: int) -> list[int]:
-    """Return the keys of the next facts that have expired or are within the margin of error."""
-    m = tables.memories.alias("m")
-    query = sa.select(m.c.pk).where(m.c.pk > bound(after), _may_decay(m), _expired(m))
-    return snapshot.column(query.order_by(m.c.pk).limit(bound(limit)), _values(rule))
-
-
-def decaying_now(snapshot: Snapshot, pks: Sequence[int], rule: ExpiryRule) -> list[DecayRow]:
-    """Return the current rows of the facts among ``pks`` that still decay."""
-    m = tables.memories.alias("m")
-    query = sa.select(*_columns(m), _was_restored(m)).where(among(m.c.pk, pks), _may_decay(m))
-    rows = snapshot.rows(query.order_by(m.c.pk), _values(rule))
-    return [DecayRow(*row) for row in rows]
+    query = sa.select(*_columns(m), _was_restored(m)).where(_may_decay(m), shown_by(view, m))
+    if pks is not None:
+        query = query.where(among(m.c.pk, pks))
+    values = params_of(view) | {"now": rule.now_ms, "base_threshold": rule.threshold}
+    return snapshot.mapped(DecayRow._make, query.order_by(m.c.pk), values)
 
 
 def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ...]]:
@@ -179,21 +160,3 @@ def retired(snapshot: Snapshot, memory_id: str) -> tuple[DecayRow, int] | None:
     query = sa.select(*_columns(m), sa.literal(0), h.c.since).select_from(m.join(h, is_current))
     row = snapshot.row(query.where(*conditions, m.c.memory_id == bound(memory_id)))
     return None if row is None else (DecayRow(*row[:-1]), int(row[-1]))
-
-
-def visible_expired(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[DecayRow]:
-    """Yield the visible facts that have expired or are within the margin of error, by key."""
-    m = tables.memories.alias("m")
-    query = sa.select(*_columns(m), _was_restored(m))
-    query = query.where(_may_decay(m), _expired(m), view.where(m)).order_by(m.c.pk)
-    for row in snapshot.rows(query, view.params | _values(rule)):
-        yield DecayRow(*row)
-
-
-def _values(rule: ExpiryRule) -> dict[str, float]:
-    return {
-        "now": rule.now_ms,
-        "exponent": rule.exponent,
-        "threshold": rule.threshold * _MARGIN,
-        "base_threshold": rule.threshold,
-    }

@@ -126,10 +126,6 @@ class Engine(Protocol):
         """The placeholder of a positional parameter in the engine's own SQL."""
 
     @property
-    def keeps_temporary_tables(self) -> bool:
-        """Return True if a snapshot may fill temporary tables."""
-
-    @property
     def phrases(self) -> PhraseIndex:
         """The index that matches phrases."""
 

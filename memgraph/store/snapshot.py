@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
@@ -177,11 +176,6 @@ class JournalledTransaction(Transaction):
         self.entries.extend(entries)
 
 
-_MOST_VALUES = 16_000
-_MOST_ROWS = 500
-_SOME_ROWS = 16
-
-
 class InsertRows:
     """A callable that inserts rows into some columns of a table, with constant SQL.
 
@@ -200,29 +194,11 @@ class InsertRows:
         or_ignore: bool = False,
         values: str | None = None,
     ) -> None:
-        self._head = f"INSERT INTO {table} ({', '.join(columns)}) VALUES "
-        self._row = values or f"({', '.join('?' * len(columns))})"
-        self._tail = " ON CONFLICT DO NOTHING" if or_ignore else ""
-        self._most = max(min(_MOST_ROWS, _MOST_VALUES // self._row.count("?")), 1)
-        self._by_placeholder: dict[str, list[tuple[int, str]]] = {}
+        row = values or f"({', '.join('?' * len(columns))})"
+        tail = " ON CONFLICT DO NOTHING" if or_ignore else ""
+        self._statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {row}{tail}"
 
     def __call__(self, snapshot: Snapshot, rows: Sequence[Sequence[Any]]) -> None:
-        if not rows:
-            return
-        execute = snapshot.driver.execute
-        placeholder = snapshot.engine.placeholder
-        statements = self._by_placeholder.get(placeholder) or self._statements(placeholder)
-        done = 0
-        for size, statement in statements:
-            while len(rows) - done >= size:
-                values = rows[done] if size == 1 else chain.from_iterable(rows[done : done + size])
-                execute(statement, tuple(values))
-                done += size
-
-    def _statements(self, placeholder: str) -> list[tuple[int, str]]:
-        # At most three different statements, so that the driver can keep them prepared.
-        row = self._row.replace("?", placeholder)
-        sizes = sorted({self._most, min(_SOME_ROWS, self._most), 1}, reverse=True)
-        statements = [(size, self._head + ", ".join([row] * size) + self._tail) for size in sizes]
-        self._by_placeholder[placeholder] = statements
-        return statements
+        if rows:
+            statement = self._statement.replace("?", snapshot.engine.placeholder)
+            snapshot.driver.executemany(statement, rows)

@@ -318,13 +318,6 @@ class JsonNumbers(JsonEach):
     inherit_cache = True
 
 
-class ChangedSince(GenericFunction[Any]):
-    """The ids of memories that have changed since a time, as rows; see ``bulletins``."""
-
-    name = "changed_since"
-    inherit_cache = True
-
-
 Listed = str | Collection[Any]
 """The name that a list is bound as, or the list; see ``value`` and ``bound``."""
 

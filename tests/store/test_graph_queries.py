@@ -89,9 +89,6 @@ def test_no_query_scans_a_table_or_sorts_what_an_index_orders(
     created = {step.removeprefix("CO-ROUTINE ") for step in steps if step.startswith("CO-ROUTINE ")}
     scans = [step for step in steps if re.match(r"SCAN (?!.*VIRTUAL TABLE)", step)]
     scans = [step for step in scans if step.removeprefix("SCAN ") not in created]
-    # A bulletin of a time takes the best of both: what has not changed since, and what has.
-    for _ in range(steps.count("CO-ROUTINE both")):
-        scans.remove("SCAN changed")
     # One partial index holds nothing but what is wanted, in the order that is wanted.
     assert all("USING INDEX ix_memor" in step or "USING COVERING" in step for step in scans), steps
     bounded = ("edges_among", "linked", "resolved contradictions")
@@ -120,8 +117,6 @@ def _plan(database: Database, work: Callable[[Snapshot], Any]) -> list[str]:
     """What SQLite says it would do for every statement that ``work`` runs."""
     queries: list[str] = []
     with database.read() as connection:
-        # As a bulletin of a time does once before all of its queries.
-        bulletins.prepare(connection, NOW)
         driver: Any = connection.driver
         driver.set_trace_callback(queries.append)
         work(connection)

@@ -47,27 +47,28 @@ def decay(
     settings = opened.settings.memory.decay
     rule = ExpiryRule(now_ms, settings.threshold, settings.exponent)
     with opened.database.read() as snapshot:
-        total, last_pk = decay_rows.decaying_count(snapshot, now_ms)
-    counts, after = {"looked_at": total, "retired": 0, "kept": 0}, 0
-    while not stop():
-        with opened.database.read() as snapshot:
-            batch = decay_rows.expired_after(snapshot, rule, after, BATCH)
-        if not batch:
-            progress(PART, total, total)
-            return JobReport.done(counts)
+        rows = decay_rows.decaying(snapshot, rule)
+    # Those that somebody restored are counted as kept.
+    expired = [row.pk for row in rows if rule.ends(row._replace(restored=0))]
+    counts = {"looked_at": len(rows), "retired": 0, "kept": 0}
+    for start in range(0, len(expired), BATCH):
+        if stop():
+            return JobReport.done(counts).model_copy(update={"reason": "stopped"})
+        batch = expired[start : start + BATCH]
         retired = _retire(opened, batch, rule, actor)
         counts["retired"] += retired
         counts["kept"] += len(batch) - retired
-        after = batch[-1]
-        progress(PART, total * min(after, last_pk) // last_pk if last_pk else 0, total)
-    return JobReport.done(counts).model_copy(update={"reason": "stopped"})
+        progress(PART, len(rows) * (start + len(batch)) // len(expired), len(rows))
+    progress(PART, len(rows), len(rows))
+    return JobReport.done(counts)
 
 
 def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, actor: str) -> int:
     """Retire the facts that are still expired, in one transaction; return their number."""
     opened.receipts.flush()
     with opened.transaction(actor) as transaction:
-        expired = [row for row in decay_rows.decaying_now(transaction, pks, rule) if rule.ends(row)]
+        rows = decay_rows.decaying(transaction, rule, pks=pks)
+        expired = [row for row in rows if rule.ends(row)]
         if expired:
             ids = [row.memory_id for row in expired]
             set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=REASON)

@@ -31,7 +31,7 @@ def expiring(
         min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent
     )
     with opened.database.read() as snapshot:
-        rows = decay_rows.visible_expired(snapshot, rule, View(viewer))
+        rows = decay_rows.decaying(snapshot, rule, view=View(viewer))
         expiring_rows = [(_expires_at(row, rule), row.pk, row) for row in rows if rule.ends(row)]
         soonest = nsmallest(limit, expiring_rows, key=lambda item: item[:2])
         visible = graph.visible_memories(

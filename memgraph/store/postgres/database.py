@@ -545,7 +545,6 @@ class PostgresEngine(Engine):
 
     dialect = DIALECT
     placeholder = "%s"
-    keeps_temporary_tables = False
     phrases = indexes
     translated_errors = staticmethod(postgres.translated_errors)
 

@@ -18,7 +18,6 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import operators
 
 from memgraph.store.statements import (
-    ChangedSince,
     Construct,
     GreatestOf,
     JsonEach,
@@ -375,16 +374,6 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
     return (
         f"(SELECT w.pk, -ts_rank(w.words, {query}) AS rank FROM memory_words AS w"
         f" WHERE w.words @@ {query})"
-    )
-
-
-@compiles(ChangedSince, "postgresql")
-def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:
-    [time] = arguments(construct, compiler, options)
-    return (
-        "(SELECT DISTINCT m.memory_id FROM memory_status AS h"
-        " JOIN memories AS m ON m.memory_id = h.memory_id"
-        f" WHERE h.since > {time} AND m.created_at <= {time})"
     )
 
 

@@ -31,7 +31,6 @@ from memgraph.store.engine import (
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import indexes
 from memgraph.store.statements import (
-    ChangedSince,
     GreatestOf,
     JsonEach,
     JsonElement,
@@ -300,11 +299,6 @@ def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> 
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
 
 
-@compiles(ChangedSince, "sqlite")
-def _changed_since(construct: ChangedSince, compiler: Any, **options: Any) -> str:  # noqa: ARG001
-    return "temp.bulletin_changed"
-
-
 @compiles(RowPlace, "sqlite")
 def _place(place: RowPlace, compiler: Any, **options: Any) -> str:
     rowid = sa.column("rowid", sa.Integer, _selectable=place.table)
@@ -320,7 +314,6 @@ class SqliteEngine(Engine):
 
     dialect = DIALECT
     placeholder = "?"
-    keeps_temporary_tables = True
     phrases = indexes
     translated_errors = staticmethod(sqlite.translated_errors)
     damage = staticmethod(damage)
