@@ -67,14 +67,13 @@ def match(read: Read, drafts: Sequence[FactDraft], *, at: int) -> MatchedDrafts:
             if draft.number not in matched.repeats and draft.changes is None:
                 statement = NewStatement(draft.given.content, place)
                 found = find_candidates(snapshot, statement, at=at)
-                ids = [fact.memory_id for fact in found if fact.kind == MemoryKind.FACT]
-                rows = queries.facts_by_id(snapshot, ids, place, at=at)
                 twins = (
-                    memory_id
-                    for memory_id in ids
-                    if memory_id in rows
-                    and rows[memory_id].twin
-                    and repeats(rows[memory_id].content, draft.given.content)
+                    fact.memory_id
+                    for fact in found
+                    if fact.kind == MemoryKind.FACT
+                    and fact.agent_id == place.agent_id
+                    and fact.sensitivity == place.sensitivity
+                    and repeats(fact.content, draft.given.content)
                 )
                 if (twin := next(twins, None)) is not None:
                     matched.repeats[draft.number] = twin

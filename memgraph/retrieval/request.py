@@ -90,8 +90,7 @@ class QueryTerms:
     @property
     def match(self) -> str:
         """An FTS5 expression that matches any of the words; each word is quoted."""
-        quoted = " OR ".join(f'"{word}"' for word in self.words)
-        return f"{{content tags search_terms}} : ({quoted})"
+        return " OR ".join(f'{{content tags search_terms}} : "{word}"' for word in self.words)
 
 
 def read(query: str, asked_ms: int = 0) -> ParsedQuery:

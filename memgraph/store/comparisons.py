@@ -62,6 +62,7 @@ class ComparedMemory(NamedTuple):
     source_path: str | None
     content_sha256: str | None
     agent_id: str | None
+    sensitivity: str
 
     @property
     def document(self) -> str | None:
@@ -309,7 +310,7 @@ def _memories_in(first: Any, pk: Column) -> tuple[sa.FromClause, sa.Select[Any]]
         *(m.c.pk, m.c.memory_id, m.c.kind, m.c.content, m.c.type, m.c.confidence),
         *(_said_at(m, s), m.c.source_role),
         *_source_of(s),
-        m.c.agent_id,
+        *(m.c.agent_id, m.c.sensitivity),
     ).where(
         m.c.kind.in_((MemoryKind.FACT, MemoryKind.EPISODE)),
         m.c.status == MemoryStatus.ACTIVE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.model.conversation import SessionInfo, SessionPlace
-from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, Sensitivity
+from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus
 from memgraph.rules.conversations import SessionState
 from memgraph.store import tables
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -21,7 +21,6 @@ from memgraph.store.visibility import (
     is_unexpired,
     params_of,
     shape_of,
-    up_to,
 )
 
 _INFO_FIELDS = (
@@ -252,22 +251,6 @@ class TurnRow(NamedTuple):
     dated: int
 
 
-class FactRow(NamedTuple):
-    """An active fact. ``time``: when it happened, or else was stored.
-
-    ``twin``: it belongs to exactly the requested place, so a new fact may be its duplicate.
-    """
-
-    memory_id: str
-    content: str
-    type: str
-    confidence: float
-    time: int
-    captured_by: str
-    source_type: str
-    twin: int
-
-
 class ComparisonPlace(NamedTuple):
     """The place in which memories are compared: one scope, one agent, up to a sensitivity."""
 
@@ -400,49 +383,6 @@ def has_labelled(snapshot: Snapshot) -> bool:
     return snapshot.row(query) is not None
 
 
-def _comparable_facts() -> tuple[sa.Select[Any], sa.FromClause]:
-    """Select the facts that may be compared with new ones, and return their table.
-
-    They belong to one scope, are open to one agent, and have at most a sensitivity. The columns are
-    those of ``FactRow``, the parameters those of ``_comparison_params``.
-    """
-    m, s = tables.memories.alias("m"), tables.sources.alias("s")
-    is_own = m.c.agent_id.is_not_distinct_from(value("agent_id"))
-    twin = is_own & (m.c.sensitivity == value("sensitivity"))
-    columns = sa.select(m.c.memory_id, m.c.content, m.c.type, m.c.confidence, happened_at(m))
-    columns = columns.add_columns(s.c.captured_by, s.c.source_type, twin.label("twin"))
-    return columns.select_from(m.join(s, s.c.source_id == m.c.source_id)).where(
-        *_is_fact_of_scope(m),
-        m.c.agent_id.is_(None) | is_own,
-        among(m.c.sensitivity, "sensitivities"),
-    ), m
-
-
-def _is_fact_of_scope(m: sa.FromClause) -> tuple[Column, ...]:
-    """Return the conditions for an active fact of a scope that is valid at a time."""
-    return (
-        m.c.kind == MemoryKind.FACT,
-        m.c.status == MemoryStatus.ACTIVE,
-        m.c.scope == value("scope"),
-        m.c.scope_id.is_not_distinct_from(value("scope_id")),
-        is_unexpired(m),
-    )
-
-
-@prepared
-def _facts_by_id() -> sa.Select[Any]:
-    facts, m = _comparable_facts()
-    return facts.where(among(m.c.memory_id, "ids"))
-
-
-def facts_by_id(
-    snapshot: Snapshot, ids: Sequence[str], place: ComparisonPlace, *, at: int
-) -> dict[str, FactRow]:
-    """Return the facts of ``ids`` that belong to a place, by id."""
-    rows = _facts_by_id().rows(snapshot, _comparison_params(place, at), ids=ids)
-    return {row[0]: FactRow._make(row) for row in rows}
-
-
 def same_facts(
     snapshot: Snapshot, hashes: Collection[str], place: ComparisonPlace, *, at: int
 ) -> dict[str, str]:
@@ -450,7 +390,6 @@ def same_facts(
 
     Facts of any type count if they are active and valid ``at`` that time.
     """
-    values = place._asdict() | {"at": at}
     m = tables.memories
     query = (
         sa.select(m.c.content_hash, m.c.memory_id)
@@ -458,13 +397,17 @@ def same_facts(
             among(m.c.content_hash, sorted(hashes)),
             # The condition of the index on hashes.
             m.c.kind != MemoryKind.EPISODE,
-            *_is_fact_of_scope(m),
+            m.c.kind == MemoryKind.FACT,
+            m.c.status == MemoryStatus.ACTIVE,
+            m.c.scope == value("scope"),
+            m.c.scope_id.is_not_distinct_from(value("scope_id")),
+            is_unexpired(m),
             m.c.agent_id.is_not_distinct_from(value("agent_id")),
             m.c.sensitivity == value("sensitivity"),
         )
         .order_by(m.c.pk.desc())
     )
-    return dict(snapshot.rows(query, values))
+    return dict(snapshot.rows(query, place._asdict(), at=at))
 
 
 def extracted_facts(snapshot: Snapshot, session_id: str) -> int:
@@ -501,8 +444,3 @@ def speakers(
     for memory_id, role, told_as in snapshot.rows(query):
         result.setdefault(memory_id, []).append((role, told_as))
     return result
-
-
-def _comparison_params(place: ComparisonPlace, at: int) -> dict[str, Any]:
-    sensitivities = up_to(Sensitivity(place.sensitivity))
-    return place._asdict() | {"sensitivities": sensitivities, "at": at}

@@ -71,7 +71,7 @@ def matching(name: str, *more: str) -> sa.Select[Any]:
     """Select the keys of memories that match an expression, bound as ``name``.
 
     Words and phrases in double quotes are joined by ``AND``, ``OR`` and parentheses. A prefix
-    ``content :``, ``search_terms :`` or ``{content search_terms} :`` restricts the columns.
+    ``content :`` or ``{content search_terms} :`` of a phrase restricts its columns.
 
     Args:
         more: further columns to select; ``rank`` is the BM25 score, the lowest is the best.

@@ -46,14 +46,14 @@ def test_the_rarest_terms_are_kept() -> None:
     frequencies = {each: 1 + int(each.removeprefix("word")) for each in question.words}
     terms = request.choose_terms(question, frequencies, 1_000)
     assert terms.stems == tuple(f"word{number}" for number in range(request.MAX_TERMS))
-    assert terms.match.endswith('"word31")')
+    assert terms.match.endswith('"word31"')
 
 
 def test_frequent_terms_are_searched_for_and_unknown_ones_are_not() -> None:
     question = request.read("alpha beta gamma")
     terms = request.choose_terms(question, {"alpha": 90_000, "beta": 3}, 100_000)
     assert terms.stems == ("beta", "alpha")
-    assert terms.match.endswith('("beta" OR "alpha")')
+    assert terms.words == ("beta", "alpha")
     assert request.choose_terms(question, {}, 100_000).stems == ()
 
 

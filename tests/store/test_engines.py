@@ -451,7 +451,7 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
         '"anchors" AND "gull"',
         '"anchor barge" OR "pier quay"',
         'content : "harbour"',
-        '{content search_terms} : ("eel" AND "keel")',
+        '{content search_terms} : "eel" AND content : "keel"',
         '(content : "naive") AND (content : "case")',
         '"mira holt"',
         '"harbour master"',

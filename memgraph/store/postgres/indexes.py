@@ -112,7 +112,7 @@ _STRAYS: Final = (
     "SELECT EXISTS (SELECT 1 FROM memory_words AS w WHERE NOT EXISTS"
     " (SELECT 1 FROM memories AS m WHERE m.pk = w.pk)) OR EXISTS (SELECT 1 FROM memory_words_due)"
 )
-_TOKEN: Final = re.compile(r'"((?:[^"]|"")*)"|(\()|(\))|\{([^}]*)\}\s*:|(\w+)\s*:|(AND|OR)\b|\s+')
+_TOKEN: Final = re.compile(r'((?:\{[^}]*\}|\w+)\s*:\s*)?"((?:[^"]|"")*)"|\b(AND|OR)\b')
 
 
 def vector(content: str, source_role: str | None, tags: str, search_terms: str | None) -> str:
@@ -131,44 +131,20 @@ def vector(content: str, source_role: str | None, tags: str, search_terms: str |
 
 
 def expression(match: str) -> str:
-    """Translate an expression of ``text_index.matching`` into a tsquery; "" if it is empty."""
-    tokens = [item for item in _TOKEN.finditer(match) if item.group().strip()]
-    if not tokens:
-        return ""
-    return _either(tokens, "".join(COLUMNS.values()))
+    """Translate an expression of ``text_index.matching`` into a tsquery."""
+    return _TOKEN.sub(_translated, match)
 
 
-def _either(tokens: list[re.Match[str]], marks: str) -> str:
-    legs = [_all(tokens, marks)]
-    while tokens and tokens[0].group(6) == "OR":
-        tokens.pop(0)
-        legs.append(_all(tokens, marks))
-    return f"({' | '.join(legs)})"
-
-
-def _all(tokens: list[re.Match[str]], marks: str) -> str:
-    legs = [_one(tokens, marks)]
-    while tokens and tokens[0].group(6) != "OR" and tokens[0].group(3) is None:
-        if tokens[0].group(6) == "AND":
-            tokens.pop(0)
-        legs.append(_one(tokens, marks))
-    return f"({' & '.join(legs)})"
-
-
-def _one(tokens: list[re.Match[str]], marks: str) -> str:
-    token = tokens.pop(0)
-    phrase, opens, _, several, single, _ = token.groups()
-    if several is not None or single is not None:
-        columns = (several or single).split()
-        return _one(tokens, "".join(COLUMNS[name] for name in columns))
-    if opens is not None:
-        result = _either(tokens, marks)
-        tokens.pop(0)
-        return result
+def _translated(token: re.Match[str]) -> str:
+    names, phrase, operator = token.groups()
+    if operator is not None:
+        return "&" if operator == "AND" else "|"
     stems = [stem(word) for word in words(phrase.replace('""', '"'))]
-    # A phrase without words becomes an empty lexeme, which matches no text. Weights are not in the
-    # GIN index, so leave them out if all are allowed: otherwise the server rechecks each match.
-    mark = "" if len(marks) == len(COLUMNS) else f":{marks}"
+    # Weights are not in the GIN index, so add none for all columns: otherwise the server rechecks
+    # each match.
+    marks = "".join(COLUMNS[name] for name in re.findall(r"\w+", names or ""))
+    mark = f":{marks}" if marks else ""
+    # A phrase without words becomes an empty lexeme, which matches no text.
     return f"({' <-> '.join(f'{_lexeme(item)}{mark}' for item in stems or [''])})"
 
 
