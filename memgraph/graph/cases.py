@@ -10,6 +10,7 @@ from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.graph.redaction import journal_notes
 from memgraph.graph.stale import described
+from memgraph.graph.walk import Walk
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import (
     Case,
@@ -26,7 +27,7 @@ from memgraph.model.graph import (
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import SideFacts, suggest
 from memgraph.rules.decay import confidence_at
-from memgraph.rules.evidence import independent_sources
+from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark, is_dismissed
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import edges, evidence, graph, influence, supports
@@ -188,6 +189,8 @@ MAX_RECEIPTS: Final = 200
 MAX_LISTED: Final = 20
 """The maximum number of receipts, of runs and of conversations listed for each side."""
 MAX_JOURNAL: Final = 200
+MAX_DERIVED: Final = 2_000
+"""The maximum number of memories that are counted as derived from each side."""
 
 
 def read_case(
@@ -317,7 +320,7 @@ class _Reading:
         recalls = mentions[:MAX_RECEIPTS]
         runs = sorted({recall.workflow_run_id for recall in recalls if recall.workflow_run_id})
         talks = sorted({recall.conversation_id for recall in recalls if recall.conversation_id})
-        walk = evidence.walk(snapshot, [memory_id], view, Direction.IN)
+        walk = Walk(snapshot, view, BASIS_EDGES, MAX_HOPS, MAX_DERIVED, derivations=True)
         listed = MAX_LISTED if self._names else 0
         longest = max(len(recalls), len(runs), len(talks)) if self._names else 0
         return Influence(
@@ -325,8 +328,8 @@ class _Reading:
             receipts=tuple(recall.receipt_id for recall in recalls[:listed]),
             runs=tuple(runs[:listed]),
             conversations=tuple(talks[:listed]),
-            derived=len({link.dependent_id for link in walk.bases} - {memory_id}),
-            cut=walk.cut or len(mentions) > MAX_RECEIPTS or longest > MAX_LISTED,
+            derived=len(walk.links([memory_id], Direction.IN)),
+            cut=walk.too_many or len(mentions) > MAX_RECEIPTS or longest > MAX_LISTED,
         )
 
     def _journal(self, edge: Edge) -> tuple[JournalNote, ...]:

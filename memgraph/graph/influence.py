@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
+from memgraph.graph.walk import Walk
 from memgraph.model.enums import SourceName
 from memgraph.model.graph import Link
 from memgraph.model.influence import (
@@ -63,24 +64,24 @@ def impact(
         StorageError: the database cannot be read.
     """
     with database.read() as snapshot:
-        walk = _Walk(snapshot, View(viewer, as_of), max_nodes)
-        memory = graph.visible_memory(snapshot, memory_id, walk.view)
-        derived = walk.from_([memory_id], Direction.IN)
+        reading = _Reading(snapshot, View(viewer, as_of), max_nodes)
+        memory = graph.visible_memory(snapshot, memory_id, reading.view)
+        derived = reading.links([memory_id], Direction.IN)
         memory_ids = [memory_id, *(link.memory_id for link in derived)]
-        hand_outs = walk.bounded(
+        hand_outs = reading.bounded(
             influence.receipts_naming(
                 snapshot,
                 memory_ids,
-                walk.view,
+                reading.view,
                 limit=max_nodes + 1,
                 until=MAX_MS if as_of is None else as_of,
             )
         )
-        runs = _reached(walk, "workflow_run_id", hand_outs)
-        conversations = _reached(walk, "conversation_id", hand_outs)
+        runs = _reached(reading, "workflow_run_id", hand_outs)
+        conversations = _reached(reading, "conversation_id", hand_outs)
         remembered = {memory_id for reach in (*runs, *conversations) for memory_id in reach.left}
         memories = graph.visible_memories(
-            snapshot, list(dict.fromkeys((*memory_ids, *sorted(remembered)))), walk.view
+            snapshot, list(dict.fromkeys((*memory_ids, *sorted(remembered)))), reading.view
         )
     return Impact(
         memory_id=memory.memory_id,
@@ -90,8 +91,8 @@ def impact(
         runs=runs,
         conversations=conversations,
         memories=tuple(memories.values()),
-        cut=bool(walk.cut),
-        cut_reasons=tuple(sorted(walk.cut)),
+        cut=bool(reading.cut),
+        cut_reasons=tuple(sorted(reading.cut)),
     )
 
 
@@ -107,11 +108,11 @@ def grounds_of_memory(
     Args, Raises: as of ``impact``.
     """
     with database.read() as snapshot:
-        walk = _Walk(snapshot, View(viewer), max_nodes)
-        memory = graph.visible_memory(snapshot, memory_id, walk.view)
-        links = walk.from_([memory_id], Direction.OUT)
-        hand_outs = walk.bounded(_receipts_before(walk, memory))
-        return _evidence_report(walk, memory_id, None, hand_outs, links)
+        reading = _Reading(snapshot, View(viewer), max_nodes)
+        memory = graph.visible_memory(snapshot, memory_id, reading.view)
+        links = reading.links([memory_id], Direction.OUT)
+        hand_outs = reading.bounded(_receipts_before(reading, memory))
+        return _evidence_report(reading, memory_id, None, hand_outs, links)
 
 
 def grounds_of_run(
@@ -130,49 +131,40 @@ def grounds_of_run(
         InvalidInput, StorageError: as of ``impact``.
     """
     with database.read() as snapshot:
-        walk = _Walk(snapshot, View(viewer), max_nodes)
-        hand_outs = walk.bounded(
+        reading = _Reading(snapshot, View(viewer), max_nodes)
+        hand_outs = reading.bounded(
             influence.receipts_for(
-                snapshot, "workflow_run_id", workflow_run_id, walk.view, limit=max_nodes + 1
+                snapshot, "workflow_run_id", workflow_run_id, reading.view, limit=max_nodes + 1
             )
         )
         run = NamedSource(SourceName.RUN, workflow_run_id)
-        if not hand_outs and not sources_rows.is_visible(snapshot, run, walk.view):
+        if not hand_outs and not sources_rows.is_visible(snapshot, run, reading.view):
             name = workflow_run_id[:80]
             raise NotFound(
                 f"no run {name!r}: no receipt and no memory belongs to it",
                 workflow_run_id=name,
             )
-        links = walk.from_(_received_ids(hand_outs), Direction.OUT)
-        return _evidence_report(walk, None, workflow_run_id, hand_outs, links)
+        links = reading.links(_received_ids(hand_outs), Direction.OUT)
+        return _evidence_report(reading, None, workflow_run_id, hand_outs, links)
 
 
 @dataclass(slots=True)
-class _Walk:
-    """Walks the graph on one snapshot; ``cut`` collects the limits that were reached."""
+class _Reading:
+    """One snapshot and its limits; ``cut`` collects those that were reached."""
 
     snapshot: Snapshot
     view: View
     max_nodes: int
     cut: set[str] = field(default_factory=set)
 
-    def from_(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
-        """Return the memories reached from the seeds, each at its shortest distance."""
-        reach = graph.reach(
-            self.snapshot,
-            seeds,
-            self.view,
-            BASIS_EDGES,
-            direction,
-            max_depth=MAX_DEPTH,
-            max_nodes=self.max_nodes,
-            derivations=True,
+    def links(self, seeds: Sequence[str], direction: Direction) -> tuple[Link, ...]:
+        """Return the evidence of memories (OUT), or what depends on them (IN)."""
+        walk = Walk(
+            self.snapshot, self.view, BASIS_EDGES, MAX_DEPTH, self.max_nodes, derivations=True
         )
-        if reach.too_deep:
-            self.cut.add("depth")
-        if reach.too_many:
-            self.cut.add("max_nodes")
-        return reach.links
+        links = walk.links(seeds, direction)
+        self.cut.update(walk.reasons("max_nodes"))
+        return links
 
     def bounded(self, mentions: Sequence[ReceiptMention]) -> tuple[ReceiptMention, ...]:
         """Return at most ``max_nodes`` receipts, and record whether any were left out."""
@@ -182,7 +174,7 @@ class _Walk:
 
 
 def _reached(
-    walk: _Walk, place: Place, hand_outs: Iterable[ReceiptMention]
+    reading: _Reading, place: Place, hand_outs: Iterable[ReceiptMention]
 ) -> tuple[ReachedRun, ...]:
     """Return the runs or conversations that received memories, latest first."""
     times: dict[str, list[int]] = {}
@@ -192,15 +184,15 @@ def _reached(
             times.setdefault(name, []).append(mention.at)
     last_first = sorted(times.items(), key=lambda entry: (-max(entry[1]), entry[0]))
     if len(last_first) > MAX_LEAVING:
-        walk.cut.add("max_left")
+        reading.cut.add("max_left")
     since = {name: min(moments) for name, moments in last_first[:MAX_LEAVING]}
     memories_left: dict[str, list[str]] = {}
     for name, memory_id in influence.stored_by(
-        walk.snapshot, place, since, walk.view, limit=MAX_LEFT + 1
+        reading.snapshot, place, since, reading.view, limit=MAX_LEFT + 1
     ):
         memories_left.setdefault(name, []).append(memory_id)
     if any(len(ids) > MAX_LEFT for ids in memories_left.values()):
-        walk.cut.add("max_left")
+        reading.cut.add("max_left")
     return tuple(
         ReachedRun(
             name=name,
@@ -213,9 +205,9 @@ def _reached(
     )
 
 
-def _receipts_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
+def _receipts_before(reading: _Reading, memory: Memory) -> list[ReceiptMention]:
     """Return what a memory's run or conversation had been given before it was stored."""
-    [source] = graph.sources_of(walk.snapshot, [memory])
+    [source] = graph.sources_of(reading.snapshot, [memory])
     by_receipt: dict[str, ReceiptMention] = {}
     places: tuple[tuple[Place, str | None], ...] = (
         ("workflow_run_id", source.workflow_run_id),
@@ -224,11 +216,11 @@ def _receipts_before(walk: _Walk, memory: Memory) -> list[ReceiptMention]:
     for place, name in places:
         if name is not None:
             mentions = influence.receipts_for(
-                walk.snapshot,
+                reading.snapshot,
                 place,
                 name,
-                walk.view,
-                limit=walk.max_nodes + 1,
+                reading.view,
+                limit=reading.max_nodes + 1,
                 before=memory.created_at,
             )
             by_receipt |= {mention.receipt_id: mention for mention in mentions}
@@ -242,20 +234,22 @@ def _received_ids(hand_outs: Iterable[ReceiptMention]) -> list[str]:
 
 
 def _evidence_report(
-    walk: _Walk,
+    reading: _Reading,
     memory_id: str | None,
     workflow_run_id: str | None,
     hand_outs: tuple[ReceiptMention, ...],
     links: tuple[Link, ...],
 ) -> EvidenceReport:
-    snapshot = walk.snapshot
+    snapshot = reading.snapshot
     memory_ids = _received_ids(hand_outs)
     ids = [*([] if memory_id is None else [memory_id]), *(link.memory_id for link in links)]
-    memories = graph.visible_memories(snapshot, list(dict.fromkeys((*ids, *memory_ids))), walk.view)
+    memories = graph.visible_memories(
+        snapshot, list(dict.fromkeys((*ids, *memory_ids))), reading.view
+    )
     further = supports.further(snapshot, list(memories))
     sources = {item.source_id: item for item in graph.sources_of(snapshot, memories.values())}
     sources |= {source.source_id: source for _, _, source in further}
-    ended = endings(snapshot, list(memories), walk.view)
+    ended = endings(snapshot, list(memories), reading.view)
     return EvidenceReport(
         memory_id=memory_id,
         workflow_run_id=workflow_run_id,
@@ -270,6 +264,6 @@ def _evidence_report(
         lines=(),
         memories=tuple(memories.values()),
         sources=tuple(source for _, source in sorted(sources.items())),
-        cut=bool(walk.cut),
-        cut_reasons=tuple(sorted(walk.cut)),
+        cut=bool(reading.cut),
+        cut_reasons=tuple(sorted(reading.cut)),
     )

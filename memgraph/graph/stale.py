@@ -15,7 +15,6 @@ from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph
 from memgraph.store.engine import Database
 from memgraph.store.evidence import EndedMemory
-from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -179,11 +178,11 @@ class _StalePageBuilder:
     def _on(self, grounds: Sequence[EndedMemory]) -> list[RetractedEvidence]:
         ids = [ground.memory_id for ground in grounds]
         refuted = evidence.refuted_among(self._snapshot, ids, self._view)
-        walk = evidence.walk(
-            self._snapshot, list(refuted), self._view, Direction.IN, max_rows=self._max_rows
+        bases, cut = evidence.dependents(
+            self._snapshot, refuted, self._view, max_rows=self._max_rows
         )
-        self._cut = self._cut or walk.cut
-        paths = broken_paths(walk.bases, refuted)
+        self._cut = self._cut or cut
+        paths = {} if bases is None else broken_paths(bases, refuted)
         active = evidence.active_among(self._snapshot, paths, self._view)
         retracted = [
             RetractedEvidence(

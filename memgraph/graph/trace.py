@@ -6,20 +6,16 @@ from collections.abc import Collection
 
 from memgraph.clock import MAX_MS
 from memgraph.graph.redaction import journal_notes, status_periods
+from memgraph.graph.walk import Walk
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import DeliveryCount, JournalNote, MemorySupport, Trace
 from memgraph.model.values import Edge, Memory
-from memgraph.rules.evidence import (
-    BASIS_EDGES,
-    Dependency,
-    broken_paths,
-    independent_sources,
-)
+from memgraph.rules.evidence import BASIS_EDGES, broken_paths, independent_sources
 from memgraph.rules.lifecycle import is_change_mark
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph, influence, supports
 from memgraph.store.engine import Database
-from memgraph.store.graph import Direction, Reach
+from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -68,11 +64,13 @@ class _TraceBuilder:
     def of(self, memory_id: str) -> Trace:
         snapshot, view = self._snapshot, self._view
         memory = graph.visible_memory(snapshot, memory_id, view)
-        grounds = self._reach(memory_id, BASIS_EDGES, Direction.OUT, derivations=True).links
-        reached = self._reach(memory_id, BASIS_EDGES, Direction.IN, derivations=True)
-        dependents = reached.links
-        replaced = self._reach(memory_id, _UPDATES, Direction.OUT).links
-        replaced_by = self._reach(memory_id, _UPDATES, Direction.IN).links
+        behind = Walk(snapshot, view, BASIS_EDGES, MAX_DEPTH, MAX_LINKS, derivations=True)
+        grounds = behind.links([memory_id], Direction.OUT)
+        dependents = behind.links([memory_id], Direction.IN)
+        chain = Walk(snapshot, view, _UPDATES, MAX_DEPTH, MAX_LINKS)
+        replaced = chain.links([memory_id], Direction.OUT)
+        replaced_by = chain.links([memory_id], Direction.IN)
+        self._cut.update(behind.reasons("max_links"), chain.reasons("max_links"))
         edges_out = self._edges(memory_id, Direction.OUT)
         edges_in = self._edges(memory_id, Direction.IN)
         mentioned = {
@@ -82,8 +80,11 @@ class _TraceBuilder:
         sources = graph.sources_of(snapshot, memories.values())
         ended = [memory_id for memory_id, one in memories.items() if not _is_active(one)]
         refuted = evidence.refuted_among(snapshot, ended, view)
-        bases = [Dependency(dependent, ground, None) for ground, dependent in reached.pairs]
-        stale = broken_paths(bases, refuted, max_hops=MAX_DEPTH)
+        family = {memory_id, *(link.memory_id for link in dependents)}
+        stale: Collection[str] = ()
+        if behind.graph is not None:
+            below = {one: ending for one, ending in refuted.items() if one in family}
+            stale = broken_paths(behind.graph, below, max_hops=MAX_DEPTH)
         return Trace(
             memory=memory,
             source=next(item for item in sources if item.source_id == memory.source_id),
@@ -120,30 +121,6 @@ class _TraceBuilder:
             cut=bool(self._cut),
             cut_reasons=tuple(sorted(self._cut)),
         )
-
-    def _reach(
-        self,
-        memory_id: str,
-        edge_types: Collection[EdgeType],
-        direction: Direction,
-        *,
-        derivations: bool = False,
-    ) -> Reach:
-        reach = graph.reach(
-            self._snapshot,
-            [memory_id],
-            self._view,
-            edge_types,
-            direction,
-            max_depth=MAX_DEPTH,
-            max_nodes=MAX_LINKS,
-            derivations=derivations,
-        )
-        if reach.too_deep:
-            self._cut.add("depth")
-        if reach.too_many:
-            self._cut.add("max_links")
-        return reach
 
     def _edges(
         self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None

@@ -14,12 +14,15 @@ Sources are stored with a memory, each once, so a known source adds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.model.enums import EdgeType
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 CEILING = 0.95
 SHARE_KEPT = 0.7
@@ -168,8 +171,6 @@ class _Known:
 # Memories that depend on refuted evidence by derivations, CausedBy and PartOf, within a limit.
 
 
-Step = TypeVar("Step", bound=tuple[Any, ...])
-
 BASIS_EDGES: Final = frozenset({EdgeType.CAUSED_BY, EdgeType.PART_OF})
 """Types of edges from a memory to another on which it depends."""
 MAX_HOPS: Final = 6
@@ -197,8 +198,22 @@ class RefutedEvidence(NamedTuple):
     replaced_by: frozenset[str] = frozenset()
 
 
+def evidence_graph(bases: Iterable[Dependency]) -> nx.MultiDiGraph[str]:
+    """Return the graph of dependencies, from a memory to its evidence; loads networkx."""
+    import networkx as nx
+
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    # In the order of ids, so that of several shortest paths the one with the lowest ids is taken.
+    for dependent, ground, edge_type, edge_id in sorted(bases, key=_by_ids):
+        graph.add_edge(dependent, ground, key=edge_id, edge_type=edge_type)
+    return graph
+
+
 def broken_paths(
-    bases: Iterable[Dependency], refuted: Mapping[str, RefutedEvidence], *, max_hops: int = MAX_HOPS
+    graph: nx.MultiDiGraph[str],
+    refuted: Mapping[str, RefutedEvidence],
+    *,
+    max_hops: int = MAX_HOPS,
 ) -> dict[str, tuple[Dependency, ...]]:
     """Return for each memory that depends on refuted evidence the path to it; pure.
 
@@ -206,23 +221,15 @@ def broken_paths(
     id; with several paths, the shortest, ties by ids.
 
     Args:
-        bases: the dependencies, in any order.
+        graph: as of ``evidence_graph``.
         refuted: the refuted evidence, by memory id.
         max_hops: the maximum length of a path, >= 0.
 
     Returns:
         The paths by memory id; each begins at the memory and ends at the refuted evidence.
     """
-    bases = sorted(set(bases), key=_by_ids)
-    if not bases or not refuted:
-        return {}
     import networkx as nx
 
-    # From evidence to what depends on it. In the order of ids, so that the first path is a shortest
-    # one with the lowest ids.
-    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-    for basis in bases:
-        graph.add_edge(basis.ground_id, basis.dependent_id, basis=basis)
     paths: dict[str, tuple[Dependency, ...]] = {}
     # The order in which refuted evidence is listed, so that every page gives the same result.
     newest = sorted(refuted.items(), key=lambda item: (item[1].since, item[0]), reverse=True)
@@ -231,25 +238,17 @@ def broken_paths(
             continue
         but = ending.replaced_by - {ground}
         passable = graph if but.isdisjoint(graph) else nx.restricted_view(graph, but, ())
-        for dependent, way in nx.single_source_shortest_path(passable, ground, max_hops).items():
+        for dependent, way in nx.single_target_shortest_path(passable, ground, max_hops).items():
             if dependent != ground and dependent not in paths:
-                steps = [graph.edges[lower, upper, 0]["basis"] for lower, upper in pairwise(way)]
-                paths[dependent] = tuple(reversed(steps))
+                paths[dependent] = tuple(_step(graph, *ends) for ends in pairwise(way))
     return paths
 
 
-def leading_to(bases: Iterable[Step], grounds: Collection[str]) -> list[Step]:
-    """Return the dependencies that lead, over any number of steps, to one of the grounds; pure.
-
-    Args:
-        bases: tuples that begin like a ``Dependency`` with the ids of dependent and ground.
-    """
-    bases = list(bases)
-    import networkx as nx
-
-    graph = nx.DiGraph((basis[1], basis[0]) for basis in bases)
-    reached = set().union(*nx.bfs_layers(graph, [each for each in grounds if each in graph]))
-    return [basis for basis in bases if basis[1] in reached]
+def _step(graph: nx.MultiDiGraph[str], dependent: str, ground: str) -> Dependency:
+    """Return the step between two memories; of several the lowest by type and edge id."""
+    steps = graph[dependent][ground].items()
+    edge_type, edge_id = min((row["edge_type"] or "", edge_id) for edge_id, row in steps)
+    return Dependency(dependent, ground, edge_type or None, edge_id)
 
 
 def _by_ids(basis: Dependency) -> tuple[str, str, str, str]:

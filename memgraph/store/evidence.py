@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import takewhile
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,7 +20,7 @@ from memgraph.rules.evidence import (
     Dependency,
     RefutedEvidence,
     broken_paths,
-    leading_to,
+    evidence_graph,
 )
 from memgraph.rules.lifecycle import EndOfLife, lost_to, refuted
 from memgraph.store import graph, memories, tables
@@ -28,6 +28,9 @@ from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, bound, listed, member, ordered, prepared, value
 from memgraph.store.visibility import AS_OF, Table, View
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 # How memories ended, in the form that ``memgraph.rules.lifecycle`` needs.
 
@@ -121,60 +124,45 @@ class EndedMemory(NamedTuple):
     memory_id: str
 
 
-_Row: TypeAlias = tuple[str, str, str | None, str]
-"""(dependent id, evidence id, type of the edge or None for a derivation, edge id)."""
+def dependents(
+    snapshot: Snapshot, memory_ids: Collection[str], view: View, *, max_rows: int = MAX_ROWS
+) -> tuple[nx.MultiDiGraph[str] | None, bool]:
+    """Return the graph of what depends on memories, and True if a step had more rows than read.
 
-
-class EvidenceWalk(NamedTuple):
-    """The dependencies found by a walk. ``cut``: a step had more than the maximum of rows."""
-
-    bases: tuple[Dependency, ...]
-    cut: bool
-
-
-def walk(
-    snapshot: Snapshot,
-    memory_ids: Iterable[str],
-    view: View,
-    direction: Direction,
-    *,
-    max_hops: int = MAX_HOPS,
-    max_rows: int = MAX_ROWS,
-) -> EvidenceWalk:
-    """Return the evidence of memories (OUT) or their dependents (IN), over several steps.
+    Without dependents there is no graph.
 
     Args:
         view: the reader and the time; its statuses are ignored.
+        max_rows: the maximum number of rows of one step.
     """
     any_status = View(view.viewer, view.as_of)
-    rows, cut = _walk(snapshot, memory_ids, any_status, direction, max_hops, max_rows, any_status)
-    return EvidenceWalk(tuple(map(Dependency._make, rows)), cut)
+    rows, cut = _rows(snapshot, memory_ids, any_status, Direction.IN, max_rows, any_status)
+    return evidence_graph(rows) if rows else None, cut
 
 
-def _walk(
+def _rows(
     snapshot: Snapshot,
     memory_ids: Iterable[str],
     view: View,
     direction: Direction,
-    max_hops: int,
     max_rows: int,
     visible: View | None,
-) -> tuple[list[_Row], bool]:
-    """Return the rows of a walk, and True if it was cut.
+) -> tuple[list[Dependency], bool]:
+    """Return the dependencies within ``MAX_HOPS`` steps, and True if a step was cut.
 
     Args:
         visible: skip memories that this view hides; None: skip none.
     """
     cut = False
 
-    def read(frontier: list[str]) -> list[_Row]:
+    def read(frontier: list[str]) -> list[Dependency]:
         nonlocal cut
         rows = _step(snapshot, frontier, view, direction, max_rows, visible)
         cut = cut or len(rows) > max_rows
         return rows[:max_rows]
 
     end = itemgetter(1 if direction is Direction.OUT else 0)
-    hops = graph.read_hops(memory_ids, read, end, max_hops)
+    hops = graph.read_hops(memory_ids, read, end, MAX_HOPS)
     return [row for rows in hops for row in rows], cut
 
 
@@ -185,14 +173,14 @@ def _step(
     direction: Direction,
     max_rows: int,
     visible: View | None,
-) -> list[_Row]:
+) -> list[Dependency]:
     """Return the rows of one step, at most ``max_rows`` + 1; sort them only if there are more."""
     values = view.params | {"ids": memory_ids, "limit": max_rows + 1}
     shape = None if visible is None else visible.shape
     rows = _steps(direction, view.shape, shape, False).rows(snapshot, values)
     if len(rows) > max_rows:
         rows = _steps(direction, view.shape, shape, True).rows(snapshot, values)
-    return rows
+    return list(map(Dependency._make, rows))
 
 
 @prepared
@@ -241,17 +229,20 @@ def broken_evidence(
     any_status = View(view.viewer, view.as_of)
     # Most evidence is valid, so the first walk reads only indexes, and visibility is checked later
     # for evidence that has ended. If it is cut, walk again without hidden rows.
-    rows, cut = _walk(snapshot, ids, any_status, Direction.OUT, MAX_HOPS, MAX_ROWS, None)
+    rows, cut = _rows(snapshot, ids, any_status, Direction.OUT, MAX_ROWS, None)
     if cut:
-        rows, _ = _walk(snapshot, ids, any_status, Direction.OUT, MAX_HOPS, MAX_ROWS, any_status)
-    ended = _ended_among(snapshot, {row[1] for row in rows}, view)
+        rows, _ = _rows(snapshot, ids, any_status, Direction.OUT, MAX_ROWS, any_status)
+    ended = _ended_among(snapshot, {row.ground_id for row in rows}, view)
     if not ended:
         return {}
-    leading = leading_to(rows, ended)
-    visible = _among(snapshot, {end for row in leading for end in row[:2]}, any_status)
-    bases = [Dependency._make(row) for row in leading if visible.issuperset(row[:2])]
+    import networkx as nx
+
+    # What leads to ended evidence alone: only its visibility is looked up.
+    bases = evidence_graph(rows)
+    leading = set().union(*nx.bfs_layers(bases.reverse(copy=False), ended))
+    visible = _among(snapshot, leading, any_status)
     refuted_evidence = refuted_among(snapshot, ended & visible, view)
-    paths = broken_paths(bases, refuted_evidence)
+    paths = broken_paths(bases.subgraph(visible), refuted_evidence)
     return {memory_id: paths[memory_id] for memory_id in ids if memory_id in paths}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
@@ -18,8 +18,7 @@ from memgraph.clock import MAX_MS
 from memgraph.errors import NotFound
 from memgraph.model.columns import unreadable
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import Link
-from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource, built
+from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import ConflictSide, in_order
 from memgraph.rules.marks import Pair, PairKind
 from memgraph.store import tables
@@ -235,81 +234,6 @@ def linked(
     """
     statement = _linked(direction, view.shape, _types(edge_types), derivations)
     return statement.mapped(GraphStep._make, snapshot, view.params, ids=ids, limit=limit)
-
-
-_ROWS_PER_NODE: Final = 4
-"""Rows may lead to memories that were already visited, so more rows than nodes are read."""
-
-
-class Reach(NamedTuple):
-    """What a walk reached.
-
-    Attributes:
-        links: the memories, each once, at its shortest distance.
-        pairs: every step between two of them, as (memory, memory one step from it).
-        too_deep, too_many: whether more memories lie beyond the limits.
-    """
-
-    links: tuple[Link, ...]
-    pairs: frozenset[tuple[str, str]]
-    too_deep: bool
-    too_many: bool
-
-
-def reach(
-    snapshot: Snapshot,
-    seeds: Collection[str],
-    view: View,
-    edge_types: Collection[EdgeType],
-    direction: Direction,
-    *,
-    max_depth: int,
-    max_nodes: int,
-    derivations: bool = False,
-) -> Reach:
-    """Return the visible memories that are reached from others over several steps.
-
-    A mark of a change replaces nothing, and is not followed. See ``linked``.
-    """
-    limit = _ROWS_PER_NODE * max_nodes
-
-    def read(ids: list[str]) -> list[GraphStep]:
-        steps = linked(
-            snapshot, ids, view, edge_types, direction, limit + 1, derivations=derivations
-        )
-        return [step for step in steps if step.edge_type != EdgeType.UPDATES or step.weight >= 1.0]
-
-    visited = set(seeds)
-    links: list[Link] = []
-    pairs: set[tuple[str, str]] = set()
-    too_deep = too_many = False
-    hops = read_hops(seeds, read, attrgetter("memory_id"), max_depth + 1)
-    for distance, steps in enumerate(hops, start=1):
-        pairs.update((step.origin_id, step.memory_id) for step in steps)
-        fresh: dict[str, GraphStep] = {}
-        for step in steps:
-            if step.memory_id not in visited:
-                fresh.setdefault(step.memory_id, step)
-        if distance > max_depth:
-            too_deep = bool(fresh)
-            break
-        visited.update(fresh)
-        links += (_link(step, distance) for step in fresh.values())
-        too_many = too_many or len(steps) > limit or len(links) > max_nodes
-        if len(links) > max_nodes:
-            break
-    return Reach(tuple(links[:max_nodes]), frozenset(pairs), too_deep, too_many)
-
-
-def _link(step: GraphStep, distance: int) -> Link:
-    fields = {
-        "memory_id": step.memory_id,
-        "via_id": step.origin_id,
-        "edge_type": None if step.edge_type is None else EdgeType(step.edge_type),
-        "distance": distance,
-        "partial": bool(step.partial),
-    }
-    return built(Link, fields)
 
 
 @prepared

@@ -163,7 +163,6 @@ def test_what_stands_on_very_much_is_listed_once(
             filling.derived(one, ground)
     filling.flush()
     monkeypatch.setattr("memgraph.store.evidence.MAX_ROWS", 151)
-    monkeypatch.setattr(evidence.walk, "__kwdefaults__", {"max_hops": MAX_HOPS, "max_rows": 151})
     assert paged(database, 100) == sorted(above, reverse=True)
 
 

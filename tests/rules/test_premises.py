@@ -7,7 +7,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.evidence import MAX_HOPS, Dependency, RefutedEvidence, broken_paths
+from memgraph.rules.evidence import (
+    MAX_HOPS,
+    Dependency,
+    RefutedEvidence,
+    broken_paths,
+    evidence_graph,
+)
 
 names = st.sampled_from("abcdef")
 bases = st.lists(
@@ -40,7 +46,7 @@ def ways(bases: list[Dependency], start: str, goal: str, avoiding: frozenset[str
 def test_the_way_is_a_shortest_one_to_the_ground_that_ended_last(
     bases: list[Dependency], refuted: dict[str, RefutedEvidence], max_hops: int
 ) -> None:
-    found = broken_paths(bases, refuted, max_hops=max_hops)
+    found = broken_paths(evidence_graph(bases), refuted, max_hops=max_hops)
     for start in "abcdef":
         reachable = {
             ground: min(lengths)
@@ -65,16 +71,16 @@ def test_the_way_is_a_shortest_one_to_the_ground_that_ended_last(
 def test_the_order_in_which_it_is_told_does_not_matter(
     bases: list[Dependency], refuted: dict[str, RefutedEvidence]
 ) -> None:
-    there = broken_paths(bases, refuted)
-    back = broken_paths(bases[::-1], dict(reversed(refuted.items())))
+    there = broken_paths(evidence_graph(bases), refuted)
+    back = broken_paths(evidence_graph(bases[::-1]), dict(reversed(refuted.items())))
     assert there == back
 
 
 def test_far_away_it_is_not_told_on() -> None:
     tower = [Dependency(str(floor + 1), str(floor), None) for floor in range(MAX_HOPS + 2)]
-    found = broken_paths(tower, {"0": RefutedEvidence(0)})
+    found = broken_paths(evidence_graph(tower), {"0": RefutedEvidence(0)})
     assert set(found) == {str(floor) for floor in range(1, MAX_HOPS + 1)}
-    assert broken_paths(tower, {}) == {}
+    assert broken_paths(evidence_graph(tower), {}) == {}
 
 
 def test_a_successor_stands_and_what_stands_on_it_alone() -> None:
@@ -85,5 +91,5 @@ def test_a_successor_stands_and_what_stands_on_it_alone() -> None:
         Dependency("both", "new", None),
         Dependency("both", "old", None),
     ]
-    found = broken_paths(bases, {"old": RefutedEvidence(0, frozenset({"new"}))})
+    found = broken_paths(evidence_graph(bases), {"old": RefutedEvidence(0, frozenset({"new"}))})
     assert set(found) == {"both"}
