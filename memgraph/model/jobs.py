@@ -88,12 +88,13 @@ class JobReport(Value):
 class JobRun(Value):
     """A recorded run of a job.
 
-    ``due_at``: its scheduled time, or None. ``holder``: the process that ran it. ``reason``: why it
-    was skipped or failed, or which session it was for.
+    ``session_id``: the session that it was for, or None. ``due_at``: its scheduled time, or None.
+    ``holder``: the process that ran it. ``reason``: why it was skipped or failed.
     """
 
     run_id: str
     job: JobName
+    session_id: str | None = None
     trigger: Trigger
     due_at: Millis | None
     started_at: Millis
@@ -110,9 +111,15 @@ class JobRun(Value):
         """Return True if the run did not finish."""
         return self.state in (JobState.FAILED, JobState.ABANDONED)
 
+    @property
+    def remark(self) -> str:
+        """Return its session, error code and reason as one text for people."""
+        session = None if self.session_id is None else f"session {self.session_id}"
+        return ": ".join(filter(None, (session, self.error_code, self.reason)))
+
 
 class JobPlan(Value):
-    """The schedule of a job: when it is due next or tried again, and since when it is overdue.
+    """The schedule of a job: when it is due next, and since when it is overdue.
 
     Both times are None for a job without a schedule.
     """

@@ -261,7 +261,8 @@ class SessionRow(Row, table=True):
 class JobRunRow(Row, table=True):
     """A run of a job, and while it is running the lease of its holder: only it may run the job.
 
-    ``due_at``: the scheduled time that it covers. ``renewed_at``: when its holder last renewed the
+    ``session_id``: the only session that it consolidates. ``due_at``: the scheduled time that it
+    covers. ``renewed_at``: when its holder last renewed the
     lease, by the clock of the system; NULL once it ended.
     """
 
@@ -274,6 +275,7 @@ class JobRunRow(Row, table=True):
 
     run_id: str = column(sa.Text, primary_key=True)
     job: str = column(sa.Text, nullable=False)
+    session_id: str | None = column(sa.Text)
     trigger: str = column(sa.Text, nullable=False)
     due_at: int | None = column(sa.Integer)
     started_at: int = column(sa.Integer, nullable=False)

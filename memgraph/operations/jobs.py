@@ -43,13 +43,13 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
     def list(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
         """Return past runs, latest first; ``limit`` is 1..1000.
 
-        A run about a session that this handle may not see is returned with its time and state only.
+        A run for a session that this handle may not see is returned with its time and state only,
+        and the places of rejected items only if this handle may see every memory.
         """
         from memgraph.store import jobs
-        from memgraph.store.jobs import as_seen
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return [as_seen(snapshot, self._view, item) for item in jobs.latest(snapshot, limit)]
+            return jobs.as_seen(snapshot, self._view, jobs.latest(snapshot, limit))
 
     @operation(
         Permission.ADMIN,

@@ -13,11 +13,9 @@ from cronsim import CronSim
 from memgraph.errors import InvalidInput
 from memgraph.model.access import HealthMetric
 from memgraph.model.enums import JobState
-from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.model.jobs import LEASE_LOST, JobRun
 
-MAX_ATTEMPTS = 3
-FIRST_PAUSE_MS = 300_000
-PAUSE_FACTOR = 4
+MAX_KILLED = 3
 
 # No time zone ever shifted by more, so a search that starts this far away misses no moment.
 _LONGEST_SHIFT = timedelta(hours=3)
@@ -65,25 +63,21 @@ def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int |
     return due if due is not None and due > since_ms else None
 
 
-def next_attempt(runs: Sequence[JobRun]) -> int | None:
-    """Return when to retry a moment after these runs, in order.
+def served_until(runs: Sequence[JobRun]) -> int | None:
+    """Return the moment up to which no run is missing, after the runs for the last moment.
 
-    A failed run is retried after a pause, a run whose process died at once; there are at most
-    ``MAX_ATTEMPTS`` attempts. A run that was asked to stop does not count.
+    A run that was killed or asked to stop did not serve its moment, so that another one takes it up
+    at once. Three killed runs serve it, so that a job that kills its process does not run for ever.
 
     Returns:
-        The earliest time of the next attempt, in milliseconds; None if the moment is done, running
-        or given up.
+        Milliseconds; None without runs.
     """
     if not runs:
-        return 0
-    last = runs[-1]
-    tried = sum(run.error_code != STOPPED for run in runs)
-    if last.state not in (JobState.FAILED, JobState.ABANDONED) or tried >= MAX_ATTEMPTS:
         return None
-    if last.state is JobState.ABANDONED or last.ended_at is None:
-        return 0
-    return last.ended_at + FIRST_PAUSE_MS * int(PAUSE_FACTOR ** (tried - 1))
+    due_at = runs[0].due_at or 0
+    killed = sum(run.error_code == LEASE_LOST for run in runs)
+    is_served = killed >= MAX_KILLED or any(run.state is not JobState.ABANDONED for run in runs)
+    return due_at if is_served else due_at - 1
 
 
 def _moment(ms: int, timezone: str) -> datetime:

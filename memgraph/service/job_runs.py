@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
-from memgraph.errors import Conflict, MemgraphError
+from memgraph.errors import Conflict, MemgraphError, StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
+from memgraph.model.tables import JobRunRow
 from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -53,36 +54,38 @@ def run(
     progress: Progress = lambda _part, _done, _total: None,
     stop: Stop = lambda: False,
     wall: Clock = WALL,
-    outlives: bool = False,
 ) -> JobRun:
     """Run a job under its lease and record it.
 
-    A job that fails is recorded as such, not raised: see ``state`` and ``error_code``.
+    A job that fails with a MemgraphError is recorded as such, not raised: see ``state`` and
+    ``error_code``. Any other error is recorded and raised.
 
     Args:
         wall: the clock for the lease, which other processes share.
-        outlives: record and log an error other than a MemgraphError, but do not raise it, so that a
-            worker for many orchestrators continues with the others.
 
     Raises:
         Conflict: another process runs it, or its scheduled moment does not need a run any more.
         StorageError: the run cannot be recorded.
     """
-    run_id = opened.ids.new("run_")
+    run_id, crash = opened.ids.new("run_"), None
     try:
         with patiently():
             acquired_ms = _claim(opened, run_id, request, wall)
             with _renewed(opened, run_id, wall, acquired_ms) as is_lost:
-                report, crash = _reported(opened, request, progress, stop, is_lost)
+                try:
+                    report = _reported(opened, request, progress, stop, is_lost)
+                except Exception as error:  # noqa: BLE001 - raised once the run is recorded
+                    crash, name = error, type(error).__name__
+                    report = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=name)
             ended = _end(opened, run_id, report)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         # It may come between any two steps, even right after the lease is taken or at the end.
-        _give_back(opened, run_id, request.job)
+        _end(opened, run_id, _cut_short(JobReport.done({}), STOPPED, "it was interrupted"))
         raise
     if crash is not None:
-        if not (outlives and isinstance(crash, Exception)):
-            raise crash
-        opened.log.failure("job.crashed", crash, job=request.job.value)
+        raise crash
+    if ended is None:
+        raise StorageError("the record of the run was removed meanwhile")
     return ended
 
 
@@ -92,8 +95,8 @@ def _reported(
     progress: Progress,
     stop: Stop,
     is_lost: Stop,
-) -> tuple[JobReport, BaseException | None]:
-    """Do the work of a job; return its report, and an error that is not expected of any job."""
+) -> JobReport:
+    """Do the work of a job, and return its report."""
     heard = False
 
     def must_stop() -> bool:
@@ -114,16 +117,11 @@ def _reported(
         report = JobReport(
             state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
         )
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - the caller raises it after recording the run
-        reason = type(error).__name__
-        return JobReport(state=JobState.FAILED, error_code=CRASHED, reason=reason), error
     if is_lost():
-        report = _cut_short(report, LEASE_LOST, "the lease was lost")
-    elif heard and report.state is not JobState.FAILED:
-        report = _cut_short(report, STOPPED, "it was asked to stop")
-    return report, None
+        return _cut_short(report, LEASE_LOST, "the lease was lost")
+    if heard and report.state is not JobState.FAILED:
+        return _cut_short(report, STOPPED, "it was asked to stop")
+    return report
 
 
 def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
@@ -138,59 +136,40 @@ def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
 def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> int:
     """Record the start of a run; return its time by the wall clock, in milliseconds."""
     with opened.database.write() as transaction:
-        at, wall_ms = opened.clock.now_ms(), wall.now_ms()
-        jobs.abandon_left(transaction, at=at, wall_ms=wall_ms)
-        _require_wanted(transaction, request, at)
-        held_by = jobs.begin(
-            transaction,
-            run_id,
-            request.job,
+        at, wall_ms, due_at = opened.clock.now_ms(), wall.now_ms(), request.due_at
+        run = JobRunRow(
+            run_id=run_id,
+            job=request.job.value,
+            session_id=request.session_id,
             trigger=request.trigger,
-            due_at=request.due_at,
+            due_at=due_at,
             started_at=at,
+            state=JobState.RUNNING,
             holder=process_name(run_id),
-            wall_ms=wall_ms,
-            reason=None if request.session_id is None else f"session {request.session_id}",
+            renewed_at=wall_ms,
         )
+        # Another worker may have run it between reading the schedule and now.
+        if due_at is not None and _due(opened, transaction, request.job, at) != due_at:
+            raise Conflict(f"{request.job} has already run for that time", due_at=due_at)
+        held_by = jobs.begin(transaction, run)
         if held_by is not None:
             raise Conflict(f"{request.job} is already running, in {held_by}", holder=held_by)
     return wall_ms
 
 
-def _require_wanted(snapshot: Snapshot, request: RunRequest, now_ms: int) -> None:
-    """Check that no other worker ran it between reading the schedule and taking the lease."""
-    if request.due_at is None:
-        return
-    runs = jobs.of_last_moment(snapshot, request.job, now_ms)
-    served = runs[0].due_at if runs else None
-    if served is None or served < request.due_at:
-        return
-    next_at = schedule.next_attempt(runs)
-    if served > request.due_at or next_at is None or next_at > now_ms:
-        raise Conflict(f"{request.job} has already run for that time", due_at=request.due_at)
-
-
-def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun:
+def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | None:
+    """Record the end of a run, unless it has ended; return the run, or None if it never began."""
     now = opened.clock.now_ms()
     reason = without_root(report.reason, opened.paths.root)
+    report = report.model_copy(update={"reason": reason})
     with opened.database.write() as transaction:
-        jobs.end(transaction, run_id, report.model_copy(update={"reason": reason}), ended_at=now)
-        ended = jobs.get(transaction, run_id)
-        # By an earlier clock this run may be the oldest one, and must not be removed.
-        jobs.prune(transaction, KEEP_RUNS, now, run_id)
-    opened.meters.job_ended(ended.job, ended.state)
-    opened.log.info("job", job=ended.job.value, state=ended.state.value, code=ended.error_code)
-    return ended
-
-
-def _give_back(opened: OpenOrchestrator, run_id: str, job: JobName) -> None:
-    """Record that a run was interrupted, if it has begun and not ended."""
-    report = _cut_short(JobReport.done({}), STOPPED, "it was interrupted")
-    with opened.database.write() as transaction:
-        is_ended = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
-    if is_ended:
-        opened.meters.job_ended(job, report.state)
-        opened.log.info("job", job=job.value, state=report.state.value, code=STOPPED)
+        is_ended = jobs.end(transaction, run_id, report, ended_at=now)
+        run = jobs.get(transaction, run_id)
+        jobs.prune(transaction, KEEP_RUNS, now)
+    if is_ended and run is not None:
+        opened.meters.job_ended(run.job, run.state)
+        opened.log.info("job", job=run.job.value, state=run.state.value, code=run.error_code)
+    return run
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
@@ -284,19 +263,16 @@ def _one_session(
         stop=stop,
     )
     report = JobReport.done(session_report.counts, session_report.rejected)
-    state = JobState.DONE
     if session_report.error_code is not None:
         state = JobState.FAILED
-    elif session_report.state == "unchanged":
-        state = JobState.SKIPPED
-    reason = session_report.reason or session_report.state
-    return report.model_copy(
-        update={
-            "state": state,
-            "error_code": session_report.error_code,
-            "reason": f"session {session_id}: {reason}",
-        }
-    )
+    else:
+        state = JobState.SKIPPED if session_report.state == "unchanged" else JobState.DONE
+    ending = {
+        "state": state,
+        "error_code": session_report.error_code,
+        "reason": session_report.reason or session_report.state,
+    }
+    return report.model_copy(update=ending)
 
 
 OVERDUE_MS = MS_PER_DAY
@@ -305,17 +281,13 @@ OVERDUE_MS = MS_PER_DAY
 def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     """Return when a job runs next, and the scheduled moment for which it must run now."""
     expression, timezone = _schedule(opened, job)
-    moments: list[int | None] = []
     with opened.database.read() as snapshot:
-        runs = jobs.of_last_moment(snapshot, job, now_ms)
-        overdue_since = _owed(opened, snapshot, job, runs, now_ms)
-    if expression:
-        moments = [schedule.next_due(expression, timezone, now_ms), schedule.next_attempt(runs)]
+        overdue_since = _due(opened, snapshot, job, now_ms)
     return JobPlan(
         job=job,
         schedule=expression,
         timezone=timezone,
-        next_due_at=min((at for at in moments if at is not None and at > now_ms), default=None),
+        next_due_at=schedule.next_due(expression, timezone, now_ms) if expression else None,
         overdue_since=overdue_since,
     )
 
@@ -326,14 +298,14 @@ def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
     was due more than a day ago. A job that no worker ever ran is not reported.
     """
-    codes, before = set(), now_ms - OVERDUE_MS
+    codes = set()
     with opened.database.read() as snapshot:
         for job in JobName:
             last = jobs.last_ended(snapshot, job, now_ms)
             if last is not None and last.state is JobState.FAILED:
                 codes.add("jobs.failing")
-            runs = jobs.of_last_moment(snapshot, job, now_ms)
-            if runs and _owed(opened, snapshot, job, runs, before) is not None:
+            due_at = _due(opened, snapshot, job, now_ms, by=now_ms - OVERDUE_MS)
+            if due_at is not None and jobs.of_last_moment(snapshot, job, now_ms):
                 codes.add("jobs.overdue")
     return sorted(codes)
 
@@ -344,27 +316,23 @@ def _schedule(opened: OpenOrchestrator, job: JobName) -> tuple[str, str]:
     return getattr(settings, job.value), settings.timezone
 
 
-def _owed(
-    opened: OpenOrchestrator,
-    snapshot: Snapshot,
-    job: JobName,
-    runs: Sequence[JobRun],
-    now_ms: int,
+def _due(
+    opened: OpenOrchestrator, snapshot: Snapshot, job: JobName, now_ms: int, by: int | None = None
 ) -> int | None:
-    """Return the moment for which a job must run, after the ``runs`` for its last moment."""
+    """Return the last moment that no run has served yet, or None.
+
+    Args:
+        by: ignore later moments; None: those up to now count.
+    """
     expression, timezone = _schedule(opened, job)
-    if runs:
-        since = runs[0].due_at or 0
-        next_at = schedule.next_attempt(runs)
-        if expression and next_at is not None and next_at <= now_ms:
-            # A newer moment, if there is one, replaces this one.
-            return max(schedule.latest_due(expression, timezone, now_ms) or since, since)
-    else:
+    since = schedule.served_until(jobs.of_last_moment(snapshot, job, now_ms))
+    if since is None:
         since = int(metadata.get(snapshot, "created_at") or 0)
         if since > now_ms:
             # Created under a clock that was ahead, so one run makes up for all.
             since = 0
-    return schedule.owed(expression, timezone, since_ms=since, now_ms=now_ms)
+    by = now_ms if by is None else by
+    return schedule.owed(expression, timezone, since_ms=since, now_ms=by)
 
 
 RENEWALS = 3

@@ -24,7 +24,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import CRASHED, STOPPED, JobRun
+from memgraph.model.jobs import STOPPED, JobRun
 from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
 from memgraph.service import job_runs as jobs
 from memgraph.service import pool
@@ -44,7 +44,7 @@ TICK_S = 0.25
 """Seconds after which a change on a watched server is noticed."""
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
-"""Milliseconds after which a postponed embedding is tried again."""
+"""Milliseconds after which an orchestrator with an error or a postponed embedding is visited."""
 AWAY_MS = 30_000
 """Milliseconds to wait before retrying a server that did not answer, as a retry takes seconds."""
 LOOK_MS = 3_600_000
@@ -58,11 +58,10 @@ SESSIONS_AT_ONCE = 8
 
 
 @dataclass(slots=True)
-class _VisitState:
+class _Visited:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
-    refused: Stamp | None = None
     url: str = ""
     store: Store | None = None
     stamp: Stamp | None = ()
@@ -81,8 +80,8 @@ class Worker:
     Args:
         names: the orchestrators to serve; None: all, including new ones.
         ran: called with the orchestrator's name and the run when a run has ended.
-        failed: called with the orchestrator's name and the error when it cannot be processed, once
-            per kind of error, and for each job that met an unexpected error.
+        failed: called with the orchestrator's name and the error when it cannot be processed, or
+            its job met an unexpected error; once per kind of error.
         poll_s: the maximum pause between two rounds, in seconds.
         wall: the clock for leases, which other processes share.
     """
@@ -103,7 +102,7 @@ class Worker:
         self._failed = failed
         self._poll_s = poll_s
         self._wall = wall
-        self._seen: dict[str, _VisitState] = {}
+        self._seen: dict[str, _Visited] = {}
         self._crowd = 0
         # Servers that did not answer, by URL: the time of the next attempt, and the error.
         self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
@@ -179,26 +178,23 @@ class Worker:
                 return
 
     def _look_at(self, name: str) -> None:
-        state = self._seen.setdefault(name, _VisitState())
+        state, now_ms = self._seen.setdefault(name, _Visited()), self._service.clock.now_ms()
+        # A time before the last visit means that the clock was set back: visit at once.
+        is_due = not state.visited_ms <= now_ms < state.again_ms
         try:
             settings = self._settings_stamp(name)
-            if state.refused == settings and self._service.clock.now_ms() < state.again_ms:
-                return
-            if state.settings != settings or state.store is None:
+            if state.settings != settings or (state.store is None and is_due):
                 # Reopen it, because an open orchestrator keeps its settings.
-                state.refused = settings
+                state.settings, state.store, is_due = settings, None, True
                 self._service.forget(name)
                 state.url = self._service.settings(name).memory.storage.url
                 self._require_near(state.url)
                 self._service.stores.add(state.url)
                 state.store = store_of(self._service.paths(name), state.url)
-                state.refused = None
-            stamp = state.store.stamp()
-            changed = (state.settings, state.stamp) != (settings, stamp)
-            # A time before the last visit means that the clock was set back: visit at once.
-            if changed or not state.visited_ms <= self._service.clock.now_ms() < state.again_ms:
-                # Keep the stamps from before the visit, so that a change during it is noticed.
-                state.settings, state.stamp = settings, stamp
+            stamp = None if state.store is None else state.store.stamp()
+            if state.store is not None and (is_due or stamp != state.stamp):
+                # The stamp from before the visit, so that a change during it is noticed.
+                state.stamp = stamp
                 self._require_near(state.url)
                 self._visit(name, state)
                 state.error = None
@@ -206,21 +202,21 @@ class Worker:
         # others.
         except Exception as error:  # noqa: BLE001 - the other orchestrators must get their turn
             self._report(name, state, error)
-            if isinstance(error, DatabaseUnreachable) and state.url:
-                # The server may be back before the settings change.
-                state.refused = None
-                until = self._service.clock.now_ms() + AWAY_MS
-                self._away.setdefault(state.url, (until, error))
 
     def _require_near(self, url: str) -> None:
         """Raise DatabaseUnreachable if the server did not answer a recent request."""
         until, error = self._away.get(url, (0, None))
-        if error is not None:
-            if self._service.clock.now_ms() < until:
-                raise error.with_traceback(None)
-            del self._away[url]
+        if error is not None and self._service.clock.now_ms() < until:
+            raise error.with_traceback(None)
 
-    def _report(self, name: str, state: _VisitState, error: Exception) -> None:
+    def _report(self, name: str, state: _Visited, error: Exception) -> None:
+        now_ms = self._service.clock.now_ms()
+        state.visited_ms, state.again_ms = now_ms, now_ms + REVISIT_MS
+        if isinstance(error, DatabaseUnreachable):
+            # The server may be back before the settings change.
+            state.store, state.again_ms = None, now_ms + AWAY_MS
+            if self._away.get(state.url, (0, None))[0] <= now_ms:
+                self._away[state.url] = state.again_ms, error
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):
@@ -228,12 +224,11 @@ class Worker:
         else:
             reported = JobFailed(f"{name} cannot be worked on: {type(error).__name__}")
             self._service.log_of(name).failure("worker", error)
-        state.again_ms = self._service.clock.now_ms() + REVISIT_MS
         if state.error != reported.code:
             state.error = reported.code
             self._failed(name, reported)
 
-    def _visit(self, name: str, state: _VisitState) -> None:
+    def _visit(self, name: str, state: _Visited) -> None:
         with self._service.opened(name) as opened:
             jobs.close_left(opened, self._wall)
             for job in JobName:
@@ -245,13 +240,12 @@ class Worker:
             more = self._compare(opened) or more
             opened.receipts.flush_in_steps(self._is_stopping)
             state.visited_ms = opened.clock.now_ms()
-            state.again_ms = state.visited_ms if more else self._again(opened, state)
-            crowded = self._crowd > pool.MAX_OPEN
-        if crowded:
+            state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
+        if self._crowd > pool.MAX_OPEN:
             # It would soon be closed to make room for another, which changes its files.
             self._service.forget(name)
 
-    def _consolidate(self, name: str, opened: OpenOrchestrator, state: _VisitState) -> bool:
+    def _consolidate(self, name: str, opened: OpenOrchestrator, state: _Visited) -> bool:
         """Consolidate completed sessions; return True when there are more to consolidate now.
 
         A session whose run failed is left to the nightly job.
@@ -276,31 +270,25 @@ class Worker:
                 state.sessions[session_id] = completed[session_id]
         return len(waiting) > SESSIONS_AT_ONCE
 
-    def _again(self, opened: OpenOrchestrator, state: _VisitState) -> int:
+    def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return the time of the next visit if nothing changes until then, in milliseconds."""
-        now_ms = state.visited_ms
         plans = (jobs.plan(opened, job, now_ms) for job in JobName)
         times = [now_ms + LOOK_MS, *(plan.next_due_at or now_ms + LOOK_MS for plan in plans)]
         with opened.database.read() as snapshot:
             if jobs_rows.is_any_running(snapshot):
-                # The runner may die, and an expiring lease changes no stamp.
+                # Its runner may die, and an expiring lease changes no stamp.
                 times.append(now_ms + min(jobs_rows.LEASE_MS, REVISIT_MS))
             if embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
-        # A job that is still due is being run by another worker, so do not retry it at once.
         return max(min(times), now_ms + AT_ONCE_MS)
 
     def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
         """Run a job and return its run; None if another worker is running it or has done so."""
         try:
-            ended = jobs.run(
-                opened, request, stop=self._is_stopping, wall=self._wall, outlives=True
-            )
+            ended = jobs.run(opened, request, stop=self._is_stopping, wall=self._wall)
         except Conflict:
             return None
         self._ran(name, ended)
-        if ended.error_code == CRASHED:
-            self._failed(name, JobFailed(f"{ended.job} met {ended.reason}", run_id=ended.run_id))
         return ended
 
     def _embed(self, opened: OpenOrchestrator) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -10,11 +10,10 @@ from sqlmodel import col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from memgraph.model.columns import unreadable
-from memgraph.model.enums import JobName, JobState, Scope
-from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun, Trigger
+from memgraph.model.enums import JobName, JobState
+from memgraph.model.jobs import LEASE_LOST, JobReport, JobRun
 from memgraph.model.tables import JobRunRow
-from memgraph.rules.similarity import MEMORY_ID
-from memgraph.store import files, memories, sessions
+from memgraph.store import files, sessions, tables
 from memgraph.store.rows import fetch, first, json_text, remove, save
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.visibility import View
@@ -25,45 +24,24 @@ LEASE_MS = 60_000
 SLACK_MS = 10_000
 
 
-def begin(
-    transaction: Transaction,
-    run_id: str,
-    job: JobName,
-    *,
-    trigger: Trigger,
-    due_at: int | None,
-    started_at: int,
-    holder: str,
-    wall_ms: int,
-    reason: str | None = None,
-) -> str | None:
-    """Record the start of a run, unless the job has a running one.
+def begin(transaction: Transaction, run: JobRunRow) -> str | None:
+    """Record the start of a run, unless its job has a running one.
 
-    The running row is the lease of the job: its holder has to ``renew`` it, or the next
-    ``abandon_left`` ends it.
+    The running row is the lease of the job: its holder has to ``renew`` it, or another process
+    abandons it.
 
     Args:
-        holder: a ``files.process_name`` with the id of the run.
-        wall_ms: the time of the system clock, in milliseconds.
+        run: its ``holder`` is a ``files.process_name`` with the id of the run, and its
+            ``renewed_at`` the time of the system clock, in milliseconds.
 
     Returns:
         None if it was recorded, else the holder of the running one.
     """
-    current = first(transaction, _running().where(JobRunRow.job == job.value))
+    abandon_left(transaction, at=run.started_at, wall_ms=run.renewed_at or 0)
+    current = first(transaction, _running().where(JobRunRow.job == run.job))
     if current is not None:
         return current.holder
-    row = JobRunRow(
-        run_id=run_id,
-        job=job.value,
-        trigger=trigger,
-        due_at=due_at,
-        started_at=started_at,
-        state=JobState.RUNNING,
-        holder=holder,
-        renewed_at=wall_ms,
-        reason=reason,
-    )
-    save(transaction, row)
+    save(transaction, run)
     return None
 
 
@@ -132,16 +110,19 @@ def _is_held(run: JobRunRow, wall_ms: int) -> bool:
     return is_current and not files.is_dead(run.holder)
 
 
-def get(snapshot: Snapshot, run_id: str) -> JobRun:
-    """Return a run, which must exist."""
-    [row] = fetch(snapshot, select(JobRunRow).where(JobRunRow.run_id == run_id))
-    return _run(row)
+def get(snapshot: Snapshot, run_id: str) -> JobRun | None:
+    """Return a run, or None if there is none with this id."""
+    row = first(snapshot, select(JobRunRow).where(JobRunRow.run_id == run_id))
+    return None if row is None else _run(row)
+
+
+_LATEST_FIRST: Final = (col(JobRunRow.started_at).desc(), col(JobRunRow.run_id).desc())
 
 
 def latest(snapshot: Snapshot, limit: int) -> list[JobRun]:
     """Return the latest runs, latest first."""
-    order = (col(JobRunRow.started_at).desc(), col(JobRunRow.run_id).desc())
-    return list(map(_run, fetch(snapshot, select(JobRunRow).order_by(*order).limit(limit))))
+    runs = select(JobRunRow).order_by(*_LATEST_FIRST).limit(limit)
+    return list(map(_run, fetch(snapshot, runs)))
 
 
 def of_last_moment(snapshot: Snapshot, job: JobName, now_ms: int) -> list[JobRun]:
@@ -156,30 +137,22 @@ def of_last_moment(snapshot: Snapshot, job: JobName, now_ms: int) -> list[JobRun
     return list(map(_run, fetch(snapshot, runs.order_by(*order))))
 
 
-def _latest_first(now_ms: int) -> tuple[Any, ...]:
-    """Return the order in which runs from the future count as the oldest."""
-    started_at = col(JobRunRow.started_at)
-    return started_at > now_ms, started_at.desc(), col(JobRunRow.run_id).desc()
-
-
 def last_ended(snapshot: Snapshot, job: JobName, now_ms: int) -> JobRun | None:
-    """Return a job's last run that is done or failed; runs from the future count as the oldest."""
+    """Return a job's last run, started up to now, that is done or failed."""
     ended = col(JobRunRow.state).in_([JobState.DONE, JobState.FAILED])
     runs = select(JobRunRow).where(JobRunRow.job == job.value, ended)
-    row = first(snapshot, runs.order_by(*_latest_first(now_ms)))
+    runs = runs.where(col(JobRunRow.started_at) <= now_ms)
+    row = first(snapshot, runs.order_by(*_LATEST_FIRST))
     return None if row is None else _run(row)
 
 
-def prune(transaction: Transaction, keep: int, now_ms: int, but: str = "") -> None:
-    """Delete the oldest ended runs over ``keep``, except those for a job's last due time.
-
-    Runs from the future count as the oldest. The run ``but`` is kept.
-    """
+def prune(transaction: Transaction, keep: int, now_ms: int) -> None:
+    """Delete the oldest ended runs over ``keep``, except those for a job's last due time."""
     # The runs for each job's last due time show which due times were missed since.
     kept = {run.run_id for job in JobName for run in of_last_moment(transaction, job, now_ms)}
-    runs = select(JobRunRow).order_by(*_latest_first(now_ms)).offset(keep)
+    runs = select(JobRunRow).order_by(*_LATEST_FIRST).offset(keep)
     for run in fetch(transaction, runs):
-        if run.state is not JobState.RUNNING and run.run_id not in {but, *kept}:
+        if run.state is not JobState.RUNNING and run.run_id not in kept:
             remove(transaction, run)
 
 
@@ -190,41 +163,23 @@ def _run(row: JobRunRow) -> JobRun:
         raise unreadable("job_runs", row.run_id) from error
 
 
-_SESSION: Final = "session "
-_PROJECT: Final = "project "
-_IDS: Final = re.compile(rf"\b{MEMORY_ID}\b")
-# The possible ends of an id. The id of a session may contain them itself.
-_ENDS: Final = re.compile(r"(?=: |, )|$")
+def as_seen(snapshot: Snapshot, view: View, runs: Iterable[JobRun]) -> list[JobRun]:
+    """Return runs without what the view hides.
 
-
-def as_seen(snapshot: Snapshot, view: View, run: JobRun) -> JobRun:
-    """Return the run without details about sessions, projects and memories the view hides."""
-    if run.reason is not None and not _may_see(snapshot, view, run.reason):
-        return run.model_copy(update={"reason": None, "counts": {}, "rejected": ()})
-    visible_parts = tuple(part for part in run.rejected if _may_see(snapshot, view, part.where))
-    return (
-        run
-        if len(visible_parts) == len(run.rejected)
-        else run.model_copy(update={"rejected": visible_parts})
-    )
-
-
-def _may_see(snapshot: Snapshot, view: View, place: str) -> bool:
-    ids = set(_IDS.findall(place))
-    if ids and memories.existing_ids(snapshot, sorted(ids), view) != ids:
-        return False
-    if place.startswith(_PROJECT):
-        granted = view.viewer.scope_ids(Scope.PROJECT)
-        return any(prefix in granted for prefix in _beginnings(place.removeprefix(_PROJECT)))
-    if not place.startswith(_SESSION):
-        return True
-    session_ids = sessions.registered(snapshot, _beginnings(place.removeprefix(_SESSION)))
-    # If several sessions may be meant, all must be visible, so that no hidden one is disclosed.
-    return bool(session_ids) and all(
-        sessions.visible(snapshot, view, session_id) for session_id in session_ids
-    )
-
-
-def _beginnings(text: str) -> list[str]:
-    """Return the possible ids at the start of a text."""
-    return [text[: end.start()] for end in _ENDS.finditer(text) if end.start()]
+    Of a run for a hidden session remain its time and state. The places of rejected items, which
+    name sessions, projects and memories, are only for those from whom no memory is hidden.
+    """
+    m = tables.memories.alias("m")
+    is_hidden = sa.case((view.where(m), 0), else_=1) == 1
+    query = sa.select(sa.literal(1)).where(sa.exists().where(is_hidden))
+    sees_all = snapshot.scalar(query, view.params) is None
+    seen = []
+    for run in runs:
+        update: dict[str, Any] = {}
+        if not sees_all:
+            items = [item.model_copy(update={"where": ""}) for item in run.rejected]
+            update["rejected"] = tuple(items)
+        if run.session_id and sessions.visible(snapshot, view, run.session_id) is None:
+            update = {"session_id": None, "reason": None, "counts": {}, "rejected": ()}
+        seen.append(run.model_copy(update=update))
+    return seen

@@ -173,6 +173,7 @@ def upgrade() -> None:
         "job_runs",
         sa.Column("run_id", sa.Text(), nullable=False),
         sa.Column("job", sa.Text(), nullable=False),
+        sa.Column("session_id", sa.Text()),
         sa.Column("trigger", sa.Text(), nullable=False),
         sa.Column("due_at", sa.Integer()),
         sa.Column("started_at", sa.Integer(), nullable=False),

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from memgraph.clock import iso, parse_time
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import STOPPED, JobRun
+from memgraph.model.jobs import LEASE_LOST, STOPPED, JobRun
 from memgraph.rules.schedule import (
-    FIRST_PAUSE_MS,
-    MAX_ATTEMPTS,
+    MAX_KILLED,
     latest_due,
-    next_attempt,
     next_due,
     owed,
+    served_until,
 )
 
 BERLIN = "Europe/Berlin"
@@ -144,14 +143,14 @@ def test_nothing_is_owed_from_before_it_was_made() -> None:
     assert owed("0 3 * * *", "UTC", since_ms=made, now_ms=made + DAY) == at("2026-11-23T03:00:00Z")
 
 
-def run(state: JobState, *, ended_at: int = 100, code: str | None = None) -> JobRun:
+def run(state: JobState, code: str | None = None) -> JobRun:
     return JobRun(
         run_id="run_1",
         job=JobName.DECAY,
         trigger="schedule",
-        due_at=1,
-        started_at=2,
-        ended_at=None if state is JobState.RUNNING else ended_at,
+        due_at=9,
+        started_at=9,
+        ended_at=None if state is JobState.RUNNING else 10,
         state=state,
         holder="h",
         counts={},
@@ -161,26 +160,15 @@ def run(state: JobState, *, ended_at: int = 100, code: str | None = None) -> Job
     )
 
 
-def test_what_is_done_skipped_or_at_work_is_not_tried_again() -> None:
-    assert next_attempt([]) == 0
-    for state in (JobState.DONE, JobState.SKIPPED, JobState.RUNNING):
-        assert next_attempt([run(state)]) is None
+def test_a_moment_is_served_by_a_run_that_runs_or_ended_by_itself() -> None:
+    assert served_until([]) is None
+    for state in (JobState.DONE, JobState.SKIPPED, JobState.RUNNING, JobState.FAILED):
+        assert served_until([run(state)]) == 9
 
 
-def test_a_failure_is_tried_again_after_growing_pauses_and_then_given_up() -> None:
-    failed = run(JobState.FAILED, ended_at=1_000)
-    assert next_attempt([failed]) == 1_000 + FIRST_PAUSE_MS
-    assert next_attempt([failed] * 2) == 1_000 + 4 * FIRST_PAUSE_MS
-    assert next_attempt([failed] * MAX_ATTEMPTS) is None
-
-
-def test_a_killed_run_is_taken_over_at_once_but_not_for_ever() -> None:
-    killed = run(JobState.ABANDONED)
-    assert next_attempt([killed]) == 0
-    assert next_attempt([killed] * MAX_ATTEMPTS) is None
-
-
-def test_a_run_that_was_asked_to_stop_does_not_count() -> None:
-    stopped = run(JobState.ABANDONED, code=STOPPED)
-    assert next_attempt([stopped] * 9) == 0
-    assert next_attempt([stopped] * 9 + [run(JobState.FAILED, ended_at=7)]) == 7 + FIRST_PAUSE_MS
+def test_a_killed_run_is_taken_over_at_once_but_not_for_ever_and_a_stopped_one_does_not_count() -> (
+    None
+):
+    killed, stopped = (run(JobState.ABANDONED, code) for code in (LEASE_LOST, STOPPED))
+    assert served_until([killed]) == served_until([stopped] * 9) == 8
+    assert served_until([killed] * MAX_KILLED) == 9

@@ -77,7 +77,7 @@ def test_a_session_that_ended_is_consolidated_at_once(
         "event",
         JobState.DONE,
     )
-    assert run.reason == "session s-1: consolidated"
+    assert (run.session_id, run.reason) == ("s-1", "consolidated")
     assert any("SQLite" in each for each in facts(orc))
     worker.once()
     assert len(runs) == 1
@@ -129,7 +129,7 @@ def test_one_session_by_hand_though_it_goes_on(orc: Orchestrator) -> None:
     run = orc.jobs.run("consolidation", session_id="s-1")
     assert (run.state, run.counts["facts"]) == (JobState.DONE, 1)
     again = orc.jobs.run("consolidation", session_id="s-1")
-    assert (again.state, again.reason) == (JobState.SKIPPED, "session s-1: unchanged")
+    assert (again.state, again.reason) == (JobState.SKIPPED, "unchanged")
     assert [each.job for each in orc.jobs.maintain()] == [
         JobName.CONSOLIDATION,
         JobName.DECAY,

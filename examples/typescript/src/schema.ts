@@ -2935,7 +2935,7 @@ export interface components {
          */
         JobName: "enrichment" | "consolidation" | "decay" | "reflection" | "verification";
         /**
-         * @description The schedule of a job: when it is due next or tried again, and since when it is overdue.
+         * @description The schedule of a job: when it is due next, and since when it is overdue.
          *
          *     Both times are None for a job without a schedule.
          */
@@ -2954,8 +2954,8 @@ export interface components {
         /**
          * @description A recorded run of a job.
          *
-         *     ``due_at``: its scheduled time, or None. ``holder``: the process that ran it. ``reason``: why it
-         *     was skipped or failed, or which session it was for.
+         *     ``session_id``: the session that it was for, or None. ``due_at``: its scheduled time, or None.
+         *     ``holder``: the process that ran it. ``reason``: why it was skipped or failed.
          */
         JobRun: {
             counts: {
@@ -2969,6 +2969,7 @@ export interface components {
             reason: string | null;
             rejected: components["schemas"]["RejectedItem"][];
             run_id: string;
+            session_id?: string | null;
             /** Format: date-time */
             started_at: string;
             state: components["schemas"]["JobState"];

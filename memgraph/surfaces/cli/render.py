@@ -454,7 +454,7 @@ COLUMNS: Final[Mapping[str, Columns]] = {
             "" if run.ended_at is None else f"{(run.ended_at - run.started_at) / 1000:.1f} s"
         ),
         "counts": lambda run: {name: count for name, count in run.counts.items() if count},
-        "remark": lambda run: ": ".join(item for item in (run.error_code, run.reason) if item),
+        "remark": lambda run: run.remark,
     },
 }
 """The columns of tables, by the name of the rows' class; other classes show their first fields."""

@@ -99,16 +99,12 @@ def _report_run(call: Invocation, name: str, run: JobRun) -> None:
         write_json({"ok": not run.failed, "command": "worker", "data": data})
     else:
         message = f"{moment(run.started_at)} {name} {run.job} {run.state} {_counts(run)}"
-        call.screen().line(" ".join([message.rstrip(), _error(run)]).rstrip())
+        call.screen().line(f"{message.rstrip()} {run.remark}".rstrip())
     flush()
 
 
 def _counts(run: JobRun) -> str:
     return ", ".join(f"{name} {count}" for name, count in run.counts.items() if count)
-
-
-def _error(run: JobRun) -> str:
-    return ": ".join(item for item in (run.error_code, run.reason) if item)
 
 
 COMMANDS: dict[str, Any] = {
