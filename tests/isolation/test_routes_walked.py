@@ -25,7 +25,7 @@ from served_worlds import (
     served,
 )
 
-PUBLIC = {"/", "/openapi.json", "/docs", "/healthz", "/readyz", "/metrics"}
+PUBLIC = {"/", "/openapi.json", "/healthz", "/readyz", "/metrics"}
 """Without an orchestrator in the path: see test_hostile_requests.py."""
 ELSEWHERE = {
     "/mcp": "test_mcp_walked.py",

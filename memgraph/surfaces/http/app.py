@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from memgraph import __version__
@@ -102,35 +99,11 @@ def create_app(
     for router in ROUTERS:
         # Add the routes directly: ``include_router`` would match every request twice.
         app.router.routes.extend(router.routes)
-    app.router.routes.extend(_head_routes())
-    app.add_route("/docs", _docs, include_in_schema=False)
     if pages is not None:
         home = f"{pages.place}/"
         app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
     app.state.known = FieldNames(openapi)
     return app
-
-
-def _docs(_request: Request) -> Response:
-    from memgraph.surfaces.http import reference
-
-    return HTMLResponse(reference.page(), headers={"Content-Security-Policy": reference.POLICY})
-
-
-@cache
-def _head_routes() -> tuple[APIRoute, ...]:
-    """Return a HEAD route for every GET route with a response model.
-
-    Streams and copies have none: producing them is costly. The endpoint is that of GET, and the
-    server omits the body.
-    """
-    heads = []
-    for route in (item for router in ROUTERS for item in router.routes):
-        if isinstance(route, APIRoute) and route.methods == {"GET"} and route.response_model:
-            head = copy(route)
-            head.methods, head.include_in_schema = {"HEAD"}, False
-            heads.append(head)
-    return tuple(heads)
 
 
 @cache

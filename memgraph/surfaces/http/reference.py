@@ -1,21 +1,14 @@
 """Generate the reference of the HTTP API: ``python -m memgraph.surfaces.http.reference``.
 
-The output is part of docs/http.md; a test compares the two. A server shows it at ``/docs``.
+The output is part of docs/http.md; a test compares the two.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
-from itertools import pairwise
 from typing import Any, Final
-
-from markdown_it import MarkdownIt
 
 from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import ALWAYS, PERMISSION, WHEN_WRITING
@@ -25,47 +18,6 @@ PREFIX: Final = "/v1/orchestrators/{orchestrator}"
 _COMMON: Final = frozenset({"orchestrator", "project", "session", "agent", "clearance"})
 _COMMON_STATUSES: Final = frozenset(str(each) for each in (*ALWAYS, *WHEN_WRITING))
 _JSON: Final = "application/json"
-
-
-_STYLE: Final = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
-h2 { border-bottom: 1px solid; } h3 { font-size: 1rem; font-family: ui-monospace, monospace; }
-table { border-collapse: collapse; } td, th { border: 1px solid; padding: .2rem .5rem; }
-pre { overflow-x: auto; } :root { color-scheme: light dark; }
-"""
-POLICY: Final = (
-    "default-src 'none'; frame-ancestors 'none'; style-src 'sha256-"
-    f"{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
-)
-"""The content security policy that the page needs."""
-
-
-@cache
-def page() -> str:
-    """Return the reference as an HTML page that loads no other files."""
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = markdown.parse(reference())
-    headings = [
-        (token, content.content)
-        for token, content in pairwise(tokens)
-        if token.type == "heading_open"
-    ]
-    for token, text in headings:
-        token.attrSet("id", re.sub(r"[^\w]+", "-", text.lower()).strip("-"))
-    contents = " · ".join(
-        f'<a href="#{token.attrs["id"]}">{text}</a>'
-        for token, text in headings
-        if token.tag == "h2"
-    )
-    body = markdown.renderer.render(tokens, markdown.options, {})
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>memgraph: HTTP API</title><style>{_STYLE}</style></head>\n<body>"
-        '<h1>HTTP API</h1>\n<p><a href="openapi.json">OpenAPI document</a> for programs. In paths,'
-        f" … stands for <code>{PREFIX}</code>.</p>\n<nav>{contents}</nav>\n"
-        f"<main>{body}</main></body></html>\n"
-    )
 
 
 def reference() -> str:

@@ -35,6 +35,10 @@ from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import PERMISSION, document
 from memgraph.surfaces.http.operations import router_of
 
+BASE = "/v1/orchestrators/orc-1"
+ASK_SOMETHING = ("/recall", "/memory/forget", "/memory/listItems")
+"""No field of their bodies is required, but the body is."""
+
 
 class Label(Value):
     """The labels of a memory."""
@@ -152,3 +156,21 @@ def test_every_operation_has_its_route_and_its_method_of_the_client() -> None:
         assert routes[declared.id] == declared.permission.value, name
         told = inspect.signature(declared.method_of(orc))
         assert told.parameters.keys() >= declared.parameters.keys(), name
+
+
+def test_a_body_of_defaults_may_be_left_out(client: httpx.Client) -> None:
+    ran = client.post(f"{BASE}/jobs/decay/run")
+    assert (ran.status_code, ran.json()["runs"][0]["job"]) == (200, "decay")
+    assert client.post(f"{BASE}/context").status_code == 200
+    assert client.post(f"{BASE}/recall").status_code == 422
+
+
+def test_bodies_that_lack_nothing_are_optional() -> None:
+    document = openapi()
+    for path, operations in document["paths"].items():
+        wanted = operations.get("post", {}).get("requestBody", {})
+        reference = wanted.get("content", {}).get("application/json", {}).get("schema", {})
+        if "$ref" not in reference or path.endswith(ASK_SOMETHING):
+            continue
+        schema = document["components"]["schemas"][reference["$ref"].rpartition("/")[2]]
+        assert bool(wanted.get("required")) is bool(schema.get("required")), path
