@@ -17,7 +17,7 @@ from memgraph.model.values import validated
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces.asgi import ENTERED, UNTIMED, WANTED, shown_key
-from memgraph.surfaces.http.problems import FieldNames
+from memgraph.surfaces.http.problems import QueryNames
 
 
 def gate_of(request: Request) -> Gate:
@@ -37,8 +37,8 @@ def asking_of(request: Request) -> Principal:
         InvalidInput: the query has a parameter that the route does not accept.
     """
     principal = principal_of(request)
-    names: FieldNames = request.app.state.known
-    names.require_query(request)
+    names: QueryNames = request.app.state.known
+    names.require(request)
     return principal
 
 

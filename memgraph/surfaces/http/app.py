@@ -22,7 +22,7 @@ from memgraph.surfaces.http.document import document
 from memgraph.surfaces.http.envelope import Envelope
 from memgraph.surfaces.http.operations import router_of
 from memgraph.surfaces.http.problems import (
-    FieldNames,
+    QueryNames,
     on_bug,
     on_http_error,
     on_invalid,
@@ -102,7 +102,7 @@ def create_app(
     if pages is not None:
         home = f"{pages.place}/"
         app.add_route("/", lambda _request: RedirectResponse(home), include_in_schema=False)
-    app.state.known = FieldNames(openapi)
+    app.state.known = QueryNames(openapi)
     return app
 
 

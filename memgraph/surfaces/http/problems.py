@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -23,61 +23,50 @@ from memgraph.surfaces.asgi import PROBLEM, problem_body, settle
 
 MOST_PROBLEMS: Final = 20
 _NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
-_SCHEMAS: Final = "#/components/schemas/"
-
-Json = Mapping[str, Any]
 
 
-class FieldNames:
-    """The parameters and body fields of each operation in an OpenAPI document.
+class QueryNames:
+    """The query parameters of each operation in an OpenAPI document.
 
     Args:
         load: returns the document, which takes half a second. It is called once, at first use;
             concurrent callers wait for it.
     """
 
-    def __init__(self, load: Callable[[], Json]) -> None:
+    def __init__(self, load: Callable[[], Mapping[str, Any]]) -> None:
         self._load = load
         self._loading = threading.Lock()
-        self._loaded = False
-        self._schemas: Json = {}
-        self._queries: dict[tuple[str, str], dict[str, bool]] = {}
-        self._bodies: dict[tuple[str, str], Json] = {}
+        self._repeatable: dict[tuple[str, str], dict[str, bool]] = {}
 
     def read(self) -> None:
         """Load the document unless it was loaded before."""
-        if self._loaded:
+        if self._repeatable:
             return
         with self._loading:
-            if not self._loaded:
-                self._read(self._load())
-                self._loaded = True
-
-    def _read(self, document: Json) -> None:
-        self._schemas = document["components"]["schemas"]
-        for path, operations in document["paths"].items():
-            for method, operation in operations.items():
-                self._queries[path, method] = {
-                    item["name"]: item["schema"].get("type") == "array"
-                    for item in operation.get("parameters", ())
-                    if item["in"] == "query"
+            if not self._repeatable:
+                self._repeatable = {
+                    (path, method): {
+                        item["name"]: item["schema"].get("type") == "array"
+                        for item in operation.get("parameters", ())
+                        if item["in"] == "query"
+                    }
+                    for path, operations in self._load()["paths"].items()
+                    for method, operation in operations.items()
                 }
-                content = operation.get("requestBody", {}).get("content", {})
-                self._bodies[path, method] = content.get("application/json", {}).get("schema", {})
 
-    def require_query(self, request: Request) -> None:
+    def require(self, request: Request) -> None:
         """Raise InvalidInput if a query parameter is unknown to the route, or repeated."""
         # Loading also builds the pydantic models, which must precede the parsing of a body.
         self.read()
-        if not request.scope["query_string"]:
-            return
-        names = self._queries.get(_operation(request))
-        if names is None:
+        path = getattr(request.scope.get("route"), "path_format", "")
+        names = self._repeatable.get((path, request.method.lower()))
+        if not request.scope["query_string"] or names is None:
             return
         query = request.query_params
+        allowed = f"allowed: {', '.join(sorted(names))}" if names else "none is allowed"
         problems = [
             *(
-                _problem(item, f"unknown parameter; {_allowed_names(names)}")
+                _problem(item, f"unknown parameter; {allowed}")
                 for item in sorted(query.keys() - names.keys())
             ),
             *(
@@ -88,44 +77,6 @@ class FieldNames:
         ]
         if problems:
             raise invalid(problems[:MOST_PROBLEMS])
-
-    def unknown_field(self, request: Request, where: Iterable[int | str]) -> str:
-        """Return the message for a body field that its model does not have.
-
-        Args:
-            where: the path from the body to the object with the field.
-        """
-        self.read()
-        schemas = [self._bodies.get(_operation(request), {})]
-        for step in where:
-            schemas = [inner for item in schemas for inner in self._below(item, step)]
-        names = {
-            name
-            for item in schemas
-            for part in self._plain(item)
-            for name in part.get("properties", ())
-        }
-        return f"unknown field; {_allowed_names(names)}" if names else "unknown field"
-
-    def _below(self, schema: Json, step: int | str) -> Iterator[Json]:
-        """Yield the schemas that a step of a path may lead to: an item, a field or a model."""
-        for item in self._plain(schema):
-            if isinstance(step, int):
-                yield from (item[name] for name in ("items",) if name in item)
-            elif step in item.get("properties", ()):
-                yield item["properties"][step]
-            elif step == item.get("title"):
-                yield item
-
-    def _plain(self, schema: Json) -> Iterator[Json]:
-        """Yield the schemas that a schema stands for, with references and unions resolved."""
-        if "$ref" in schema:
-            yield from self._plain(self._schemas[schema["$ref"].removeprefix(_SCHEMAS)])
-        elif "anyOf" in schema:
-            for item in schema["anyOf"]:
-                yield from self._plain(item)
-        else:
-            yield schema
 
 
 def invalid(problems: list[dict[str, str]]) -> InvalidInput:
@@ -142,17 +93,6 @@ def told(part: object) -> str:
 
 def _problem(name: str, text: str) -> dict[str, str]:
     return {"field": f"query.{told(name)}", "problem": text}
-
-
-def _allowed_names(names: Iterable[str]) -> str:
-    joined = ", ".join(sorted(names))
-    return f"allowed: {joined}" if joined else "none is allowed"
-
-
-def _operation(request: Request) -> tuple[str, str]:
-    path = getattr(request.scope.get("route"), "path_format", "")
-    method = request.method.lower()
-    return path, "get" if method == "head" else method
 
 
 BUG: Final = "an internal error occurred; the server's log has its details"
@@ -241,9 +181,6 @@ def _invalid_field(request: Request, error: dict[str, Any]) -> dict[str, str]:
         where, text = ("body",), f"invalid JSON at character {error['loc'][-1] + 1:,}"
     elif where == ("body",) and error["type"] == "model_attributes_type":
         text = "Input should be an object" if _is_json(request) else _NO_JSON
-    elif error["type"] == "extra_forbidden" and where[0] == "body":
-        names: FieldNames = request.app.state.known
-        text = names.unknown_field(request, where[1:-1])
     return {"field": ".".join(told(part) for part in where), "problem": text}
 
 
