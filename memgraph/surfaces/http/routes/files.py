@@ -16,7 +16,6 @@ from memgraph.model.remote import UploadResult
 from memgraph.model.values import Name
 from memgraph.operations.ingestion.uploads import draft
 from memgraph.operations.orchestrator import Orchestrator
-from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import (
     Writer,
     gate_of,
@@ -90,7 +89,10 @@ _BODY: Final[dict[str, Any]] = {
         "required": True,
         "description": "The unchanged content of the file: UTF-8 text, Markdown or JSON.",
         "content": {
-            "application/octet-stream": {"schema": {"type": "string"}, "examples": examples.FILE}
+            "application/octet-stream": {
+                "schema": {"type": "string"},
+                "examples": {"example": {"value": "# Hours\n\nWe close at 18:00.\n"}},
+            }
         },
     }
 }

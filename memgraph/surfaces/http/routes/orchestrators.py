@@ -71,7 +71,7 @@ def listed(request: Request, asking: Asking) -> Response:
 def create(
     request: Request,
     asking: Asking,
-    body: Annotated[NewOrchestrator, Body(openapi_examples=examples.NEW_ORCHESTRATOR)],
+    body: Annotated[NewOrchestrator, Body(openapi_examples=examples.of("create_orchestrator"))],
 ) -> Response:
     """Create an orchestrator; requires the admin permission for its name."""
     gate_of(request).create(asking, body.name)
@@ -136,7 +136,7 @@ class ContextBody(Value):
 def promote(
     orc: Writer,
     memory_id: Annotated[MemoryId, Path()],
-    body: Annotated[Promotion, Body(openapi_examples=examples.PROMOTION)],
+    body: Annotated[Promotion, Body(openapi_examples=examples.of("promote"))],
 ) -> Response:
     """Promote a task's memory to its project, or a project's to global."""
     # The client has already asked the person.
@@ -157,7 +157,8 @@ def promote(
 def build_context(
     orc: Reader,
     body: Annotated[
-        ContextBody, Body(default_factory=ContextBody, openapi_examples=examples.CONTEXT)
+        ContextBody,
+        Body(default_factory=ContextBody, openapi_examples=examples.of("build_context")),
     ],
 ) -> Response:
     """Build the context that a task needs, within a token budget.
@@ -227,7 +228,9 @@ def run(
     orc: Admin,
     asking: Asking,
     job: JobName,
-    body: Annotated[RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.RUN)],
+    body: Annotated[
+        RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.of("run_job"))
+    ],
 ) -> Response:
     """Run a job now, regardless of its schedule; a failure is recorded in the run.
 
