@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Unpack
 
 from memgraph.audit.findings import AuditDefect, FindingCode, VerifyReport
-from memgraph.client.files import BackupFile, ExportFile, backed_up, durable, exported, whole
 from memgraph.client.operations import (
     RemoteTarget,
     asked_of_a_server,
@@ -22,7 +23,7 @@ from memgraph.client.operations import (
 from memgraph.client.server import Call, Server, error_of
 from memgraph.clock import iso, parse_time
 from memgraph.context.assembly import ConfirmationCallback, confirmed
-from memgraph.errors import ConfirmationMissing, InvalidInput, RemoteAnswerInvalid
+from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
 from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task
 from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
@@ -39,7 +40,15 @@ from memgraph.model.remote import (
     SessionPage,
     UploadResult,
 )
-from memgraph.model.values import EpisodeInput, Memory, MemoryInput, Moment, Outcome, validated
+from memgraph.model.values import (
+    EpisodeInput,
+    Memory,
+    MemoryInput,
+    Moment,
+    Outcome,
+    Report,
+    validated,
+)
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.everyday import Everyday
 from memgraph.operations.groups import Operations, Sessions
@@ -240,8 +249,22 @@ class RemoteMaintenance(RemoteHandle, Handle[F]):
         return status.stats
 
 
+@dataclass(frozen=True, slots=True)
+class FileReport(Report):
+    """A finished copy, which the server checked before sending it."""
+
+    orchestrator: str
+    path: Path
+    bytes: int
+    sha256: str
+
+
 class RemoteExchange(RemoteHandle, Handle[F]):
-    """Copies of all data: ``orc.exchange``."""
+    """Copies of all data: ``orc.exchange``.
+
+    They require a key with all permissions from which nothing is hidden; the handle's narrowing is
+    ignored.
+    """
 
     @method
     def export(
@@ -251,11 +274,8 @@ class RemoteExchange(RemoteHandle, Handle[F]):
         force: bool = False,
         with_vectors: bool = False,
         progress: object = None,  # noqa: ARG002
-    ) -> ExportFile:
+    ) -> FileReport:
         """Write all data of the orchestrator to a file, atomically.
-
-        Requires a key with all permissions from which nothing is hidden; the handle's narrowing is
-        ignored.
 
         Args:
             force: replace an existing file.
@@ -263,12 +283,8 @@ class RemoteExchange(RemoteHandle, Handle[F]):
 
         Raises:
             Conflict: the file exists.
-            RemoteAnswerInvalid: the answer is not a complete export.
         """
-        path = Path(target).expanduser().absolute()
-        with whole(path, force=force) as draft:
-            self._receive("/export", draft, NDJSON, with_vectors=with_vectors)
-            return exported(durable(draft), self._remote.name, path)
+        return self._copied("/export", target, NDJSON, force=force, with_vectors=with_vectors)
 
     @method
     def backup(
@@ -277,8 +293,8 @@ class RemoteExchange(RemoteHandle, Handle[F]):
         *,
         force: bool = False,
         progress: object = None,  # noqa: ARG002
-    ) -> BackupFile:
-        """Write a checked copy of the database into one file; permissions as for ``export``.
+    ) -> FileReport:
+        """Write a checked copy of the database into one file, atomically.
 
         Args:
             force: replace an existing file.
@@ -287,22 +303,29 @@ class RemoteExchange(RemoteHandle, Handle[F]):
             Conflict: the file exists.
             DatabaseCorrupt, JournalBroken: the copy did not pass the server's audit.
         """
-        path = Path(target).expanduser().absolute()
-        with whole(path, force=force) as draft:
-            self._receive("/backup", draft, SQLITE)
-            return backed_up(durable(draft), self._remote.name, path)
+        return self._copied("/backup", target, SQLITE, force=force)
 
-    def _receive(self, path: str, draft: Any, accepts: str, **params: Any) -> None:
-        call = Call(
-            "GET",
-            self._remote.root + path,
-            nothing,
-            params,
-            accepts=accepts,
-            sink=draft,
-            slow=True,
-        )
-        self._remote.server.send(call)
+    def _copied(
+        self, path: str, target: str | Path, accepts: str, *, force: bool, **params: Any
+    ) -> FileReport:
+        from memgraph.store.files import draft_beside, publish
+
+        target = Path(target).expanduser().absolute()
+        if target.is_dir():
+            raise InvalidInput(f"{target} is a folder; name a file")
+        if target.exists() and not force:
+            raise Conflict(f"the file already exists: {target}", path=str(target))
+        address = self._remote.root + path
+        with draft_beside(target) as draft:
+            with draft.open("w+b") as file:
+                self._remote.server.send(
+                    Call("GET", address, nothing, params, accepts=accepts, sink=file, slow=True)
+                )
+                file.seek(0)
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                size = file.tell()
+            publish(draft, target, force=force)
+        return FileReport(self._remote.name, target, size, digest)
 
 
 @cache

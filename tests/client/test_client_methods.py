@@ -174,7 +174,6 @@ def test_the_audit_and_the_copies(way: Any, tmp_path: Path) -> None:
     assert type(report) is VerifyReport
     assert (report.ok, report.checked["memories"], report.findings) == (True, 1, [])
     done = way.exchange.export(tmp_path / "export.jsonl")
-    assert done.records["memory"] == 1
     assert sha256((tmp_path / "export.jsonl").read_bytes()).hexdigest() == done.sha256
     made = way.exchange.backup(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").stat().st_size == made.bytes
