@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ssl
 
     from memgraph.client import Client
-    from memgraph.client.files import BackupFile
+    from memgraph.client.orchestrator import FileReport
     from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
@@ -159,7 +159,7 @@ class _Exchange(RemoteHandle):
     """The export and backup of a server, with the signatures of the local methods."""
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Yield the lines after all of them have arrived and were checked."""
+        """Yield the lines after all of them have arrived."""
         with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
             file = Path(folder) / "export.jsonl"
             self._remote.export(file, with_vectors=with_vectors)
@@ -168,10 +168,10 @@ class _Exchange(RemoteHandle):
 
     def backup(
         self, target: Path, *, force: bool, accept_findings: bool, progress: object = None
-    ) -> BackupFile:
+    ) -> FileReport:
         if accept_findings:
             raise local_only(f"{self._command} --accept-findings")
-        report: BackupFile = self._remote.backup(target, force=force, progress=progress)
+        report: FileReport = self._remote.backup(target, force=force, progress=progress)
         return report
 
 
