@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from memgraph.model.columns import unreadable
 from memgraph.model.conversation import SPEAKER_NAME, TOLD_AS
 from memgraph.model.entities import EntitySummary
-from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
+from memgraph.model.enums import EntityType, MemoryKind, Scope, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
 from memgraph.store.memories import existing_ids
@@ -585,6 +585,11 @@ def by_id(snapshot: Snapshot, entity_id: str) -> EntityRecord | None:
     return next(_rows(snapshot.rows(query)), None)
 
 
+def by_pk(snapshot: Snapshot, pk: int) -> EntityRecord:
+    """Return the entity with this key."""
+    return next(_rows(snapshot.rows(_fields().where(_row().c.pk == bound(pk)))))
+
+
 @prepared
 def _by_keys() -> Any:
     return _by_names(lambda key: among(key, "keys"))
@@ -651,6 +656,40 @@ def _by_one_name() -> Any:
 def called(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins or ends with one of these, most mentioned first."""
     return list(_rows(_by_one_name().rows(snapshot, keys=sorted(keys))))
+
+
+@prepared
+def _of_one_word() -> sa.Select[Any]:
+    r = _row()
+    is_open = (r.c.merged_into.is_(None), r.c.type_provider.is_distinct_from(TOLD))
+    query = _fields().where(among(r.c.name_key, "keys"), r.c.type == EntityType.PERSON, *is_open)
+    return query.order_by(r.c.pk)
+
+
+def of_one_word(snapshot: Snapshot, words: Collection[str]) -> list[EntityRecord]:
+    """Return the persons whose whole name is one of these words.
+
+    Left out are merged ones and those whose type was told: who speaks under one word, and a name
+    that was taken away from another person.
+    """
+    return list(_rows(_of_one_word().rows(snapshot, keys=sorted(words))))
+
+
+def seen_no_wider(snapshot: Snapshot, pk: int, other: int) -> bool:
+    """Return whether everybody who may read a memory of ``pk`` may read one of ``other``, too."""
+    n, m, o, y = tables.links, tables.memories, tables.links.alias(), tables.memories.alias()
+    levels = {level.value: level.level for level in Sensitivity}
+    same_place = (y.c.scope == m.c.scope) & y.c.scope_id.is_not_distinct_from(m.c.scope_id)
+    known = sa.exists().where(
+        o.c.entity_pk == bound(other),
+        y.c.pk == o.c.memory_pk,
+        sa.case(levels, value=y.c.sensitivity) <= sa.case(levels, value=m.c.sensitivity),
+        (y.c.scope == Scope.GLOBAL) | same_place,
+        y.c.agent_id.is_not_distinct_from(m.c.agent_id),
+    )
+    hidden = sa.select(m.c.pk).select_from(n.join(m, m.c.pk == n.c.memory_pk))
+    hidden = hidden.where(n.c.entity_pk == bound(pk), ~known.correlate(m)).limit(1)
+    return snapshot.scalar(hidden) is None
 
 
 # The summaries that a model wrote.

@@ -51,6 +51,25 @@ def merge(transaction: Transaction, into: int, other: int) -> int:
     return moved
 
 
+def absorb(transaction: Transaction, into: int, other: int) -> int:
+    """Merge an entity into the person of whose name its own is the first or the last word.
+
+    Its row goes: the person is found by that word anyway, until another one has it, too.
+
+    Returns:
+        The number of moved links.
+    """
+    moved = merge(transaction, into, other)
+    a, row = EntityAliasRow, _entity(transaction, other)
+    columns = ("alias_key", "entity_pk", "alias")
+    names = sa.select(col(a.alias_key), sa.literal(into), col(a.alias))
+    names = names.where(col(a.entity_pk) == other, col(a.alias_key) != row.name_key)
+    transaction.execute(insert(a).from_select(columns, names).on_conflict_do_nothing())
+    transaction.execute(sa.delete(a).where(col(a.entity_pk) == other))
+    remove(transaction, row)
+    return moved
+
+
 def _copy_links(transaction: Transaction, into: int, other: int) -> int:
     columns = ("entity_pk", "memory_pk", "names")
     n = MemoryEntityRow

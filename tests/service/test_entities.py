@@ -426,6 +426,77 @@ def test_a_last_name_means_the_one_person_who_has_it(orc: Orchestrator) -> None:
     assert orc.verify().ok
 
 
+@pytest.mark.engines
+@pytest.mark.parametrize("name", ["Petrov", "Vitaly"])
+def test_a_name_of_one_word_becomes_the_person_whose_full_name_comes_later(
+    orc: Orchestrator, name: str
+) -> None:
+    early, both = f"Mr. {name} signed the lease.", "Mr. Vitaly Petrov lives in Kyiv."
+    orc.remember(early)
+    orc.remember(both)
+    assert set(about(orc, "Vitaly Petrov")) == {early, both}
+    assert orc.entities.get(name) == orc.entities.get("Vitaly Petrov")
+    orc.maintenance.rebuild(["entities"])
+    assert set(about(orc, name)) == {early, both}
+    orc.entities.remove_alias("Vitaly Petrov", name, reason="his uncle")
+    assert (about(orc, name), about(orc, "Vitaly Petrov")) == ([early], [both])
+    orc.remember(f"Mr. {name} called. Mr. Vitaly Petrov did not.")
+    orc.maintenance.rebuild(["entities"])
+    assert len(about(orc, name)) == 1
+    assert orc.verify().ok
+
+
+@pytest.mark.engines
+def test_a_last_name_of_two_persons_becomes_neither(orc: Orchestrator) -> None:
+    orc.remember("Mr. Petrov signed the lease.")
+    orc.remember_many(
+        [MemoryInput(content=f"Mr. {name} Petrov has paid.") for name in ("Vitaly", "Boris")]
+    )
+    assert about(orc, "Petrov") == ["Mr. Petrov signed the lease."]
+    orc.remember("Mrs. Olga Sommer sings.")
+    orc.remember("Mr. Sommer listens.")
+    orc.remember("Mr. Anton Sommer sleeps.")
+    orc.remember("Mr. Sommer wakes.")
+    assert about(orc, "Sommer") == ["Mr. Sommer wakes."]
+    orc.maintenance.rebuild(["entities"])
+    assert about(orc, "Petrov") == ["Mr. Petrov signed the lease."]
+    assert orc.verify().ok
+
+
+def test_who_speaks_under_one_word_is_no_person_of_a_text(orc: Orchestrator) -> None:
+    orc.save_episode("I have two cats.", session_id="s", source_role="Melanie")
+    orc.remember("Mrs. Melanie Griffith made a film.")
+    assert about(orc, "Melanie") == ["I have two cats."]
+    sound_after_a_rebuild(orc)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"sensitivity": "Restricted"},
+        {"scope": "project", "scope_id": "p"},
+        {"agent_id": "ben"},
+    ],
+)
+def test_a_full_name_that_not_all_may_read_takes_no_name_of_one_word(
+    service: MemoryService, hidden: dict[str, Any]
+) -> None:
+    viewer = Viewer(clearance=Sensitivity.RESTRICTED, project_ids=frozenset({"p"}))
+    knowing = service.orchestrator("orc-1", create=True, viewer=viewer)
+    other = service.orchestrator("orc-1", viewer=Viewer(agent_id="ana"))
+    knowing.remember("Mr. Petrov signed the lease.")
+    before = other.entities.get("Petrov")
+    knowing.remember("Mr. Vitaly Petrov lives in Kyiv.", **hidden)
+    assert other.entities.get("Petrov") == before
+    knowing.maintenance.rebuild(["entities"])
+    assert other.entities.get("Petrov") == before
+    knowing.remember("Mr. Vitaly Petrov has a boat.")
+    knowing.maintenance.rebuild(["entities"])
+    assert other.entities.get("Petrov").canonical_name == "Vitaly Petrov"
+    assert len(about(knowing, "Petrov")) == 3
+
+
 @pytest.mark.parametrize("name", ["Petrov", "Vitaly"])
 def test_a_wrong_first_or_last_name_is_mended_by_taking_it_away(
     orc: Orchestrator, name: str

@@ -8,6 +8,7 @@ from memgraph.errors import Conflict, NotFound
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import EntityType
 from memgraph.operations.life.profiles import EntityReader, one_word_names
+from memgraph.operations.write.entity_links import merge_entry, summary
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entities, entity_merges
@@ -29,9 +30,12 @@ def merge(
     with opened.transaction(actor) as transaction:
         reader = EntityReader(transaction, viewer, opened.naming)
         target, merged = reader.only(into), reader.only(other)
-        if target.row.pk != merged.row.pk:
-            _require_unmerged(transaction, merged.row, other)
-        transaction.record([merge_rows(transaction, target.row, merged.row, reason)])
+        if target.row.pk == merged.row.pk:
+            message = "both names already mean the same entity"
+            raise Conflict(message, entity_id=target.row.entity_id)
+        _require_unmerged(transaction, merged.row, other)
+        moved = entity_merges.merge(transaction, target.row.pk, merged.row.pk)
+        transaction.record([merge_entry(target.row, merged.row, moved, reason)])
         return reader.only(target.row.entity_id).info
 
 
@@ -42,22 +46,6 @@ def _require_unmerged(transaction: Transaction, row: EntityRecord, name_or_id: s
     if not given & own and any(given & {each.entity_id, each.name_key} for each in merged):
         message = f"{name_or_id[:80]!r} was merged into {row.entity_id} before; merge that one"
         raise Conflict(message, entity_id=row.entity_id)
-
-
-def merge_rows(
-    transaction: Transaction, target: EntityRecord, merged: EntityRecord, reason: str
-) -> NewEntry:
-    """Merge two entities and return the journal entry. Raises Conflict if they are the same."""
-    if target.pk == merged.pk:
-        raise Conflict("both names already mean the same entity", entity_id=target.entity_id)
-    moved = entity_merges.merge(transaction, target.pk, merged.pk)
-    details = {
-        "other": _summary(merged),
-        "into": _summary(target),
-        "links": moved,
-        "reason": reason,
-    }
-    return NewEntry("merge_entities", target.entity_id, details)
 
 
 def protect(
@@ -110,9 +98,9 @@ def remove_alias(
             apart = _of_its_own(opened, transaction, row, key, written)
         links = _take_away(transaction, row, key, apart, aliases)
         details = {
-            "from": _summary(row),
+            "from": summary(row),
             "alias": key,
-            "new": _summary(apart[0]) if apart else None,
+            "new": summary(apart[0]) if apart else None,
             "links": links,
             "reason": reason,
         }
@@ -163,7 +151,3 @@ def _take_away(
     if pks:
         meant[key] = pks[0]
     return entity_merges.relink(transaction, row.pk, keys, meant)
-
-
-def _summary(row: EntityRecord) -> dict[str, str]:
-    return {"id": row.entity_id, "name": row.canonical_name, "type": row.type.value}

@@ -32,16 +32,15 @@ from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
 from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.operations.life.enrichment import link_names
-from memgraph.operations.life.entity_merge import merge_rows
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
 from memgraph.operations.write.comparisons import cosines, nearest
-from memgraph.operations.write.entity_links import has_part, speaker_named
+from memgraph.operations.write.entity_links import has_part, merge_entry, speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import is_quoted
 from memgraph.rules.similarity import statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, enrichment, entities, memories, receipts
+from memgraph.store import comparisons, enrichment, entities, entity_merges, memories, receipts
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.entities import EntityName
@@ -602,8 +601,9 @@ def _add_aliases(
             if meant == keys[full]:
                 rows = entities.by_keys(transaction, [full.key, short.key])
                 by_pk = {row.pk: row for row in rows}
+                moved = entity_merges.merge(transaction, keys[full], keys[short])
                 reason = "one person, by a page of turns"
-                merged = merge_rows(transaction, by_pk[keys[full]], by_pk[keys[short]], reason)
+                merged = merge_entry(by_pk[keys[full]], by_pk[keys[short]], moved, reason)
                 transaction.record([merged])
         for known, other in (pair, pair[::-1]):
             if known in keys and other not in keys:

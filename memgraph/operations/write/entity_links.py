@@ -15,7 +15,14 @@ from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, ModelUse
 from memgraph.model.values import MAX_NAME_CHARS
 from memgraph.store import entities, entity_merges
-from memgraph.store.entities import TOLD, EntityName, Link, MentionContext, NameCursor
+from memgraph.store.entities import (
+    TOLD,
+    EntityName,
+    EntityRecord,
+    Link,
+    MentionContext,
+    NameCursor,
+)
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.text.stem import LETTERS
 
@@ -368,6 +375,17 @@ def _without_short(
     return {pair: keys for pair, keys in linked.items() if pair not in old}
 
 
+def merge_entry(into: EntityRecord, other: EntityRecord, links: int, reason: str) -> NewEntry:
+    """Return the journal entry of a merge that moved ``links`` links."""
+    details = {"other": summary(other), "into": summary(into), "links": links, "reason": reason}
+    return NewEntry("merge_entities", into.entity_id, details)
+
+
+def summary(row: EntityRecord) -> dict[str, str]:
+    """Return an entity as journal entries name it."""
+    return {"id": row.entity_id, "name": row.canonical_name, "type": row.type.value}
+
+
 def known_names(rows: Iterable[tuple[str, str, EntityType]]) -> Iterator[tuple[str, str]]:
     """Yield the names to search for as (key, as written): those of the rows, and first and last
     names of persons.
@@ -414,6 +432,8 @@ class EntityLinker:
             linked: the names of the existing links.
             search: search the texts for known names; if False, call ``link_known`` for that.
 
+        A person known by one word becomes the one person who has it as a first or last name.
+
         Returns:
             The number of new links.
         """
@@ -431,7 +451,7 @@ class EntityLinker:
         }
         linked = _without_short(transaction, linked, in_full)
         names = dict.fromkeys(name for group in all_names.values() for name in group)
-        keys = self._keys_of(transaction, names)
+        keys, new_names = self._keys_of(transaction, names)
         found: dict[Link, set[str]] = {}
         for pk, group in all_names.items():
             for name in group:
@@ -445,7 +465,35 @@ class EntityLinker:
         if search:
             for pair, key in self._known_in(transaction, contexts, all_names):
                 found.setdefault(pair, set()).add(key)
-        return entities.link(transaction, found, linked)
+        number = entities.link(transaction, found, linked)
+        self._absorb(transaction, keys, new_names if search else names)
+        return number
+
+    @staticmethod
+    def _absorb(
+        transaction: JournalledTransaction,
+        keys: Mapping[EntityName, int],
+        names: Iterable[EntityName],
+    ) -> None:
+        """Merge persons known by one word into the one of these whose first or last name it is.
+
+        Only if nobody else has that name, and if whoever may read of the one person may also read
+        of the other.
+
+        Args:
+            keys: the keys of the entities.
+        """
+        full_names = {keys[name]: parts for name in names if (parts := _parts(name))}
+        words = set().union(*full_names.values())
+        persons = entities.of_one_word(transaction, words) if words else []
+        meant = entities.by_one_name(transaction, {person.name_key for person in persons})
+        for person in persons:
+            pk = meant.get(person.name_key)
+            if pk in full_names and entities.seen_no_wider(transaction, person.pk, pk):
+                full = entities.by_pk(transaction, pk)
+                moved = entity_merges.absorb(transaction, pk, person.pk)
+                reason = "the only person with this first or last name"
+                transaction.record([merge_entry(full, person, moved, reason)])
 
     def mend_types(self, transaction: Transaction, names_by_pk: Sequence[Named]) -> list[NewEntry]:
         """Correct entity types that less reliable providers determined for these memories.
@@ -492,11 +540,11 @@ class EntityLinker:
 
     def _keys_of(
         self, transaction: JournalledTransaction, names: Iterable[EntityName]
-    ) -> dict[EntityName, int]:
-        """Return the entity key of each name; create the unknown entities."""
+    ) -> tuple[dict[EntityName, int], list[EntityName]]:
+        """Return the entity key of each name, and the names of new entities, which it creates."""
         names = list(names)
         if not names:
-            return {}
+            return {}, []
         existing = entities.find(transaction, names)
         keys = existing.keys
         entities.add_spellings(transaction, existing.spellings)
@@ -511,7 +559,7 @@ class EntityLinker:
         for name in names:
             if name not in keys:
                 keys[name] = created[new_names[name.key, name.type]]
-        return keys
+        return keys, list(created)
 
     def _known_in(
         self,
