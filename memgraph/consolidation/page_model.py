@@ -93,9 +93,10 @@ SYSTEM: Final = (
     "it happened or will, as exactly as it is known: 2024, 2024-05, 2024-05-17, the first day of "
     "several; empty if no date is meant. "
     "`entities`: the people, places, organizations and things named in the text; `same_as`: "
-    "another name of the same one in this page or a known memory, or the role whose turns this "
-    "person speaks, for instance user; else empty. `importance`: 75 for who somebody is and what "
-    "lasts, 50 for most, 25 for what will soon not matter.\n"
+    "another name that this page or a known memory has for the same one, for instance 'my boss'; "
+    "for a person who speaks here under a role, for instance user, the role; empty if there is "
+    "none, also where the turns of a speaker already begin with this name. `importance`: 75 for "
+    "who somebody is and what lasts, 50 for most, 25 for what will soon not matter.\n"
     "Turns marked 'before' only help to understand the others and are not cited."
 )
 
