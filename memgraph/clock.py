@@ -49,15 +49,20 @@ def iso(ms: int) -> str:
     return f"{stamp}.{rest:03d}Z"
 
 
-def parse_time(text: str | int | datetime) -> int:
-    """Return milliseconds from ISO 8601 text, a datetime, or milliseconds. Without a zone it is
-    UTC.
+def parse_time(text: str | float | datetime) -> int:
+    """Return milliseconds from ISO 8601 text, a datetime, or a whole number of milliseconds.
+    Without a zone it is UTC.
 
     Raises:
         InvalidInput: not a time, or outside the years 0001 to 9999.
     """
-    if isinstance(text, bool):
-        raise InvalidInput("a time must be ISO 8601 text or milliseconds, not a boolean")
+    if isinstance(text, bool) or not isinstance(text, str | int | float | datetime):
+        raise InvalidInput("a time must be ISO 8601 text or milliseconds since 1970")
+    if isinstance(text, float):
+        if not text.is_integer():
+            message = f"milliseconds must be a whole number; the time {text} has a fraction"
+            raise InvalidInput(message)
+        text = int(text)
     if isinstance(text, int):
         ms = text
     else:

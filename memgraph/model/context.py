@@ -71,7 +71,7 @@ class BlockFormat(StrEnum):
 def _time(text: str) -> str:
     try:
         parse_time(text)
-    except (InvalidInput, TypeError) as error:
+    except InvalidInput as error:
         raise ValueError(str(error)) from error
     return text
 

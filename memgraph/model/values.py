@@ -85,7 +85,7 @@ def _to_ms(value: Any) -> Any:
         return None
     try:
         return parse_time(value)
-    except (InvalidInput, TypeError) as error:
+    except InvalidInput as error:
         raise ValueError(str(error)) from error
 
 

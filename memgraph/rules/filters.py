@@ -22,7 +22,6 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -237,8 +236,6 @@ def _scalar(name: str, field: str, operand: Any) -> Any:
             raise _wrong(name, "must be text")
         return _text(name, operand)
     if field == "timestamp":
-        if not isinstance(operand, str | int | datetime):
-            raise _wrong(name, "must be a time: ISO 8601, or milliseconds")
         try:
             return parse_time(operand)
         except InvalidInput as error:

@@ -371,22 +371,27 @@ def promotions_of(
 
 
 @prepared
-def _items(*, forgotten: bool) -> sa.Select[Any]:
+def _items(*, by_prefix: bool) -> sa.Select[Any]:
     m = tables.memories
     query = sa.select(m.c.item_id, m.c.memory_id).order_by(m.c.pk.desc())
-    query = query.where(m.c.agent_id == value("agent_id"), among(m.c.item_id, "item_ids"))
-    return query if forgotten else query.where(m.c.status == MemoryStatus.ACTIVE)
+    query = query.where(m.c.agent_id == value("agent_id"))
+    if by_prefix:
+        return query.where(m.c.item_id >= value("prefix"), m.c.item_id < value("end"))
+    return query.where(among(m.c.item_id, "item_ids"), m.c.status == MemoryStatus.ACTIVE)
 
 
-def items(
-    snapshot: Snapshot, agent_id: str, item_ids: Collection[str], *, forgotten: bool
-) -> dict[str, str]:
-    """Return the ids of the agent's memories with these item ids, by item id.
+def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str] | str) -> dict[str, str]:
+    """Return the ids of an agent's memories, by item id.
 
     Args:
-        forgotten: also of those that are not active.
+        item_ids: the item ids of active memories; or what those of active and other ones begin
+            with.
     """
-    rows = _items(forgotten=forgotten).rows(snapshot, agent_id=agent_id, item_ids=item_ids)
+    if isinstance(item_ids, str):
+        params = {"agent_id": agent_id, "prefix": item_ids, "end": item_ids + "~"}
+        rows = _items(by_prefix=True).rows(snapshot, params)
+    else:
+        rows = _items(by_prefix=False).rows(snapshot, agent_id=agent_id, item_ids=item_ids)
     # If two have the same item id, the older one, which comes last, is returned.
     return dict(rows)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied, Conflict, InvalidInput
 from memgraph.model.entities import (
     DEFAULT_LIMIT,
     METADATA,
@@ -42,7 +42,6 @@ from memgraph.operations.read.receipts import behind as behind_of
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer, narrow
-from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import items as items_rows
 from memgraph.store import memories
 from memgraph.store.graph import sources_of
@@ -144,6 +143,7 @@ class MemoryEntity(Handle):
                 items again.
 
         Raises:
+            Conflict: ``call_id`` is that of an earlier request with other items.
             InvalidInput: names each invalid field; nothing was stored.
             AccessDenied: an item belongs to another project than the entity.
         """
@@ -252,33 +252,23 @@ class MemoryEntity(Handle):
         return [item.model_dump(mode="json", by_alias=camel_case) for item in result]
 
     def _store(self, request: StoreRequest) -> StoreResult:
+        call = None if request.call_id is None else f"call_{_digest(request.call_id)}_"
         with self._service.opened(self.name) as opened:
-            inputs = [
-                self._input(item, None if request.call_id is None else (request.call_id, number))
-                for number, item in enumerate(request.items)
-            ]
-            ids = self._write_items(opened, inputs, repeated=request.call_id is not None)
+            inputs = [self._input(item, call, at) for at, item in enumerate(request.items)]
+            prepared: dict[str, PreparedMemory] = {}
+            for given in inputs:
+                prepared.setdefault(str(given.item_id), opened.writer.prepare(given))
+            with opened.transaction(self.actor) as transaction:
+                ids = items_rows.items(transaction, self.agent_id, call or list(prepared))
+                if call and ids and ids.keys() != prepared.keys():
+                    message = "callId: stored other items before; a call has its own id"
+                    raise Conflict(message, call_id=request.call_id)
+                new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
+                written = opened.writer.store_all(transaction, list(new.values()), [])
+            stored = (outcome.memory_id or "" for outcome in written.memories)
+            ids.update(zip(new, stored, strict=True))
             self._embed_soon(opened)
-        return StoreResult(stored_ids=tuple(ids))
-
-    def _write_items(
-        self, opened: OpenOrchestrator, inputs: Sequence[MemoryInput], *, repeated: bool
-    ) -> list[str]:
-        """Store the items that do not exist yet; return the ids of all, in order.
-
-        Args:
-            repeated: an item that was forgotten exists, too.
-        """
-        prepared: dict[str, PreparedMemory] = {}
-        for item in inputs:
-            prepared.setdefault(str(item.item_id), opened.writer.prepare(item))
-        with opened.transaction(self.actor) as transaction:
-            ids = items_rows.items(transaction, self.agent_id, list(prepared), forgotten=repeated)
-            new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
-            written = opened.writer.store_all(transaction, list(new.values()), [])
-        stored = (outcome.memory_id or "" for outcome in written.memories)
-        ids.update(zip(new, stored, strict=True))
-        return [ids[str(item.item_id)] for item in inputs]
+        return StoreResult(stored_ids=tuple(ids[str(given.item_id)] for given in inputs))
 
     def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
         with self._service.opened(self.name) as opened:
@@ -330,7 +320,7 @@ class MemoryEntity(Handle):
             retract_all(transaction, [memory.memory_id for memory in rows], FORGOTTEN)
         return ForgetResult(deleted_count=len(rows))
 
-    def _input(self, item: StoreItemInput, call: tuple[str, int] | None) -> MemoryInput:
+    def _input(self, item: StoreItemInput, call: str | None, at: int) -> MemoryInput:
         scope_id = None
         if item.scope is Scope.SESSION:
             scope_id = self._named(Scope.SESSION, item.session_id or "")
@@ -353,7 +343,7 @@ class MemoryEntity(Handle):
             agent_id=self.agent_id,
             session_id=item.session_id,
             turn_id=item.generated_by_turn_id,
-            item_id=_item_id(item, scope_id, call),
+            item_id=_item_id(item, scope_id, call, at),
             source_role=_ROLES[item.source] if episode else None,
             attributes={} if item.metadata_json is None else {METADATA: item.metadata_json},
             source=Source(captured_by=item.source),
@@ -404,7 +394,11 @@ def _request_fields(request: RetrieveRequest) -> dict[str, Any]:
     )
 
 
-def _item_id(item: StoreItemInput, scope_id: str | None, call: tuple[str, int] | None) -> str:
-    """Return an id that equal items of one call have, or equal items without a call."""
-    text = json_text([item.model_dump(mode="json", exclude={"project_id"}), scope_id, call])
-    return "item_" + hashlib.sha256(text.encode()).hexdigest()[:_ITEM_DIGITS]
+def _item_id(item: StoreItemInput, scope_id: str | None, call: str | None, at: int) -> str:
+    """Return an id that equal items have; with a call, equal items in this place of the call."""
+    digest = _digest(item.model_dump(mode="json", exclude={"project_id"}), scope_id, call and at)
+    return f"{call or 'item_'}{digest}"
+
+
+def _digest(*values: Any) -> str:
+    return hashlib.sha256(json_text(values).encode()).hexdigest()[:_ITEM_DIGITS]

@@ -94,6 +94,19 @@ def test_unknown_and_foreign_ids_count_nothing_and_tell_nothing(
     assert orc.get(shared).status is MemoryStatus.ACTIVE
 
 
+@pytest.mark.parametrize(
+    ("time", "says"),
+    [(4e12 + 0.5, "whole number"), ([], "ISO 8601"), (float("nan"), "whole number")],
+)
+def test_an_instant_that_is_none_is_refused_with_what_to_send(
+    ana: MemoryEntity, time: Any, says: str
+) -> None:
+    ana.store([item("Sings.")])
+    with pytest.raises(InvalidInput, match=says):
+        ana.call("forget", {"cutoffDate": time})
+    assert ana.call("forget", {"cutoffDate": 4e12}) == {"deletedCount": 1}
+
+
 REQUESTS = st.fixed_dictionaries(
     {},
     optional={

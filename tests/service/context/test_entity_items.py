@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from memgraph import MemoryEntity, MemoryService, Sensitivity
 from memgraph.clock import FixedClock
 from memgraph.errors import (
+    Conflict,
     InvalidInput,
     StorageError,
 )
@@ -193,6 +194,18 @@ def test_a_call_that_is_repeated_stores_once(ana: MemoryEntity) -> None:
     ana.forget(item_ids=stored["storedIds"])
     assert ana.call("store", call) == stored
     assert [each.memory_item_id for each in ana.list_items()][::-1] == other["storedIds"]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("texts", [["Two."], ["One.", "Two."], ["One."], ["Two.", "One."]])
+def test_a_call_id_with_other_items_is_refused(ana: MemoryEntity, texts: list[str]) -> None:
+    first = [item(text) for text in ("One.", "Two.", "Three.")]
+    stored = ana.store(first, call_id="call-1")
+    with pytest.raises(Conflict) as refused:
+        ana.store([item(text) for text in texts], call_id="call-1")
+    assert refused.value.details == {"call_id": "call-1"}
+    assert ana.store(first, call_id="call-1") == stored
+    assert len(ana.list_items()) == len(first)
 
 
 def test_a_store_that_breaks_off_leaves_nothing(
