@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from console_worlds import NEW_LINE, OLD_LINE, World, crowd, documents
-from playwright.sync_api import FilePayload
 
 from memgraph import MemoryService
 from memgraph.model.enums import EdgeType
@@ -285,9 +284,7 @@ def test_a_graph_of_hundreds_is_drawn_alike_each_time(
         tab.keep("graph-500")
 
 
-def test_a_dropped_file_is_watched_until_its_manifest_is_there(
-    look: Opening, served: Served
-) -> None:
+def test_a_sent_file_is_watched_until_its_manifest_is_there(look: Opening, served: Served) -> None:
     text = b"# Ink\n\nBlue ink is out of stock until 3 July.\n"
     with look(served) as tab:
         tab.open()
@@ -295,56 +292,13 @@ def test_a_dropped_file_is_watched_until_its_manifest_is_there(
         tab.page.set_input_files(
             "#files", {"name": "ink.md", "mimeType": "text/markdown", "buffer": text}
         )
-        tab.page.locator("#sent li", has_text="processed").wait_for()
-        tab.page.locator("#known a", has_text="ink.md").wait_for()
-        assert tab.page.locator("#known a", has_text="ink.md").count() == 1
-        tab.page.locator("#sent a").click()
-        tab.page.wait_for_load_state()
+        tab.page.get_by_role("button", name="Send").click()
+        tab.page.locator(".state .badge.good").wait_for()
         assert tab.page.get_by_role("heading", level=1).inner_text() == "ink.md"
         # The heading is no memory.
         [memory] = tab.page.locator("main a[href*='/memories/']").all()
         assert "Blue ink" in memory.inner_text()
         tab.keep("file")
-
-
-def test_a_file_that_is_not_taken_says_why(look: Opening, served: Served) -> None:
-    with look(served, allowed=("console: Failed to load resource",)) as tab:
-        tab.open()
-        tab.open("activity")
-        tab.page.set_input_files(
-            "#files", {"name": "run.exe", "mimeType": "text/plain", "buffer": b"no"}
-        )
-        entry = tab.page.locator("#sent li")
-        tab.page.wait_for_function(
-            "() => !document.querySelector('#sent li').textContent.endsWith('sending')"
-        )
-        assert entry.inner_text().startswith("run.exe: ")
-        assert ".md" in entry.inner_text()
-
-
-def test_files_that_do_not_arrive_say_so_each_in_its_own_line(
-    look: Opening, served: Served
-) -> None:
-    with look(served, allowed=("console: Failed to load resource",)) as tab:
-        tab.open()
-        # The links of a page that was looked at as of a time lead here with it.
-        tab.open("activity?as_of=2026-01-01T00:00:00Z")
-        tab.page.route("**/activity/*.md", lambda each: each.abort())
-        tab.page.set_input_files(
-            "#files",
-            [
-                FilePayload(name=name, mimeType="text/markdown", buffer=b"# One\n")
-                for name in ("one.md", "two.md")
-            ],
-        )
-        tab.page.wait_for_function(
-            "() => !document.querySelector('#sent').textContent.includes('sending')"
-        )
-        told = "the server did not respond"
-        assert tab.page.locator("#sent li").all_inner_texts() == [
-            f"one.md: {told}",
-            f"two.md: {told}",
-        ]
 
 
 def test_parts_of_a_document_stand_in_its_box_under_names_that_differ(

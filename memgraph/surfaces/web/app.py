@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -43,12 +43,11 @@ from memgraph.surfaces.asgi import (
 )
 from memgraph.surfaces.web import sessions
 from memgraph.surfaces.web.export import Seal
-from memgraph.surfaces.web.pages import ARRIVALS, PAGES
+from memgraph.surfaces.web.pages import PAGES
 from memgraph.surfaces.web.render import Assets, environment
-from memgraph.surfaces.web.requests import VISIT, ConsolePage, UploadPage, Visit
+from memgraph.surfaces.web.requests import VISIT, ConsolePage, Visit
 from memgraph.surfaces.web.sessions import (
     FIELD,
-    HEADER,
     PLACE,
     ConsoleSessions,
     CsrfTokens,
@@ -235,9 +234,10 @@ class Console:
         if session is None or principal is None:
             raise Unauthenticated("not signed in")
         fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
-        chosen = () if form is None else form.getlist("chosen")
-        marked = tuple(item for item in chosen if isinstance(item, str))
-        visit = Visit(self, request, session, cookie, principal, fields, marked)
+        several = FormData() if form is None else form
+        marked = tuple(item for item in several.getlist("chosen") if isinstance(item, str))
+        files = tuple(item for item in several.getlist("files") if isinstance(item, UploadFile))
+        visit = Visit(self, request, session, cookie, principal, fields, marked, files)
         if request.method not in SAFE:
             self.require_token(request, cookie, fields.pop(FIELD, None))
         return visit
@@ -259,8 +259,7 @@ class Console:
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
         """Raise AccessDenied unless the form has the CSRF token of its cookie."""
-        sent_token = request.headers.get(HEADER) if token is None else token
-        if not self.tokens.fits(cookie, sent_token, site=request.headers.get("sec-fetch-site")):
+        if not self.tokens.fits(cookie, token, site=request.headers.get("sec-fetch-site")):
             raise AccessDenied("this form has expired: go back, reload the page, and send it again")
 
 
@@ -275,7 +274,6 @@ def console_pages(gate: Gate, lengthy: Lengthy) -> Pages:
         routes=[
             *sessions.routes(console),
             *(_route(console, item) for item in PAGES),
-            *(_upload_route(console, item) for item in ARRIVALS),
         ],
         exception_handlers={
             MemgraphError: _on_error,
@@ -306,16 +304,13 @@ def _route(console: Console, page: ConsolePage) -> Route:
             keep_cookie(request, response, visit.cookie)
             return response
 
-        return await run_sync(answer)
+        try:
+            return await run_sync(answer)
+        finally:
+            if form is not None:
+                await form.close()
 
     return Route(page.path, endpoint, methods=[page.method])
-
-
-def _upload_route(console: Console, arrival: UploadPage) -> Route:
-    async def endpoint(request: Request) -> Response:
-        return await arrival.take(await run_sync(console.visit, request))
-
-    return Route(arrival.path, endpoint, methods=["PUT"])
 
 
 async def read_form(request: Request) -> FormData | None:
@@ -323,7 +318,7 @@ async def read_form(request: Request) -> FormData | None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method != "POST" or kind not in FORMS:
         return None
-    return await request.form(max_files=1, max_fields=MAX_FIELDS)
+    return await request.form(max_files=MAX_FIELDS, max_fields=MAX_FIELDS)
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

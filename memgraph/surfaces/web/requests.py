@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -69,6 +70,7 @@ class Visit:
         cookie: the value of the session cookie.
         form: the fields of the form, without the CSRF token; the last value if one is repeated.
         chosen: the values of the ticked check boxes of a list.
+        files: the chosen files.
         timed: True if the page can show its state as of a past time.
     """
 
@@ -79,6 +81,7 @@ class Visit:
     principal: Principal
     form: Mapping[str, str] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
+    files: tuple[UploadFile, ...] = ()
     timed: bool = False
 
     @property
@@ -272,16 +275,3 @@ class ConsolePage:
     method: str = "GET"
     timed: bool = False
     lengthy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UploadPage:
-    """A route of the console for uploads by a script (PUT), with the CSRF token in a header.
-
-    Attributes:
-        path: a Starlette path, relative to ``PLACE``.
-        take: reads the body as a stream, in the event loop; may raise MemgraphError.
-    """
-
-    path: str
-    take: Callable[[Visit], Awaitable[Response]]

@@ -294,8 +294,6 @@ def _is_encrypted(request: Request) -> bool:
 
 FIELD: Final = "csrf_token"
 """The name of the hidden field with the CSRF token in every form."""
-HEADER: Final = "x-csrf-token"
-"""The header in which a script sends the CSRF token if the body is not a form."""
 _SAME_SITE: Final = frozenset({None, "same-origin", "none"})
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
+import httpx
 import pytest
 from console_browsing import HOME, Browser, Seen, harmless, token_of
 from serving_worlds import Served
@@ -93,8 +95,6 @@ def test_addresses_that_a_script_goes_on_from_are_without_a_time(browser: Browse
     then = "as_of=2026-01-01T00:00:00Z"
     graph = Seen(browser.page(f"{HOME}graph?{then}"))
     assert graph.values("data-memories") == [f"{HOME}memories"]
-    files = Seen(browser.page(f"{HOME}activity?{then}"))
-    assert files.values("data-url") == [f"{HOME}activity"]
 
 
 @pytest.mark.parametrize(
@@ -113,18 +113,25 @@ def test_a_bound_out_of_range_is_told(browser: Browser, query: str) -> None:
 def test_a_file_is_taken_with_a_token_and_by_who_may_write(
     browser: Browser, served: Served
 ) -> None:
-    address, text = f"{HOME}activity/ink.md", b"# Ink\n\nBlue ink is out of stock.\n"
-    token = token_of(browser.page(f"{HOME}"))
-    assert browser.client.put(address, content=text).status_code == 403
-    sent = browser.client.put(address, content=text, headers={"x-csrf-token": token})
-    assert sent.status_code == 202
-    told = sent.json()
-    assert told["known"] is None
-    harmless(browser.page(told["page"]))
-    assert json.loads(browser.page(told["state"]))["status"] in ("waiting", "processed")
+    address, text = f"{HOME}activity/files", b"# Ink\n\nBlue ink is out of stock.\n"
+
+    def sent(who: Browser, token: str, *files: str) -> httpx.Response:
+        return who.client.post(
+            address,
+            data={"csrf_token": token},
+            files=[("files", (name, text, "text/plain")) for name in files],
+            headers={"origin": who.origin},
+        )
+
+    token = token_of(browser.page())
+    assert sent(browser, "0" * 64, "ink.md").status_code == 403
+    page = sent(browser, token, "ink.md").headers["location"]
+    assert hashlib.sha256(text).hexdigest() in page
+    harmless(browser.page(page))
+    assert sent(browser, token, "run.exe", "again.md").headers["location"] == f"{HOME}activity"
+    assert "1 sent. Not sent: run.exe: name must end in" in browser.page(f"{HOME}activity")
     with Browser(served, served.key(permissions=READING)) as reader:
-        headers = {"x-csrf-token": token_of(reader.page(f"{HOME}"))}
-        assert reader.client.put(address, content=text, headers=headers).status_code == 403
+        assert sent(reader, token_of(reader.page()), "ink.md").status_code == 403
         assert 'id="drop"' not in reader.page(f"{HOME}activity")
 
 

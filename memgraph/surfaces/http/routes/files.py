@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from anyio import CancelScope
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
+from starlette.requests import ClientDisconnect
 
-from memgraph.errors import RequestTimeout
+from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import UploadResult
 from memgraph.model.values import Name
-from memgraph.operations.ingestion.uploads import draft
+from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http.access import (
     Writer,
@@ -26,7 +29,6 @@ from memgraph.surfaces.http.access import (
 from memgraph.surfaces.http.downloads import TemporaryFileResponse
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.problems import problem
-from memgraph.surfaces.uploads import taken
 
 NDJSON = "application/x-ndjson"
 SQLITE = "application/vnd.sqlite3"
@@ -122,9 +124,53 @@ async def upload(
     # Only the arrival of the body has a time limit. Storing the file afterwards has none.
     await untimed(request)
     try:
-        uploaded = await taken(request, upload_draft, settings.memory.server.request_timeout_s)
+        uploaded = await _taken(request, upload_draft, settings.memory.server.request_timeout_s)
     except RequestTimeout as error:
         return problem(error, HTTPStatus.REQUEST_TIMEOUT)
     if uploaded.known is None:
         service.intake.wake(orc.name)
     return answered(uploaded, status=202)
+
+
+PIECE: Final = 1 << 18
+"""The size of a chunk in bytes."""
+
+
+async def _taken(request: Request, draft: UploadDraft, timeout_s: float) -> UploadResult:
+    """Write the whole body of a request to a draft, and store the draft.
+
+    The draft is discarded in any case.
+
+    Raises:
+        RequestTimeout: the body took longer than ``timeout_s`` seconds to arrive.
+        RequestRefused: the client disconnected.
+        MemgraphError: an error of ``UploadDraft.write`` or ``UploadDraft.place``.
+    """
+    try:
+        await _arrived(request, draft, timeout_s)
+        return await run_sync(draft.place)
+    finally:
+        with CancelScope(shield=True):
+            await run_sync(draft.discard)
+
+
+async def _arrived(request: Request, draft: UploadDraft, timeout_s: float) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for piece in _pieces(request):
+                await run_sync(draft.write, piece)
+    except TimeoutError:
+        raise RequestTimeout("the file did not arrive in time", limit_s=timeout_s) from None
+    except ClientDisconnect:
+        raise RequestRefused("the file did not arrive completely") from None
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body in chunks that are large enough to justify a call to a thread."""
+    buffer = bytearray()
+    async for chunk in request.stream():
+        buffer += chunk
+        if len(buffer) >= PIECE:
+            yield bytes(buffer)
+            buffer.clear()
+    yield bytes(buffer)

@@ -18,5 +18,3 @@ _MODULES: Final = (overview, memories, contradictions, graph, entities, answers,
 
 PAGES: Final = tuple(page for module in _MODULES for page in module.PAGES)
 """All pages that require a sign-in."""
-ARRIVALS: Final = (activity.ARRIVAL,)
-"""The addresses to which scripts upload files."""

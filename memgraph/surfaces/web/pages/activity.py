@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from anyio.to_thread import run_sync
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from memgraph.errors import IngestRejected, InvalidInput, RequestTooLarge
 from memgraph.model.access import HealthMetric, Permission, StoreHealth
 from memgraph.model.remote import UploadResult
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.sanitizer import without_root
-from memgraph.surfaces.asgi import UNTIMED
-from memgraph.surfaces.uploads import taken
 from memgraph.surfaces.web.pages.memories import by_id
-from memgraph.surfaces.web.requests import ConsolePage, UploadPage, Visit
+from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 FILES: Final = 25
 RUNS: Final = 25
@@ -54,7 +52,7 @@ def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Resp
     ready = health["status"] == "ready"
     is_admin = visit.may(Permission.ADMIN) and ready
     files = orc.ingestion.list(limit=FILES, after=visit.query("after") or None) if ready else None
-    ingest = orc.settings.memory.ingest if ready else None
+    memory = orc.settings.memory if ready else None
     return visit.show(
         "activity.html",
         health=health,
@@ -62,8 +60,8 @@ def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Resp
         means=MEANS,
         files=() if files is None else files.items,
         following=visit.following(after=None if files is None else files.next_cursor),
-        ingest=ingest,
-        may_send=visit.may(Permission.WRITE) and ingest is not None and ingest.enabled,
+        largest=0 if memory is None else memory.server.max_body_bytes,
+        may_send=visit.may(Permission.WRITE) and memory is not None and memory.ingest.enabled,
         is_admin=is_admin,
         plans=orc.jobs.plans() if is_admin else (),
         runs=orc.jobs.list(limit=RUNS) if is_admin else (),
@@ -88,43 +86,34 @@ def file(visit: Visit) -> Response:
     )
 
 
-def state(visit: Visit) -> Response:
-    """Return the status of a file, for the script that polls it."""
-    orc = visit.enter()
-    return JSONResponse({"status": orc.ingestion.get(visit.path("sha256")).status})
+def upload(visit: Visit) -> Response:
+    """Store the chosen files, which are processed in the background, within the key's bounds."""
+    orc = visit.enter(Permission.WRITE)
+    problems, sent = [], []
+    for item in visit.files:
+        name = item.filename or ""
+        try:
+            sent.append(_placed(draft(orc, name), item.file.read()))
+        except (IngestRejected, InvalidInput, RequestTooLarge) as error:
+            problems.append(f"{name[:40]}: {error.message}")
+    visit.gate.service.intake.wake(orc.name)
+    if len(visit.files) == len(sent) == 1:
+        return visit.go(visit.link("activity", sent[0].sha256))
+    message = f"{len(sent)} sent." + (f" Not sent: {'; '.join(problems)}" if problems else "")
+    return visit.go(visit.link("activity"), message)
 
 
-async def upload(visit: Visit) -> Response:
-    """Upload a file; it is processed in the background, with the permissions of the key."""
-    service = visit.gate.service
-    settings = await run_sync(service.settings)
-    # Only the arrival of the body has a time limit. Storing the file afterwards has none.
-    visit.request.scope.get(UNTIMED, lambda: None)()
-    # Create the draft last: from here on, ``taken`` discards it.
-    upload_draft = await run_sync(_draft, visit)
-    uploaded = await taken(visit.request, upload_draft, settings.memory.server.request_timeout_s)
-    if uploaded.known is None:
-        service.intake.wake(visit.orchestrator)
-    return JSONResponse(_upload_row(visit, uploaded), 202)
+def _placed(upload_draft: UploadDraft, content: bytes) -> UploadResult:
+    try:
+        upload_draft.write(content)
+        return upload_draft.place()
+    finally:
+        upload_draft.discard()
 
-
-def _draft(visit: Visit) -> UploadDraft:
-    return draft(visit.enter(Permission.WRITE), visit.path("name"))
-
-
-def _upload_row(visit: Visit, uploaded: UploadResult) -> dict[str, Any]:
-    return {
-        "known": uploaded.known,
-        "page": visit.link("activity", uploaded.sha256),
-        "state": visit.link("activity", uploaded.sha256, "state"),
-    }
-
-
-ARRIVAL: Final = UploadPage("/{orchestrator}/activity/{name}", upload)
 
 PAGES: Final = (
     ConsolePage("/{orchestrator}/activity", activity),
     ConsolePage("/{orchestrator}/activity", measure, "POST", lengthy=True),
+    ConsolePage("/{orchestrator}/activity/files", upload, "POST", lengthy=True),
     ConsolePage("/{orchestrator}/activity/{sha256}", file),
-    ConsolePage("/{orchestrator}/activity/{sha256}/state", state),
 )

@@ -23,6 +23,10 @@ for (const picker of document.querySelectorAll("input[data-fills]")) {
   });
 }
 
+// A page whose subject is in progress is loaded again.
+const progress = document.querySelector("[data-reload]");
+if (progress) setTimeout(() => location.reload(), Number(progress.dataset.reload));
+
 // Load the result of the last check of the journal, without delaying the page.
 const seals = [...document.querySelectorAll("[data-seal]")];
 if (seals.length) {

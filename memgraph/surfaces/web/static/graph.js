@@ -72,8 +72,7 @@
     const then = asOf ? `?${new URLSearchParams({ as_of: asOf })}` : "";
     const { edges } = await answered(`${frame.dataset.edges}${then}`, {
       method: "POST",
-      body: new URLSearchParams({ ids: together }),
-      headers: { "x-csrf-token": frame.dataset.token },
+      body: new URLSearchParams({ ids: together, csrf_token: frame.dataset.token }),
     });
     return edges;
   }
