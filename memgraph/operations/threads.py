@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 # Calls mostly wait, and the loop's default pool is small: six threads on two cores.
 THREADS = 64
+IDLE_S = 30.0
 
 
 class ThreadPoolCaller(Methods[Awaited]):
@@ -81,7 +82,8 @@ class DaemonThreads(Executor):
     """Runs calls in daemon threads, so that a call that only waits keeps no process from exiting.
 
     Args:
-        threads: the maximum number of threads, which are started on demand.
+        threads: the maximum number of threads, which are started on demand and end after
+            ``IDLE_S`` seconds without work.
         name: the name of the threads.
     """
 
@@ -89,8 +91,8 @@ class DaemonThreads(Executor):
         self._threads = threads
         self._name = name
         self._queue: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._changed = threading.Lock()
-        self._alive = 0
+        self._changed = threading.Condition()
+        self._alive = self._idle = 0
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """See ``Executor.submit``.
@@ -101,7 +103,9 @@ class DaemonThreads(Executor):
         future: Future[T] = Future()
         with self._changed:
             self._queue.append((future, partial(fn, *args, **kwargs)))
-            if self._alive < self._threads:
+            if len(self._queue) <= self._idle:
+                self._changed.notify()
+            elif self._alive < self._threads:
                 self._start_thread()
         return future
 
@@ -118,20 +122,31 @@ class DaemonThreads(Executor):
                 raise
 
     def _serve(self) -> None:
-        while True:
-            with self._changed:
-                if not self._queue:
-                    self._alive -= 1
-                    return
-                future, call = self._queue.popleft()
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                result = call()
-            except BaseException as error:  # noqa: BLE001  # raised again in the one that waits
-                future.set_exception(error)
-            else:
-                future.set_result(result)
+        while (work := self._next()) is not None:
+            _complete(*work)
+            # An idle thread must not hold a result.
+            del work
+
+    def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
+        with self._changed:
+            self._idle += 1
+            self._changed.wait_for(lambda: self._queue, IDLE_S)
+            self._idle -= 1
+            if not self._queue:
+                self._alive -= 1
+                return None
+            return self._queue.popleft()
+
+
+def _complete(future: Future[Any], call: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001  # raised again in the one that waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 @cache

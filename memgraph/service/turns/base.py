@@ -1,35 +1,37 @@
-"""The base of all hooks: lanes, deadlines, refusals, and closing."""
+"""The base of all hooks: their lanes, deadlines, refusals and warnings, and closing."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from memgraph.errors import InvalidInput, OrchestratorMissing
-from memgraph.model.context import AgentProfile, ContextPackage, ContextRequest, Task
+from memgraph.errors import (
+    DatabaseBusy,
+    DatabaseFull,
+    DatabaseReplaced,
+    InvalidInput,
+    MemgraphError,
+    OrchestratorMissing,
+)
+from memgraph.model.context import AgentProfile
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import MAX_DEADLINE_MS, TurnWarning
 from memgraph.model.values import ActorReason, Outcome, validated
+from memgraph.paths import Stamp
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import Denial, record_denial
-from memgraph.service.turns.capture import (
-    PASSING,
-    CaptureHandle,
-    Turn,
-    TurnConditions,
-    TurnPlace,
-    refused,
-    warning_of,
-)
-from memgraph.service.turns.lanes import Lane, LaneError, LaneLimit, LaneTask
-from memgraph.service.turns.prompts import PromptBuilder
+from memgraph.service.turns.capture import CaptureHandle, Turn
+from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
+from memgraph.service.turns.place import TurnIds, TurnPlace, place_of
 
 if TYPE_CHECKING:
+    from memgraph.model.context import BuiltBulletin
     from memgraph.operations.context.assembler import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
@@ -41,12 +43,31 @@ MAX_ASIDE = 2_000
 MAX_CAPTURES = 1_000
 MAX_WRITES = 200
 MAX_CONTEXTS = 256
+MAX_BULLETINS = 256
 CONTEXT_THREADS = 2
 # Shared by all hooks of the process whose contexts do not wait for an external model.
-CONTEXTS_AT_ONCE = LaneLimit(2)
+CONTEXTS_AT_ONCE = threading.Semaphore(2)
 PATIENCE_S = 5.0
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
+# A locked database or a full disk is temporary; any other error needs a person.
+PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """A call of a hook.
+
+    Attributes:
+        hook: its name.
+        until: when it has to return, in the time of ``time.monotonic``.
+        denied: the warning if the caller expects another orchestrator.
+    """
+
+    hook: str
+    place: TurnPlace
+    until: float
+    denied: tuple[TurnWarning, ...]
 
 
 class HookHost:
@@ -86,20 +107,17 @@ class HookHost:
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)
         gate = None if service.asks_outside(name) else CONTEXTS_AT_ONCE
         self._contexts = Lane("contexts", threads=CONTEXT_THREADS, waiting=MAX_CONTEXTS, gate=gate)
+        # Apart from contexts, which a model that hangs may delay.
+        self._bulletins = Lane("bulletins", threads=1, waiting=MAX_BULLETINS)
         self._captures = Lane("captures", threads=1, waiting=MAX_CAPTURES, keeps=True)
         # Apart from messages, which must not wait for the model that reads a step's output.
         self._writes = Lane("writes", threads=1, waiting=MAX_WRITES, keeps=True)
         self._ending = threading.Event()
-        self._conditions = TurnConditions(service.log_of(name), self._aside)
-        self._showing = PromptBuilder(
-            service,
-            name,
-            actor=actor,
-            build=self._build,
-            contexts=self._contexts,
-            aside=self._aside,
-            conditions=self._conditions,
-        )
+        self._log = service.log_of(name)
+        self._noting = threading.Lock()
+        self._troubles: dict[str, TurnWarning] = {}
+        # The last good bulletins, each with the stamp of the last erasure.
+        self._last_good: OrderedDict[Viewer, tuple[Stamp, BuiltBulletin]] = OrderedDict()
 
     @property
     def waiting(self) -> int:
@@ -115,7 +133,7 @@ class HookHost:
         until = time.monotonic() + patience_s
         lost = self._captures.close(patience_s)
         self._ending.set()
-        for lane in (self._writes, self._contexts, self._showing, self._aside):
+        for lane in (self._writes, self._contexts, self._bulletins, self._aside):
             lane.close(max(until - time.monotonic(), 0.0))
         return lost
 
@@ -130,29 +148,25 @@ class HookHost:
     ) -> None:
         self.close()
 
-    def _viewer(self, place: TurnPlace) -> Viewer:
-        """Return the viewer for a place: the profile's agent, in the scopes of the place."""
-        return self._of_agent(place.viewer(self._granted.clearance))
+    def _begin(self, hook: str, deadline_ms: int | None, ids: TurnIds, *required: str) -> HookCall:
+        """Check the place and the deadline of a call, and log it if it is refused.
 
-    def _of_agent(self, viewer: Viewer) -> Viewer:
-        """Return the viewer without other agents' private memories; used for writes as well."""
-        return replace(viewer, agent_id=self._granted.agent_id)
-
-    def _until(self, deadline_ms: int | None) -> float:
-        return time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
-
-    def _denied(self, place: TurnPlace, what: str, until: float) -> tuple[TurnWarning, ...]:
-        """Return a warning if a caller names another orchestrator, and log the refusal there."""
+        Raises:
+            InvalidInput: an id is invalid or missing, or the deadline is out of range.
+        """
+        until = time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
+        place = place_of(ids, *required)
         other = place.orchestrator
-        if other is None or other == self.name:
-            return ()
-        self._conditions.tell("access.denied", actor=self.actor, field="orchestrator", hook=what)
-        try:
-            self._aside.submit(lambda: self._log_other(other)).result(until)
-        except Exception as error:  # noqa: BLE001 - refused, logged there or not
-            self._conditions.note("denials", error)
-        text = "these hooks belong to another orchestrator than the requested one"
-        return (TurnWarning(code="access.denied", text=text),)
+        if other is not None and other != self.name:
+            fields = {"actor": self.actor, "field": "orchestrator", "hook": hook}
+            self._aside.submit(lambda: self._log.warning("access.denied", **fields))
+            try:
+                self._aside.submit(partial(self._log_other, other)).result(until)
+            except Exception as error:  # noqa: BLE001 - refused, logged there or not
+                self._note("denials", error)
+            text = "these hooks belong to another orchestrator than the requested one"
+            return HookCall(hook, place, until, (TurnWarning(code="access.denied", text=text),))
+        return HookCall(hook, place, until, ())
 
     def _log_other(self, other: str) -> None:
         try:
@@ -161,6 +175,14 @@ class HookHost:
             # No such orchestrator: the refusal is only in this orchestrator's own log.
             return
         record_denial(self._service, other, Denial("orchestrator", other), actor=self.actor)
+
+    def _viewer(self, place: TurnPlace) -> Viewer:
+        """Return the viewer for a place: the profile's agent, in the scopes of the place."""
+        return self._of_agent(place.viewer(self._granted.clearance))
+
+    def _of_agent(self, viewer: Viewer) -> Viewer:
+        """Return the viewer without other agents' private memories; used for writes as well."""
+        return replace(viewer, agent_id=self._granted.agent_id)
 
     @cached_property
     def _assembler(self) -> ContextAssembler:
@@ -175,12 +197,26 @@ class HookHost:
             actor=self.actor,
         )
 
-    def _build(self, task: Task | None, request: ContextRequest) -> ContextPackage:
-        return self._assembler.build_context(task, request)
+    def _handle(self, viewer: Viewer) -> CaptureHandle:
+        return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
+
+    def _writer_for(self, place: TurnPlace) -> CaptureHandle:
+        """Return a handle that sees what it has to recognise as a duplicate in a place."""
+        granted = self._writing
+        viewer = self._of_agent(place.viewer(granted.clearance))
+        return self._handle(replace(viewer, confined=granted.confined))
 
     def _capture(self, turns: Sequence[Turn]) -> LaneTask[Sequence[Outcome]]:
         """Submit messages of a conversation to be stored in one transaction, in order."""
-        return self._keep("capture", self._captures, lambda: self._store_turns(turns))
+        # The host sees everything in these scopes, so that a message that is passed twice is
+        # recognised. A message of another agent is never taken for the same.
+        projects = frozenset(turn.scope_id for turn in turns if turn.scope_id is not None)
+        handle = self._handle(replace(self._writing, project_ids=projects))
+        return self._keep(
+            "capture",
+            self._captures,
+            lambda: handle.store(turns, live=True).memories if turns else (),
+        )
 
     def _keep(self, part: str, lane: Lane, work: Callable[[], T]) -> LaneTask[T]:
         """Submit a write; it is retried while the database is busy or full, until the close."""
@@ -190,21 +226,18 @@ class HookHost:
             while True:
                 try:
                     value = work()
-                except PASSING as error:
-                    self._conditions.note(part, error)
-                    if self._ending.wait(pause):
+                except Exception as error:
+                    self._note(part, error)
+                    if not isinstance(error, PASSING) or self._ending.wait(pause):
                         raise
                     pause = min(pause * 2, LONGEST_PAUSE_S)
-                except Exception as error:
-                    self._conditions.note(part, error)
-                    raise
                 else:
-                    self._conditions.note(part, None)
+                    self._note(part, None)
                     return value
 
         task = lane.submit(attempts)
         if task.refusal is not None:
-            self._conditions.note(part, task.refusal)
+            self._note(part, task.refusal)
         return task
 
     def _kept(
@@ -219,19 +252,33 @@ class HookHost:
                 # The write continues in the background.
                 text = "the write is not stored yet; it may be later"
                 late = TurnWarning(code="capture.unacknowledged", text=text)
-                return None, (late, warning, *self._conditions.of(part))
+                trouble = self._troubles.get(part)
+                return None, (late, warning, *(() if trouble is None else (trouble,)))
             reason = str(error) if isinstance(error, LaneError) else "the memory failed to store it"
             return None, (refused(reason), warning)
 
-    def _store_turns(self, turns: Sequence[Turn]) -> Sequence[Outcome]:
-        # The host sees everything in these scopes, so that a message that is passed twice is
-        # recognised. A message of another agent is never taken for the same.
-        projects = frozenset(turn.scope_id for turn in turns if turn.scope_id is not None)
-        viewer = replace(self._writing, project_ids=projects)
-        return self._handle(viewer).store(turns, live=True).memories if turns else ()
+    def _note(self, part: str, error: BaseException | TurnWarning | None) -> None:
+        """Record that a part failed for a reason, or works; changes are logged, in a lane."""
+        trouble = warning_of(error) if isinstance(error, BaseException) else error
+        with self._noting:
+            before = self._troubles.get(part)
+            if (trouble and trouble.code) == (before and before.code):
+                return
+            if self._aside.submit(lambda: self._log_change(part, trouble, before)).refusal:
+                # It was not logged, so it is not recorded: the next turn tries again.
+                return
+            if trouble is None:
+                del self._troubles[part]
+            else:
+                self._troubles[part] = trouble
 
-    def _handle(self, viewer: Viewer) -> CaptureHandle:
-        return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
+    def _log_change(
+        self, part: str, trouble: TurnWarning | None, before: TurnWarning | None
+    ) -> None:
+        if trouble is None:
+            self._log.info("turn.recovered", part=part, after=before and before.code)
+        else:
+            self._log.warning("turn.degraded", part=part, code=trouble.code)
 
 
 def checked_deadline(deadline_ms: int | None, default: int) -> int:
@@ -245,3 +292,27 @@ def checked_deadline(deadline_ms: int | None, default: int) -> int:
     ):
         raise InvalidInput(f"deadline_ms must be 1 to {MAX_DEADLINE_MS:,}", field="deadline_ms")
     return deadline_ms
+
+
+def warning_of(error: BaseException) -> TurnWarning:
+    """Return an error as a warning; for a foreign error, with its class alone."""
+    if isinstance(error, MemgraphError):
+        return TurnWarning(code=error.code, text=error.message)
+    if isinstance(error, LaneError):
+        return TurnWarning(code=error.code, text=str(error))
+    return TurnWarning(
+        code="memory.failed", text=f"a part of the memory failed: {type(error).__name__}"
+    )
+
+
+def refused(reason: str) -> TurnWarning:
+    """Return the warning that something will not be stored."""
+    return TurnWarning(code="capture.refused", text=reason)
+
+
+def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
+    """Return the first warning of each code, in order."""
+    first: dict[str, TurnWarning] = {}
+    for warning in warnings:
+        first.setdefault(warning.code, warning)
+    return tuple(first.values())

@@ -48,15 +48,8 @@ from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
 from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.service.turns.capture import (
-    TurnIds,
-    TurnPlace,
-    place_of,
-    several,
-    storable,
-    unfit,
-    warning_of,
-)
+from memgraph.service.turns.base import warning_of
+from memgraph.service.turns.place import TurnIds, TurnPlace, several, storable, unfit
 from memgraph.service.turns.write_back import WriteBackHooks, scope_of, stored
 from memgraph.store import sources
 from memgraph.store.graph import visible_memories
@@ -220,8 +213,7 @@ class DiagnosisHooks(WriteBackHooks):
             InvalidInput: a limit is out of range, an id is empty or too long, or ``memory_ids`` is
                 not a list.
         """
-        until = self._until(deadline_ms)
-        place = place_of(ids)
+        call = self._begin("on_diagnostics", deadline_ms, ids)
         fields = {
             "question": question,
             "memory_ids": tuple(several(memory_ids, "memory_ids")),
@@ -229,22 +221,22 @@ class DiagnosisHooks(WriteBackHooks):
             "budget_tokens": budget_tokens,
         }
         inquiry = validated(InquiryInput, fields)
-        if denied := self._denied(place, "on_diagnostics", until):
-            return EvidenceBundle(question=question, warnings=denied)
+        if call.denied:
+            return EvidenceBundle(question=question, warnings=call.denied)
 
         def gathered() -> EvidenceBundle:
-            viewer = self._viewer(place)
+            viewer = self._viewer(call.place)
             with self._service.opened(self.name) as opened:
-                evidence, receipt = gather(opened, viewer, place, inquiry)
+                evidence, receipt = gather(opened, viewer, call.place, inquiry)
             self._handle(viewer).keep(receipt)
             return evidence
 
         try:
-            evidence = self._contexts.submit(gathered).result(until)
+            evidence = self._contexts.submit(gathered).result(call.until)
         except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            self._conditions.note("diagnostics", error)
+            self._note("diagnostics", error)
             return EvidenceBundle(question=question, warnings=(warning_of(error),))
-        self._conditions.note("diagnostics", None)
+        self._note("diagnostics", None)
         return evidence
 
     def record_findings(
@@ -271,16 +263,16 @@ class DiagnosisHooks(WriteBackHooks):
                 the evidence belongs to another project or task, or contains another agent's
                 private memories.
         """
-        until = self._until(deadline_ms)
-        place = place_of(ids)
+        call = self._begin("record_findings", deadline_ms, ids)
+        place = call.place
         single = isinstance(findings, str | DiagnosisFinding | Mapping)
         parsed = [
             _finding(each) for each in ([findings] if single else several(findings, "findings"))
         ]
         if len(parsed) > MAX_FINDINGS:
             raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
-        if denied := self._denied(place, "record_findings", until):
-            return WriteBackResult(warnings=denied, acknowledged=False)
+        if call.denied:
+            return WriteBackResult(warnings=call.denied, acknowledged=False)
         if isinstance(evidence, EvidenceBundle):
             evidence = [item.memory for item in evidence.items]
         memories = tuple(evidence)
@@ -317,7 +309,7 @@ class DiagnosisHooks(WriteBackHooks):
             ]
             return stored(handle, inputs, links)
 
-        written = self._written(work, until)
+        written = self._written(work, call.until)
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
 
 

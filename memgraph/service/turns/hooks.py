@@ -14,10 +14,10 @@ from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.turns import StepContext, TurnContext, TurnWarning
 from memgraph.model.values import Moment, Outcome, validated
 from memgraph.operations.threads import THREADS, DaemonThreads, ThreadPoolCaller, awaited
-from memgraph.service.turns.base import HookHost
-from memgraph.service.turns.capture import TurnIds, TurnPlace, once, place_of, refused, unfit
+from memgraph.service.turns.base import once, refused
 from memgraph.service.turns.diagnosis import DiagnosisHooks
-from memgraph.service.turns.prompts import PromptRequest
+from memgraph.service.turns.place import TurnIds, unfit
+from memgraph.service.turns.prompts import PromptHooks
 from memgraph.service.turns.write_back import WriteBackHooks
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PREPARE_MS = 30_000
 MAX_CALLERS = 256
 
 
-class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
+class MemoryHooks(PromptHooks, DiagnosisHooks, WriteBackHooks):
     """The memory of one orchestrator for its turns. Thread-safe.
 
     A hook waits for the memory for at most ``deadline_ms``, plus thread scheduling, which is slow
@@ -68,9 +68,8 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         Raises:
             InvalidInput: the deadline is out of range.
         """
-        until = self._until(deadline_ms)
-        request = ContextRequest(query="ready", budget_tokens=0)
-        return self._shown(TurnPlace(), request, "prepare", until).warnings
+        call = self._begin("prepare", deadline_ms, {})
+        return self._shown(call, ContextRequest(query="ready", budget_tokens=0)).warnings
 
     def on_message(
         self,
@@ -103,9 +102,8 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         Raises:
             InvalidInput: an id is empty, too long or missing, or the deadline is out of range.
         """
-        until = self._until(deadline_ms)
-        place = place_of(ids, "conversation_id")
-        reason = unfit(content)
+        call = self._begin("on_message", deadline_ms, ids, "conversation_id")
+        place, reason = call.place, unfit(content)
         fields = {
             "content": content if reason is None else "-",
             "session_id": place.conversation_id,
@@ -117,15 +115,15 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
             **place.scope,
         }
         turn = validated(AgentTurn, fields) if from_agent else validated(UserTurn, fields)
-        if denied := self._denied(place, "on_message", until):
-            return TurnContext(warnings=denied)
+        if call.denied:
+            return TurnContext(warnings=call.denied)
         capture = self._capture([turn]) if reason is None else None
         wanted = place.request(content, request, exclude_session_id=place.conversation_id)
-        prompt = self._shown(place, wanted, "on_message", until)
+        prompt = self._shown(call, wanted)
         stored: Sequence[Outcome] | None = ()
         warnings: tuple[TurnWarning, ...] = ()
         if capture is not None:
-            stored, warnings = self._kept("capture", capture, until)
+            stored, warnings = self._kept("capture", capture, call.until)
         elif reason is not None:
             warnings = (refused(reason),)
         return TurnContext(
@@ -154,19 +152,11 @@ class MemoryHooks(DiagnosisHooks, WriteBackHooks, HookHost):
         Raises:
             InvalidInput: as for ``on_message``.
         """
-        until = self._until(deadline_ms)
-        place = place_of(ids, "workflow_run_id", "step_id")
-        if denied := self._denied(place, "on_step", until):
-            return StepContext(warnings=denied)
-        left_out = place.conversation_id if exclude_conversation else None
-        wanted = place.request(prompt, request, exclude_session_id=left_out)
-        return self._shown(place, wanted, "on_step", until)
-
-    def _shown(
-        self, place: TurnPlace, request: ContextRequest, purpose: str, until: float
-    ) -> StepContext:
-        wanted = PromptRequest(self._viewer(place), place.task, request, purpose)
-        return self._showing.build(wanted, until)
+        call = self._begin("on_step", deadline_ms, ids, "workflow_run_id", "step_id")
+        if call.denied:
+            return StepContext(warnings=call.denied)
+        left_out = call.place.conversation_id if exclude_conversation else None
+        return self._shown(call, call.place.request(prompt, request, exclude_session_id=left_out))
 
 
 class HookOptions(TypedDict, total=False):

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, nullcontext
 from typing import Any, Generic, TypeVar
+
+from memgraph.operations.threads import DaemonThreads
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-IDLE_S = 30.0
+GATE_S = 0.1
+"""The maximum wait for a place in a gate, so that work that hangs there stops nobody."""
 
 
 class LaneError(Exception):
@@ -42,11 +43,8 @@ class LaneTask(Generic[T_co]):
         abandoned: True when nobody waits any more.
     """
 
-    def __init__(
-        self, work: Callable[[], T_co], *, keeps: bool = False, gate: LaneLimit | None = None
-    ) -> None:
+    def __init__(self, work: Callable[[], T_co], *, keeps: bool) -> None:
         self._work = work
-        self._gate = gate
         self._keeps = keeps
         self._future: Future[T_co] = Future()
         self.refusal: LaneError | None = None
@@ -66,66 +64,25 @@ class LaneTask(Generic[T_co]):
         wait([self._future], max(until - time.monotonic(), 0.0))
         if self._future.done():
             return self._future.result()
-        if not self._keeps:
-            self.abandoned = True
-            if self._gate is not None:
-                self._gate.give_up(self)
+        self.abandoned = not self._keeps
         raise LaneError("memory.slow", "the memory did not answer in time")
 
-    def refuse(self, error: LaneError) -> None:
+    def refuse(self, code: str, text: str) -> None:
         """End the task without doing its work."""
-        self.refusal = error
-        self._future.set_exception(error)
+        self.refusal = LaneError(code, text)
+        self._future.set_exception(self.refusal)
 
     def run(self) -> None:
         """Run the work in a thread of the lane; ``result`` raises its error."""
-        with nullcontext() if self._gate is None else self._gate.place(self):
-            if self.abandoned:
-                return
-            try:
-                value = self._work()
-            except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
-                self._future.set_exception(error)
-            except BaseException as error:  # noqa: BLE001 - as above, but it must not end the caller
-                text = f"a part of the memory failed: {type(error).__name__}"
-                self._future.set_exception(LaneError("memory.failed", text))
-            else:
-                self._future.set_result(value)
-
-
-class LaneLimit:
-    """Limits how many tasks of a process run at a time.
-
-    Python runs one thread at a time, so with many running tasks each takes as long as all of them
-    together. Tasks that nobody waits for give up their place.
-
-    Args:
-        places: the maximum number of running tasks.
-    """
-
-    def __init__(self, places: int) -> None:
-        self._places = places
-        self._changed = threading.Condition()
-        self._inside: set[LaneTask[Any]] = set()
-
-    @contextmanager
-    def place(self, task: LaneTask[Any]) -> Iterator[None]:
-        """Wait for a place, or until the task is abandoned; free the place at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: task.abandoned or len(self._inside) < self._places)
-            self._inside.add(task)
         try:
-            yield
-        finally:
-            with self._changed:
-                self._inside.discard(task)
-                self._changed.notify()
-
-    def give_up(self, task: LaneTask[Any]) -> None:
-        """Free the place of an abandoned task, or let it stop waiting for one."""
-        with self._changed:
-            self._inside.discard(task)
-            self._changed.notify_all()
+            value = self._work()
+        except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            self._future.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - as above, but it must not end the caller
+            text = f"a part of the memory failed: {type(error).__name__}"
+            self._future.set_exception(LaneError("memory.failed", text))
+        else:
+            self._future.set_result(value)
 
 
 class Lane:
@@ -136,7 +93,8 @@ class Lane:
         threads: the maximum number of threads; with one, work is done in order.
         waiting: the maximum number of queued tasks.
         keeps: run the work even when nobody waits for it any more.
-        gate: a limit for its running work, shared with other lanes.
+        gate: shared with other lanes: Python runs one thread at a time, so with many running
+            tasks each would take as long as all of them together.
     """
 
     def __init__(
@@ -146,24 +104,22 @@ class Lane:
         threads: int,
         waiting: int,
         keeps: bool = False,
-        gate: LaneLimit | None = None,
+        gate: threading.Semaphore | None = None,
     ) -> None:
-        self._name = name
+        self._pool = DaemonThreads(threads, f"memgraph-{name}")
         self._threads = threads
-        self._waiting = waiting
+        self._places = waiting
         self._keeps = keeps
         self._gate = gate
-        self._queue: deque[LaneTask[Any]] = deque()
+        self._waiting: set[LaneTask[Any]] = set()
         self._running: set[LaneTask[Any]] = set()
         self._changed = threading.Condition()
-        self._alive = 0
-        self._idle = 0
         self._closed = False
 
     @property
     def unfinished(self) -> int:
         """The number of tasks that wait or run."""
-        return len(self._queue) + len(self._running)
+        return len(self._waiting) + len(self._running)
 
     def submit(self, work: Callable[[], T]) -> LaneTask[T]:
         """Submit work; it begins when a thread is free.
@@ -171,18 +127,19 @@ class Lane:
         The result raises LaneError at once if the queue is full, every thread is busy with
         abandoned work, no thread can start, or the lane was closed.
         """
-        task = LaneTask(work, keeps=self._keeps, gate=self._gate)
+        task = LaneTask(work, keeps=self._keeps)
         with self._changed:
             if self._closed:
-                task.refuse(LaneError("memory.closed", "these hooks were closed"))
+                task.refuse("memory.closed", "these hooks were closed")
             elif self._is_full():
-                task.refuse(LaneError("memory.full", "too many calls are waiting for the memory"))
+                task.refuse("memory.full", "too many calls are waiting for the memory")
             else:
-                self._queue.append(task)
-                if len(self._queue) <= self._idle:
-                    self._changed.notify_all()
-                elif self._alive < self._threads:
-                    self._start_thread()
+                self._waiting.add(task)
+                try:
+                    self._pool.submit(self._run, task)
+                except RuntimeError:
+                    self._waiting.discard(task)
+                    task.refuse("memory.full", "the system cannot start another thread")
         return task
 
     def close(self, patience_s: float) -> int:
@@ -193,52 +150,36 @@ class Lane:
         with self._changed:
             self._closed = True
             if not self._keeps:
-                self._drop_queued()
-            self._changed.notify_all()
+                self._drop_waiting()
             self._changed.wait_for(lambda: not self.unfinished, patience_s)
             unfinished = self.unfinished
-            self._drop_queued()
+            self._drop_waiting()
         return unfinished
 
     def _is_full(self) -> bool:
-        if len(self._queue) >= self._waiting:
-            self._queue = deque(task for task in self._queue if not task.abandoned)
+        if len(self._waiting) >= self._places:
+            self._waiting = {task for task in self._waiting if not task.abandoned}
         hanging = sum(task.abandoned for task in self._running)
-        return hanging >= self._threads or len(self._queue) >= self._waiting
+        return hanging >= self._threads or len(self._waiting) >= self._places
 
-    def _drop_queued(self) -> None:
-        while self._queue:
-            self._queue.popleft().refuse(LaneError("memory.closed", "these hooks were closed"))
+    def _drop_waiting(self) -> None:
+        while self._waiting:
+            self._waiting.pop().refuse("memory.closed", "these hooks were closed")
 
-    def _start_thread(self) -> None:
-        # A daemon thread: a hanging model must not keep the process from exiting.
-        thread = threading.Thread(target=self._serve, name=f"memgraph-{self._name}", daemon=True)
-        self._alive += 1
+    def _run(self, task: LaneTask[Any]) -> None:
+        """Run a task in a thread of the pool, unless it was dropped or nobody waits for it."""
+        with self._changed:
+            if task not in self._waiting:
+                return
+            self._waiting.discard(task)
+            self._running.add(task)
+        is_inside = self._gate is not None and self._gate.acquire(timeout=GATE_S)
         try:
-            thread.start()
-        except RuntimeError:
-            self._alive -= 1
-            # Other threads serve the queue as well.
-            if not self._alive:
-                self._queue.pop().refuse(
-                    LaneError("memory.full", "the system cannot start another thread")
-                )
-
-    def _serve(self) -> None:
-        while (task := self._next()) is not None:
-            task.run()
+            if not task.abandoned:
+                task.run()
+        finally:
+            if is_inside and self._gate is not None:
+                self._gate.release()
             with self._changed:
                 self._running.discard(task)
                 self._changed.notify_all()
-
-    def _next(self) -> LaneTask[Any] | None:
-        with self._changed:
-            self._idle += 1
-            self._changed.wait_for(lambda: self._queue or self._closed, IDLE_S)
-            self._idle -= 1
-            if not self._queue:
-                self._alive -= 1
-                return None
-            task = self._queue.popleft()
-            self._running.add(task)
-            return task

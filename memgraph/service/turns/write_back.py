@@ -39,19 +39,9 @@ from memgraph.rules.lifecycle import TASK_CLOSED
 from memgraph.rules.similarity import content_hash
 from memgraph.rules.workflow import TICKED, parse
 from memgraph.rules.workflow_candidates import WorkflowCandidate
-from memgraph.service.turns.base import HookHost
-from memgraph.service.turns.capture import (
-    CaptureHandle,
-    Turn,
-    TurnIds,
-    TurnPlace,
-    checked_text,
-    once,
-    place_of,
-    refused,
-    several,
-    unfit,
-)
+from memgraph.service.turns.base import HookHost, once, refused
+from memgraph.service.turns.capture import CaptureHandle, Turn
+from memgraph.service.turns.place import TurnIds, TurnPlace, checked_text, several, unfit
 from memgraph.store import items
 
 
@@ -120,12 +110,11 @@ class WriteBackHooks(HookHost):
             InvalidInput: an id is empty or too long, or is missing for the tier; the output is not
                 a text, a mapping or a list.
         """
-        until = self._until(deadline_ms)
         output = _joined_output(output)
-        place = place_of(ids, "workflow_run_id", "step_id")
-        scope = scope_of(place, tier)
-        if denied := self._denied(place, "on_step_output", until):
-            return WriteBackResult(warnings=denied, acknowledged=False)
+        call = self._begin("on_step_output", deadline_ms, ids, "workflow_run_id", "step_id")
+        place, scope = call.place, scope_of(call.place, tier)
+        if call.denied:
+            return WriteBackResult(warnings=call.denied, acknowledged=False)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
         parse_output = cache(lambda: parse(output))
         if not isinstance(output, str):
@@ -144,7 +133,7 @@ class WriteBackHooks(HookHost):
             ]
             return written.model_copy(update={"rejected": tuple(rejected)})
 
-        return self._written(work, until)
+        return self._written(work, call.until)
 
     def on_transcript(
         self,
@@ -166,14 +155,13 @@ class WriteBackHooks(HookHost):
         Raises:
             InvalidInput: ``turns`` is not a list or too long, or a turn is invalid.
         """
-        until = self._until(deadline_ms)
-        place = place_of(ids, "conversation_id")
+        call = self._begin("on_transcript", deadline_ms, ids, "conversation_id")
         items = several(turns, "turns")
         if len(items) > MAX_TURNS:
             raise InvalidInput(f"at most {MAX_TURNS:,} turns are accepted", field="turns")
-        parsed = [_turn(turn, place) for turn in items]
-        if denied := self._denied(place, "on_transcript", until):
-            return WriteBackResult(warnings=denied, acknowledged=False)
+        parsed = [_turn(turn, call.place) for turn in items]
+        if call.denied:
+            return WriteBackResult(warnings=call.denied, acknowledged=False)
         rejected = tuple(
             RejectedPart(locator=f"/{number}", code="capture.refused")
             for number, turn in enumerate(parsed)
@@ -181,7 +169,7 @@ class WriteBackHooks(HookHost):
         )
         warnings = tuple(refused(turn) for turn in parsed if isinstance(turn, str))
         capture = self._capture([turn for turn in parsed if not isinstance(turn, str)])
-        outcomes, troubles = self._kept("capture", capture, until)
+        outcomes, troubles = self._kept("capture", capture, call.until)
         return WriteBackResult(
             memory_ids=_ids(outcomes or ()),
             outcomes=tuple(outcomes or ()),
@@ -212,15 +200,18 @@ class WriteBackHooks(HookHost):
             InvalidInput: there are memories to promote but no ``project_id``, or ``promote`` is not
                 a list of ids.
         """
-        until = self._until(deadline_ms)
-        place = place_of(
-            {"task_id": task_id, "project_id": project_id, "orchestrator": orchestrator}, "task_id"
-        )
+        ids: TurnIds = {
+            "task_id": task_id,
+            "project_id": project_id,
+            "orchestrator": orchestrator,
+        }
+        call = self._begin("end_task", deadline_ms, ids, "task_id")
+        place = call.place
         listed = [checked_text(each, "promote") for each in several(promote, "promote")]
         if listed and project_id is None:
             raise InvalidInput("project_id is required to promote memories", field="project_id")
-        if denied := self._denied(place, "end_task", until):
-            return TaskOutcome(task_id=task_id, warnings=denied, acknowledged=False)
+        if call.denied:
+            return TaskOutcome(task_id=task_id, warnings=call.denied, acknowledged=False)
 
         def work() -> TaskOutcome:
             promoted: dict[str, str] = {}
@@ -236,7 +227,7 @@ class WriteBackHooks(HookHost):
                 task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
             )
 
-        ended, warnings = self._kept("writes", self._keep("writes", self._writes, work), until)
+        ended, warnings = self._kept("writes", self._keep("writes", self._writes, work), call.until)
         return ended or TaskOutcome(task_id=task_id, warnings=warnings, acknowledged=False)
 
     def _cleared(self, place: TurnPlace, task_id: str) -> int:
@@ -265,12 +256,6 @@ class WriteBackHooks(HookHost):
             handle.contexts.promote(memory_id, Scope.PROJECT, place.project_id, reason=reason)
             or memory_id
         )
-
-    def _writer_for(self, place: TurnPlace) -> CaptureHandle:
-        """Return a handle that sees what it has to recognise as a duplicate in a place."""
-        granted = self._writing
-        viewer = replace(self._of_agent(place.viewer(granted.clearance)), confined=granted.confined)
-        return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
     def _written(self, work: Callable[[], WriteBackResult], until: float) -> WriteBackResult:
         written, warnings = self._kept("writes", self._keep("writes", self._writes, work), until)
