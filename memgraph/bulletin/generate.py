@@ -101,7 +101,8 @@ class _Material:
         if missing := sorted(named - self.excerpts.keys()):
             found = queries.excerpts(self.snapshot, self.view, missing, self.at)
             self.add(found.values())
-            self.marks |= marks_of(self.snapshot, list(found.values()), view, ties)
+            more = marks_of(self.snapshot, list(found.values()), view, ties, self.marks.pairs)
+            self.marks = self.marks.with_more(more)
 
     def joined(self, excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
         """Return the first of the memories of each matter; its line has the others, too.
@@ -131,24 +132,13 @@ class _Material:
         """Return the number of the connected component of each memory that has one."""
         view = replace(self.view, statuses=STANDING)
         edges = graph.edges_around(self.snapshot, memory_ids, view, _MOST_LINKED, _EDGES_READ)
-        joining = [
+        joining = (
             edge
             for edge in edges
             if edge.edge_type is EdgeType.CAUSED_BY
             or (edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0)
-        ]
-        if not joining:
-            return {}
-        import networkx as nx
-
-        joined: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        for edge in joining:
-            joined.add_edge(edge.from_id, edge.to_id, key=edge.edge_id)
-        return {
-            memory_id: number
-            for number, component in enumerate(nx.weakly_connected_components(joined))
-            for memory_id in component
-        }
+        )
+        return self.marks.pairs.components(joining)
 
     def entry(self, memory_id: str, *beside: str) -> Entry:
         """Return the lines of memories, before each the line of the one that replaced it.

@@ -13,7 +13,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import Mark
 from memgraph.model.values import Memory
 from memgraph.rules.lines import BlockLine
-from memgraph.rules.marks import Pairs
+from memgraph.rules.marks import MarkGraph
 from memgraph.store import graph
 from memgraph.store.graph import Direction
 from memgraph.store.recall import GraphContents
@@ -72,15 +72,15 @@ class Marks:
     by_id: Mapping[str, LineMark] = field(default_factory=dict)
     evidence: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pairs: Pairs = field(default_factory=Pairs)
+    pairs: MarkGraph = field(default_factory=MarkGraph)
 
-    def __or__(self, more: Marks) -> Marks:
-        """Return the marks of these and more memories."""
+    def with_more(self, more: Marks) -> Marks:
+        """Return the marks of these and more memories, of which the graph is ``more.pairs``."""
         return Marks(
             {**self.by_id, **more.by_id},
             {**self.evidence, **more.evidence},
             {**self.facts, **more.facts},
-            self.pairs | more.pairs,
+            more.pairs,
         )
 
     def of(self, memory_id: str) -> LineMark:
@@ -124,22 +124,32 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
 
 
 def marks_of(
-    snapshot: Snapshot, memories: Sequence[Markable], view: View, ties: GraphContents
+    snapshot: Snapshot,
+    memories: Sequence[Markable],
+    view: View,
+    ties: GraphContents,
+    pairs: MarkGraph | None = None,
 ) -> Marks:
     """Return the marks of memories, as far as the view shows the other sides.
 
     Args:
         ties: the kinds of links in the store; other kinds are not queried.
+        pairs: the graph to which the edges of these memories are added; None: a new one.
     """
+    pairs = MarkGraph() if pairs is None else pairs
     if not ties or not memories:
-        return Marks()
+        return Marks(pairs=pairs)
     standing = replace(view, statuses=STANDING)
     shown = [memory.memory_id for memory in memories]
     turns = [item.memory_id for item in memories if item.kind == MemoryKind.EPISODE]
     facts_of = _derived(snapshot, turns, standing, Direction.IN) if ties.derivations else {}
     statements = list(dict.fromkeys([*shown, *_all(facts_of)]))
-    pairs = pairs_of(snapshot, statements, view, ties)
-    chains, partial = _chains(snapshot, statements, standing, ties, pairs)
+    chains: dict[str, tuple[str, ...]] = {}
+    partial: set[str] = set()
+    if not graph.PAIRED.isdisjoint(ties.edge_types):
+        graph.read_pairs(snapshot, pairs, statements, view)
+        graph.read_successions(snapshot, pairs, statements, standing)
+        chains, partial = _chains(statements, pairs)
     others = [
         other for one in statements for other in (*pairs.opponents(one), *pairs.changed_by(one))
     ]
@@ -158,21 +168,12 @@ def marks_of(
     return Marks(by_id, evidence, facts_of, pairs)
 
 
-def pairs_of(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: GraphContents
-) -> Pairs:
-    """Return what contradicts, changes or replaced memories, and the reverse."""
-    if graph.PAIRED.isdisjoint(ties.edge_types):
-        return Pairs()
-    return Pairs.of(graph.pairs(snapshot, memory_ids, view, MAX_STEPS))
-
-
 def _mark(
     memory_id: str,
     facts: Sequence[str],
     chains: Mapping[str, tuple[str, ...]],
     partial: Collection[str],
-    pairs: Pairs,
+    pairs: MarkGraph,
     evidence: Mapping[str, tuple[str, ...]],
     said: Mapping[str, Memory],
 ) -> LineMark:
@@ -227,14 +228,10 @@ def _derived(
     return {memory_id: tuple(others) for memory_id, others in result.items()}
 
 
-def _chains(
-    snapshot: Snapshot, ids: Sequence[str], view: View, ties: GraphContents, pairs: Pairs
-) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+def _chains(ids: Sequence[str], pairs: MarkGraph) -> tuple[dict[str, tuple[str, ...]], set[str]]:
     """Return the successors of replaced memories, direct ones first, and which are only partial."""
-    if graph.PAIRED.isdisjoint(ties.edge_types):
-        return {}, set()
-    successions = graph.successions(snapshot, ids, view)
-    chains = {one: succession.chain for one, succession in successions.items()}
+    successions = ((one, pairs.succession(one)) for one in ids)
+    chains = {one: succession.chain for one, succession in successions if succession}
     partial = {one for one in ids if one not in chains and pairs.amendments(one)}
     chains |= {one: pairs.amendments(one)[-1:] for one in partial}
     return chains, partial

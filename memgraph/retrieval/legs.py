@@ -15,6 +15,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import Degraded
 from memgraph.retrieval import context
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
+from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion
 from memgraph.store import entities, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
@@ -80,6 +81,7 @@ class LegResults:
         first: the key of the best result of every leg, which may be a superseded memory.
         replaced: the superseded memories among the results; they lead to their successors.
         successors: for each key in ``replaced``, the keys of its active successors.
+        marks: the edges that were read of the candidates; the recall adds more.
         links: (key, other key, weight), see ``context.CandidatePool``.
         match: the search words as an FTS5 expression; empty if there are none.
         relevance: 0..1 by key; empty until ``judge`` is called.
@@ -94,6 +96,7 @@ class LegResults:
     first: dict[str, int] = field(default_factory=dict)
     replaced: dict[int, RecallCandidate] = field(default_factory=dict)
     successors: dict[int, list[int]] = field(default_factory=dict)
+    marks: MarkGraph = field(default_factory=MarkGraph)
     links: list[tuple[int, int, float]] = field(default_factory=list)
     match: str = ""
     relevance: dict[int, float] = field(default_factory=dict)
@@ -395,8 +398,9 @@ class SnapshotSearch:
         """Add the active successors of superseded candidates, in the same order."""
         replaced = [candidate.memory_id for candidate in legs.replaced.values()]
         view = self.narrowing.with_statuses(STANDING).view
-        successions = graph.successions(self.snapshot, replaced, view)
-        ends = {one: succession.ends for one, succession in successions.items()}
+        graph.read_successions(self.snapshot, legs.marks, replaced, view)
+        successions = ((one, legs.marks.succession(one)) for one in replaced)
+        ends = {one: succession.ends for one, succession in successions if succession}
         ids = dict.fromkeys(memory_id for end_ids in ends.values() for memory_id in end_ids)
         successors = [
             candidate

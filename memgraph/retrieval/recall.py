@@ -39,7 +39,7 @@ from memgraph.retrieval.scores import (
     read_states,
 )
 from memgraph.rules.budget import select_within
-from memgraph.rules.marks import Pairs
+from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import (
     MOST_BEFORE,
     MOST_OTHER_SIDES,
@@ -351,10 +351,10 @@ class _Recall:
             *fused[:limit],
             *(candidate for candidate in fused[limit:] if candidate.id == agreed),
         ]
-        states = CandidateStates()
+        states = CandidateStates(legs.marks)
         if self.state.ties:
             memory_ids = [legs.candidates[candidate.id].memory_id for candidate in considered]
-            states = read_states(self.snapshot, memory_ids, self.narrowing.view, self.state.ties)
+            states = self._states(memory_ids, states)
         rate = self._rater(states)
         ranked = [
             rate(legs.candidates[candidate.id], candidate.score, candidate.ranks)
@@ -363,6 +363,9 @@ class _Recall:
         ranked.sort(key=_by_score)
         lift_agreed(ranked, agreed)
         return ranked, states
+
+    def _states(self, memory_ids: Sequence[str], before: CandidateStates) -> CandidateStates:
+        return read_states(self.snapshot, memory_ids, self.narrowing.view, self.state.ties, before)
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
         return rating(self.narrowing.at, self.settings, states).rated
@@ -575,12 +578,15 @@ class _Recall:
             outside.update(zip(new, fetched, strict=True))
             if not new:
                 break
-            states |= read_states(self.snapshot, new, self.narrowing.view, self.state.ties)
+            states = self._states(new, states)
         return outside, states
 
     @staticmethod
     def _beside(
-        by_id: Mapping[str, RatedCandidate], first: Collection[str], pairs: Pairs, legs: LegResults
+        by_id: Mapping[str, RatedCandidate],
+        first: Collection[str],
+        pairs: MarkGraph,
+        legs: LegResults,
     ) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
         """Return by id what is placed right before a memory, and what right behind it."""
         places = {one: rank for rank, one in enumerate(by_id)}

@@ -19,7 +19,7 @@ from memgraph.retrieval.scores import AGREEMENT, PAIR
 from memgraph.rules.budget import select_within
 from memgraph.rules.contradictions import UNDATED, ConflictSide, in_order
 from memgraph.rules.lifecycle import in_force
-from memgraph.rules.marks import Pair, PairKind, Pairs
+from memgraph.rules.marks import MarkGraph, Pair, PairKind
 from memgraph.rules.ranking import MOST_BEFORE, MOST_OTHER_SIDES, MOST_REPLACED, placed
 
 LEG = "rerank"
@@ -202,7 +202,7 @@ def _moment(item: RecallItem) -> int:
     return UNDATED if of_file else memory.created_at
 
 
-def _pairs(items: Mapping[str, RecallItem]) -> Pairs:
+def _pairs(items: Mapping[str, RecallItem]) -> MarkGraph:
     """Return the open contradictions and the probable changes among some items."""
     sides = {memory_id: ConflictSide(_moment(item), memory_id) for memory_id, item in items.items()}
     pairs = []
@@ -216,7 +216,7 @@ def _pairs(items: Mapping[str, RecallItem]) -> Pairs:
                 pairs.append(Pair(PairKind.CONTRADICTS, later, earlier, mark.weight, mark.edge_id))
             elif mark.kind is MarkKind.CHANGES:
                 pairs.append(Pair(PairKind.CHANGES, *ends, mark.weight, mark.edge_id))
-    return Pairs.of(pairs)
+    return MarkGraph.of(pairs)
 
 
 def _amendments(edges: Sequence[Edge], places: Mapping[str, int]) -> dict[str, list[str]]:

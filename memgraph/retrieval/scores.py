@@ -11,14 +11,13 @@ from memgraph.model.columns import unreadable
 from memgraph.model.enums import MemoryStatus
 from memgraph.rules.decay import days_idle, effective_confidence
 from memgraph.rules.evidence import BASIS_EDGES
-from memgraph.rules.marks import Pairs
+from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import ModifiedScore, ModifierSettings, RankFacts, apply_modifiers
 from memgraph.store import evidence, graph
 from memgraph.store.recall import GraphContents, RecallCandidate
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
-MAX_LINKS = 2_000
 MODIFIERS = ModifierSettings()
 
 
@@ -31,31 +30,31 @@ class CandidateStates:
         stale: ids of candidates whose evidence was replaced or retracted.
     """
 
-    pairs: Pairs = field(default_factory=Pairs)
+    pairs: MarkGraph = field(default_factory=MarkGraph)
     stale: frozenset[str] = frozenset()
-
-    def __or__(self, more: CandidateStates) -> CandidateStates:
-        """Return the state of these and more candidates."""
-        return CandidateStates(self.pairs | more.pairs, self.stale | more.stale)
 
 
 def read_states(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View, ties: GraphContents
+    snapshot: Snapshot,
+    memory_ids: Collection[str],
+    view: View,
+    ties: GraphContents,
+    before: CandidateStates,
 ) -> CandidateStates:
-    """Read the state of candidates from their direct edges and their evidence.
+    """Return the states of further candidates, from their direct edges and their evidence.
 
     Hidden memories are ignored.
 
     Args:
         ties: the kinds of links in the store; other kinds are not queried.
+        before: the states of other candidates, whose graph is extended.
     """
-    pairs = Pairs()
     stale: Collection[str] = ()
     if not graph.PAIRED.isdisjoint(ties.edge_types):
-        pairs = Pairs.of(graph.pairs(snapshot, memory_ids, view, MAX_LINKS))
+        graph.read_pairs(snapshot, before.pairs, memory_ids, view)
     if ties.derivations or not BASIS_EDGES.isdisjoint(ties.edge_types):
         stale = evidence.broken_evidence(snapshot, memory_ids, view)
-    return CandidateStates(pairs, frozenset(stale))
+    return CandidateStates(before.pairs, before.stale.union(stale))
 
 
 TURN_PLACE = 2

@@ -1,4 +1,4 @@
-"""What two memories are to each other: contradictions, changes and replacements, as a graph.
+"""What memories are to each other: contradictions, changes, replacements and causes, as a graph.
 
 Each edge of the graph runs from the later memory to the earlier one. networkx is loaded only if
 there is an edge.
@@ -6,16 +6,15 @@ there is an edge.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
 from enum import StrEnum
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.clock import iso
 from memgraph.ids import short_id
 from memgraph.model.enums import MarkKind
 from memgraph.model.recall import Mark
+from memgraph.model.values import Edge
 from memgraph.rules.contradictions import MOST_NAMED, ConflictSide
 
 if TYPE_CHECKING:
@@ -53,6 +52,28 @@ class Pair(NamedTuple):
     reason: str | None = None
 
 
+class Replacement(NamedTuple):
+    """A memory that replaced the whole of another, or won a contradiction with it.
+
+    Attributes:
+        is_winner: True for the winner of a contradiction; such successors come last.
+        since: when the edge was stored, milliseconds.
+    """
+
+    is_winner: bool
+    since: int
+    new: str
+    old: str
+    edge_id: str
+
+
+class Succession(NamedTuple):
+    """The successors of a replaced memory, nearest first, and those that nothing replaced."""
+
+    chain: tuple[str, ...]
+    ends: tuple[str, ...]
+
+
 _NAMES: Final = {
     PairKind.CONTRADICTS: (MarkKind.CONTRADICTS, MarkKind.CONTRADICTS),
     PairKind.CHANGES: (MarkKind.CHANGES, MarkKind.CHANGED_BY),
@@ -67,49 +88,88 @@ _NOTES: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """The pairs of some memories; empty if ``graph`` is None."""
+class MarkGraph:
+    """The bounded graph of one answer: what was read of the memories that it is about.
 
-    graph: nx.MultiDiGraph[str] | None = None
+    Attributes:
+        graph: an edge has a ``pair``, a ``replacement`` or neither, and is keyed by its edge id;
+            None: there is no edge.
+    """
+
+    def __init__(self) -> None:
+        self.graph: nx.MultiDiGraph[str] | None = None
+        self._paired: set[str] = set()
 
     @classmethod
-    def of(cls, pairs: Iterable[Pair]) -> Pairs:
-        """Build the graph; a pair may occur twice, once from either side."""
-        by_edge = {pair.edge_id: pair for pair in pairs}
-        if not by_edge:
-            return cls()
-        import networkx as nx
+    def of(cls, pairs: Iterable[Pair]) -> MarkGraph:
+        """Return the graph of some pairs."""
+        graph = cls()
+        graph.add_pairs(pairs)
+        return graph
 
-        graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        for pair in by_edge.values():
-            for side in (pair.later, pair.earlier):
+    def add_pairs(self, pairs: Iterable[Pair]) -> None:
+        """Add pairs; one may occur twice, once from either side."""
+        for pair in {pair.edge_id: pair for pair in pairs}.values():
+            later, earlier = pair.later, pair.earlier
+            graph = self._add(later.memory_id, earlier.memory_id, pair.edge_id, pair=pair)
+            for side in (later, earlier):
                 graph.add_node(side.memory_id, time=side.time)
-            ends = pair.later.memory_id, pair.earlier.memory_id
-            graph.add_edge(*ends, key=pair.edge_id, pair=pair)
-        return cls(graph)
+                self._paired.add(side.memory_id)
+
+    def add_replacements(self, replacements: Iterable[Replacement]) -> None:
+        """Add the steps of which ``succession`` consists."""
+        for step in replacements:
+            self._add(step.new, step.old, step.edge_id, replacement=step)
+
+    def _add(
+        self, later: str, earlier: str, edge_id: str, **fields: Pair | Replacement
+    ) -> nx.MultiDiGraph[str]:
+        if self.graph is None:
+            import networkx as nx
+
+            self.graph = nx.MultiDiGraph()
+        self.graph.add_edge(later, earlier, key=edge_id, **fields)
+        return self.graph
 
     def __contains__(self, memory_id: str) -> bool:
-        return self.graph is not None and memory_id in self.graph
+        """Return True if a memory is a side of a pair."""
+        return memory_id in self._paired
 
-    def __or__(self, more: Pairs) -> Pairs:
-        """Return the union of two graphs."""
-        if self.graph is None or more.graph is None:
-            return self if more.graph is None else more
-        import networkx as nx
-
-        joined: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-        for graph in (self.graph, more.graph):
-            joined.update(graph)
-        return Pairs(joined)
-
-    @cached_property
+    @property
     def is_apart(self) -> bool:
         """True if no memory must be placed next to another."""
+        if self.graph is None:
+            return True
+        pairs = _values(self.graph.edges(data="pair"))
+        return all(pair.kind is PairKind.REPLACES for pair in pairs)
+
+    def succession(self, memory_id: str) -> Succession | None:
+        """Return what replaced a memory, over several steps; None: nothing did."""
         graph = self.graph
-        return graph is None or all(
-            pair.kind is PairKind.REPLACES for pair in map(_pair_of, graph.edges(data="pair"))
-        )
+        if graph is None or memory_id not in graph:
+            return None
+        import networkx as nx
+
+        def newer(old: str) -> list[str]:
+            return [step.new for step in sorted(_values(graph.in_edges(old, data="replacement")))]
+
+        chain = tuple(new for _, new in nx.generic_bfs_edges(graph, memory_id, newer))
+        if not chain:
+            return None
+        return Succession(chain, tuple(new for new in chain if not newer(new)) or chain)
+
+    def components(self, edges: Iterable[Edge]) -> dict[str, int]:
+        """Add edges; return the number of the connected component of each of their ends."""
+        keys: list[Any] = []
+        for edge in edges:
+            self._add(edge.from_id, edge.to_id, edge.edge_id)
+            keys.append((edge.from_id, edge.to_id, edge.edge_id))
+        if self.graph is None or not keys:
+            return {}
+        import networkx as nx
+
+        joined = nx.weakly_connected_components(self.graph.edge_subgraph(keys))
+        return {one: number for number, matter in enumerate(joined) for one in matter}
 
     def is_contested(self, memory_id: str) -> bool:
         """Return True if a memory is a side of an open contradiction."""
@@ -208,38 +268,22 @@ class Pairs:
         pairs.sort(key=lambda each: each[1], reverse=True)
         return sorted(pairs, key=lambda each: kinds.index(each[0].kind))
 
-    @cached_property
-    def _changes(self) -> nx.DiGraph[str] | None:
-        """The probable changes alone; None if there are none."""
-        if self.graph is None:
-            return None
-        pairs = map(_pair_of, self.graph.edges(data="pair"))
-        ends = [
-            (pair.later.memory_id, pair.earlier.memory_id)
-            for pair in pairs
-            if pair.kind is PairKind.CHANGES
-        ]
-        if not ends:
-            return None
-        import networkx as nx
-
-        return nx.DiGraph(ends)
-
     def _changing(self, memory_id: str) -> set[str]:
         """Return all memories that lead to a memory by changes."""
-        if self._changes is None or memory_id not in self._changes:
-            return set()
-        import networkx as nx
-
-        return nx.ancestors(self._changes, memory_id)
+        return self._reached(memory_id, self._later)
 
     def _changed(self, memory_id: str) -> set[str]:
         """Return all memories that a memory leads to by changes."""
-        if self._changes is None or memory_id not in self._changes:
+        return self._reached(memory_id, self._earlier)
+
+    def _reached(self, memory_id: str, step: Callable[..., set[str]]) -> set[str]:
+        kinds = (PairKind.CHANGES,)
+        if self.graph is None or not step(memory_id, kinds):
             return set()
         import networkx as nx
 
-        return nx.descendants(self._changes, memory_id)
+        edges = nx.generic_bfs_edges(self.graph, memory_id, lambda one: step(one, kinds))
+        return {other for _, other in edges}
 
     def _later(self, memory_id: str, kinds: Collection[PairKind]) -> set[str]:
         return {pair.later.memory_id for pair in self._into(memory_id) if pair.kind in kinds}
@@ -252,14 +296,14 @@ class Pairs:
         graph = self.graph
         if graph is None or memory_id not in graph:
             return []
-        return list(map(_pair_of, graph.in_edges(memory_id, data="pair")))
+        return _values(graph.in_edges(memory_id, data="pair"))
 
     def _out_of(self, memory_id: str) -> list[Pair]:
         """Return the pairs of which a memory is the later side."""
         graph = self.graph
         if graph is None or memory_id not in graph:
             return []
-        return list(map(_pair_of, graph.out_edges(memory_id, data="pair")))
+        return _values(graph.out_edges(memory_id, data="pair"))
 
     def _newest_first(self, ids: Iterable[str]) -> tuple[str, ...]:
         if self.graph is None:
@@ -270,8 +314,9 @@ class Pairs:
         )
 
 
-def _pair_of(edge: tuple[str, str, Pair]) -> Pair:
-    return edge[2]
+def _values(edges: Iterable[tuple[str, str, Any]]) -> list[Any]:
+    """Return the values of the edges that have one."""
+    return [field for *_, field in edges if field is not None]
 
 
 def _date(side: ConflictSide) -> str:

@@ -276,8 +276,8 @@ def refuted_among(
         return {}
     any_status = View(view.viewer, view.as_of)
     successors: dict[str, set[str]] = {}
-    for old, new in graph.replacements(snapshot, refuted_ids, any_status, MAX_ROWS):
-        successors.setdefault(old, set()).add(new)
+    for step in graph.replacements(snapshot, refuted_ids, any_status, MAX_ROWS):
+        successors.setdefault(step.old, set()).add(step.new)
     since = _since(snapshot, refuted_ids, view)
     return {
         memory_id: RefutedEvidence(since[memory_id], frozenset(successors.get(memory_id, ())))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
@@ -20,7 +20,7 @@ from memgraph.model.columns import unreadable
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
 from memgraph.rules.contradictions import ConflictSide, in_order
-from memgraph.rules.marks import Pair, PairKind
+from memgraph.rules.marks import MarkGraph, Pair, PairKind, Replacement
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
 from memgraph.store.rows import (
@@ -426,63 +426,45 @@ def _replacements(view: View) -> sa.Select[Any]:
     ):
         near, far = direction.value
         step = (sa.literal(rank).label("way"), e.c.created_at.label("since"))
-        pair = (f.c.value.label("old"), e.c[far].label("new"))
+        pair = (e.c[far].label("new"), f.c.value.label("old"), e.c.edge_id)
         ends = ((e, (e.c[near] == f.c.value) & condition), (m, m.c.memory_id == e.c[far]))
         query = sa.select(*step, *pair).select_from(ordered(f, *ends))
         legs.append(query.where(view.edge_where(e), view.where(m)))
     successors = sa.union_all(*legs).subquery()
     order = (successors.c.way, successors.c.since, successors.c.new, successors.c.old)
-    return sa.select(successors.c.old, successors.c.new).order_by(*order).limit(value("limit"))
+    return sa.select(successors).order_by(*order).limit(value("limit"))
 
 
 def replacements(
     snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int
-) -> list[tuple[str, str]]:
-    """Return (memory id, successor id) pairs.
-
-    Memories that fully replaced one come first, oldest first, then winners of contradictions.
-    """
+) -> list[Replacement]:
+    """Return what replaced memories: full replacements, oldest first, then winners."""
     statement = _replacements(view.shape)
-    rows = statement.rows(snapshot, view.params, ids=memory_ids, limit=limit)
-    return [(str(old), str(new)) for old, new in rows]
+    return statement.mapped(Replacement._make, snapshot, view.params, ids=memory_ids, limit=limit)
 
 
 MAX_CHAIN: Final = 5
 """The maximum number of replacements that are followed, one after another."""
-_PAIRS_PER_HOP: Final = 2_000
+_ROWS_PER_HOP: Final = 2_000
 
 
-class Succession(NamedTuple):
-    """The successors of a replaced memory, nearest first, and those that nothing replaced."""
+def read_pairs(
+    snapshot: Snapshot, graph: MarkGraph, memory_ids: Collection[str], view: View
+) -> None:
+    """Add to a graph what contradicts, changes or replaced memories, and the reverse."""
+    graph.add_pairs(pairs(snapshot, memory_ids, view, _ROWS_PER_HOP))
 
-    chain: tuple[str, ...]
-    ends: tuple[str, ...]
 
+def read_successions(
+    snapshot: Snapshot, graph: MarkGraph, memory_ids: Collection[str], view: View
+) -> None:
+    """Add to a graph what replaced memories, over several steps."""
 
-def successions(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, Succession]:
-    """Return what replaced memories, over several steps; others are left out."""
+    def read(ids: list[str]) -> list[Replacement]:
+        return replacements(snapshot, ids, view, _ROWS_PER_HOP)
 
-    def read(ids: list[str]) -> list[tuple[str, str]]:
-        return replacements(snapshot, ids, view, _PAIRS_PER_HOP)
-
-    hops = read_hops(memory_ids, read, itemgetter(1), MAX_CHAIN)
-    steps = [step for hop in hops for step in hop]
-    if not steps:
-        return {}
-    import networkx as nx
-
-    graph = nx.DiGraph(steps)
-    chains = {
-        one: tuple(new for _, new in nx.bfs_edges(graph, one))
-        for one in memory_ids
-        if one in graph and graph.out_degree(one)
-    }
-    return {
-        one: Succession(chain, tuple(new for new in chain if not graph.out_degree(new)) or chain)
-        for one, chain in chains.items()
-    }
+    for steps in read_hops(memory_ids, read, attrgetter("new"), MAX_CHAIN):
+        graph.add_replacements(steps)
 
 
 @prepared

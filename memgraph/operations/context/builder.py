@@ -21,7 +21,7 @@ from memgraph.context.assembly import (
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.graph.marks import marked, marks_of, pairs_of
+from memgraph.graph.marks import marked, marks_of
 from memgraph.model.context import (
     AgentProfile,
     BlockFormat,
@@ -43,6 +43,7 @@ from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import MIN_RELEVANCE
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lines import line_of
+from memgraph.rules.marks import MarkGraph
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -94,7 +95,9 @@ def gathered(
     for candidate in _tier_memories(snapshot, narrowing, request, limit):
         memories.setdefault(candidate.memory_id, candidate)
     ties = recall.read(snapshot).ties
-    pairs = pairs_of(snapshot, sorted(memories), narrowing.view, ties)
+    pairs = MarkGraph()
+    if not graph.PAIRED.isdisjoint(ties.edge_types):
+        graph.read_pairs(snapshot, pairs, sorted(memories), narrowing.view)
     sides = {
         other: memory_id
         for memory_id in memories
@@ -107,7 +110,7 @@ def gathered(
     brought_by = {item.memory.memory_id: item.brought_by for item in recalled}
     confidence = {item.memory.memory_id: item.effective_confidence for item in recalled}
     source_of = _sources(snapshot, recalled, memories.values())
-    marks = marks_of(snapshot, list(memories.values()), narrowing.view, ties)
+    marks = marks_of(snapshot, list(memories.values()), narrowing.view, ties, pairs)
     return [
         ContextCandidate(
             memory,
