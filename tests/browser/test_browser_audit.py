@@ -87,15 +87,6 @@ def _on_paper(tab: Tab, case: str, folder: Path) -> str:
     return kept.read_text(encoding="utf-8")
 
 
-def test_signing_out_ends_what_may_be_seen(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open("memories")
-        tab.page.get_by_role("button", name="Sign out").click()
-        tab.page.wait_for_load_state()
-        tab.page.goto(f"{tab.url}/memories")
-        assert "/console/login" in tab.page.url
-
-
 def test_what_was_seen_is_not_to_be_had_by_going_back_after_signing_out(
     look: Opening, served: Served
 ) -> None:
@@ -109,12 +100,3 @@ def test_what_was_seen_is_not_to_be_had_by_going_back_after_signing_out(
             tab.page.go_back()
             assert "/console/login" in tab.page.url
             assert "closes at" not in tab.page.content()
-
-
-def test_a_wrong_key_lets_nobody_in(look: Opening, served: Served) -> None:
-    with look(served, allowed=("console: Failed to load resource",)) as tab:
-        tab.page.goto(f"{tab.url}/memories")
-        tab.page.get_by_label("Key").fill("mgk_wrong_key")
-        tab.page.get_by_role("button", name="Sign in").click()
-        assert tab.page.get_by_role("alert").inner_text() == "Invalid key."
-        assert tab.page.context.cookies()[0]["httpOnly"] is True

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Served = tuple[str, World]
 SHOWN = "memgraphGraph.nodes('[!document]').not('.left-out').map(each => each.data('summary'))"
-IDS = "memgraphGraph.nodes('[!document]').map(each => each.id())"
 JOINED = (
     "memgraphGraph.edges().not('.left-out')"
     ".filter(each => each.connectedNodes('.left-out').empty()).map(each => each.id())"
@@ -151,46 +150,6 @@ def test_the_slider_shows_an_earlier_time(look: Opening, served: Served) -> None
         assert tab.page.locator(".notice.then").count() == 1
 
 
-def test_a_time_without_a_zone_is_told_as_the_server_reads_it(
-    look: Opening, served: Served
-) -> None:
-    with look(served, zone="Asia/Tokyo") as tab:
-        _graph(tab, "?as_of=2026-01-01T10:00:00")
-        assert tab.page.locator("#graph-time-told").inner_text() == "2026-01-01 10:00"
-
-
-def test_what_was_expanded_stays_beside_the_first_view_at_another_time(
-    look: Opening, served_crowd: tuple[Served, list[str]]
-) -> None:
-    served, ids = served_crowd
-    with look(served) as tab:
-        _graph(tab)
-        first = set(tab.page.evaluate(IDS))
-        # As the crowd is joined.
-        joined = {
-            ids[number]: ids[number - 1 - number * 5 % min(number, 9)]
-            for number in range(1, len(ids))
-        }
-        edge_of_view = next(
-            other for one, other in joined.items() if other in first and one not in first
-        )
-        tab.page.evaluate(f"void memgraphGraph.getElementById('{edge_of_view}').select()")
-        tab.page.get_by_role("button", name="Expand").click()
-        tab.page.wait_for_function(
-            f"() => memgraphGraph.nodes('[!document]').length > {len(first)}"
-        )
-        more = set(tab.page.evaluate(IDS))
-        with tab.page.expect_response(lambda each: f"seed={edge_of_view}" in each.url):
-            tab.page.locator("#graph-time").fill("999")
-        tab.page.wait_for_function(
-            "() => / as of /.test(document.getElementById('graph-told').textContent)"
-        )
-        left = set(tab.page.evaluate(IDS))
-        assert left <= more
-        assert len(left) > 100
-        assert edge_of_view in left
-
-
 def _ring(world: World, count: int) -> list[str]:
     """So many memories in a ring, each joined to the next."""
     with MemoryService(world.root, environ={}, background=False) as service:
@@ -236,34 +195,6 @@ def test_a_refusal_is_told_in_the_servers_words(look: Opening, served: Served) -
         tab.open("graph?max_nodes=many")
         tab.page.get_by_text("max_nodes must be a whole number").wait_for()
         assert "No answer" not in tab.page.locator("#graph-told").inner_text()
-
-
-def test_what_a_filter_leaves_is_brought_into_view(look: Opening, served: Served) -> None:
-    seen = (
-        "(() => { const e = memgraphGraph.extent();"
-        " return memgraphGraph.nodes('[!document]').not('.left-out')"
-        ".some(n => n.position().x > e.x1"
-        " && n.position().x < e.x2 && n.position().y > e.y1 && n.position().y < e.y2); })()"
-    )
-    with look(served) as tab:
-        _graph(tab)
-        tab.page.evaluate("void memgraphGraph.panBy({ x: 20000, y: 0 })")
-        assert not tab.page.evaluate(seen)
-        tab.page.get_by_label("superseded").uncheck()
-        assert tab.page.evaluate(seen)
-
-
-def test_few_memories_stand_wide_apart(look: Opening, served: Served) -> None:
-    nearest = (
-        "(() => { const p = memgraphGraph.nodes('[!document]').map(n => n.position());"
-        " return Math.min(...p.flatMap((a, i) => p.slice(i + 1)"
-        ".map(b => Math.hypot(a.x - b.x, a.y - b.y)))); })()"
-    )
-    with look(served) as tab:
-        _graph(tab)
-        assert 2 <= len(_shown(tab)) <= 30
-        assert tab.page.evaluate(nearest) > 64
-        tab.keep("graph-few")
 
 
 def test_a_graph_of_hundreds_is_drawn_alike_each_time(

@@ -14,9 +14,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-from serving_worlds import Served, serving
+from serving_worlds import Served
 from strangers import SECRET, talking
 
 from memgraph.client import AsyncClient, Client
@@ -72,20 +71,6 @@ def test_why_nobody_is_reached_is_said_with_the_address_alone(served: Served) ->
             asked(address)
         assert refused.value.message == f"{address} cannot be reached: {why}"
         assert refused.value.details == {"cause": "ConnectError"}
-
-
-def test_a_host_that_is_none_is_said_so() -> None:
-    def unknown(_request: httpx.Request) -> httpx.Response:
-        reason = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        raise httpx.ConnectError("what the system says") from reason
-
-    with pytest.raises(RemoteUnavailable) as refused:
-        asked(
-            "https://memory.example:8420/below",
-            transport=httpx.MockTransport(unknown),
-        )
-    told = "https://memory.example:8420 cannot be reached: unknown host"
-    assert refused.value.message == told
 
 
 def test_silence_is_not_waited_for_for_ever() -> None:
@@ -159,19 +144,6 @@ def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_pa
                 assert client.orchestrators() == []
         thread.join(20)
         assert not thread.is_alive()
-
-
-def test_authorities_are_read_for_https_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    real = ssl.create_default_context
-    monkeypatch.setattr(
-        ssl, "create_default_context", lambda *given, **named: asked.append("") or real()
-    )
-    for kind in (Client, AsyncClient):
-        kind("http://127.0.0.1:9")
-        assert asked == []
-    Client("https://127.0.0.1:9").close()
-    assert len(asked) == 1
 
 
 def made_certificate(folder: Path) -> tuple[Path, Path]:
@@ -319,15 +291,3 @@ def test_a_cancelled_call_keeps_no_process_from_ending() -> None:
         )
     assert done.stdout.split() == ["cancelled", "cancelled"]
     assert done.stderr == ""
-
-
-def test_many_threads_share_a_client(tmp_path: Path) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with serving(tmp_path) as made, Client(made.url, key=made.key()) as client:
-        client.create("orc-1")
-        orc = client.orchestrator("orc-1")
-        with ThreadPoolExecutor(8) as pool:
-            ids = list(pool.map(lambda each: orc.remember(f"Fact {each}."), range(24)))
-        assert len(set(ids)) == 24
-        assert orc.memories.counts()["kind"] == {"fact": 24}

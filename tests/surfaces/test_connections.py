@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -103,39 +102,3 @@ def test_a_client_that_reads_nothing_is_cut_off(root: Path) -> None:
             while f"{figure} 1.0" not in client.get("/metrics").text:
                 assert time.monotonic() < over, "its requests are still in hand"
                 threading.Event().wait(0.1)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    root = tmp_path_factory.mktemp("small") / "root"
-    with MemoryService(root, environ={}, background=False) as service:
-        service.create("orc-1")
-    with server_process(root) as server:
-        yield server
-
-
-def test_a_head_that_comes_byte_by_byte_is_read(small: ServerProcess) -> None:
-    with connected(small) as connection:
-        head = f"GET {MEMORIES} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        for byte in head.encode():
-            connection.send(bytes([byte]))
-        assert connection.recv(12) == b"HTTP/1.1 200"
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"no HTTP\r\n\r\n",
-        f"GET {MEMORIES} HTTP/1.1\r\nHost: localhost\r\nX-A: b\0c\r\n\r\n".encode(),
-        f"POST {MEMORIES} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "no chunk\r\n".encode(),
-    ],
-    ids=["line", "header", "chunk"],
-)
-def test_what_is_no_http_is_refused(sent: bytes, small: ServerProcess) -> None:
-    with connected(small) as connection:
-        connection.sendall(sent)
-        parts = []
-        while part := connection.recv(65_536):
-            parts.append(part)
-    assert b"".join(parts).startswith(b"HTTP/1.1 400")

@@ -78,28 +78,6 @@ def test_users_and_assistants_speak_and_nobody_else(
     assert (entry.speaker, entry.text, text_of(item)) == (speaker, text, text)
 
 
-def test_no_text_is_kept_twice() -> None:
-    entry = entry_of(user([{"type": "input_text", "text": "a secret"}]))
-    assert "secret" not in json.dumps(entry.record)
-
-
-def test_an_item_is_not_changed() -> None:
-    item = user([{"type": "input_text", "text": "hello"}])
-    entry_of(item)
-    assert item == user([{"type": "input_text", "text": "hello"}])
-
-
-@pytest.mark.parametrize("role", [None, [], {}, 1])
-def test_a_message_of_an_odd_role_is_kept_as_it_is(role: Any) -> None:
-    item = {"role": role, "content": "x"}
-    assert (entry_of(item).text, item_of(entry_of(item))) == ("", item)
-
-
-def test_labels_say_what_an_item_is() -> None:
-    assert entry_of({"type": "function_call", "name": "find"}).label == "function_call: find"
-    assert entry_of({"role": "system", "content": "x"}).label == "message of system"
-
-
 @pytest.mark.parametrize("item", ["text", 1, None, [], user({1, 2}), user(float("inf"))])
 def test_what_is_no_json_object_is_refused(item: Any) -> None:
     with pytest.raises(InvalidInput):

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-import pytest
 from serving_worlds import Served
-
-from memgraph.client import Client
-from memgraph.errors import AccessDenied, InvalidInput
-from memgraph.model.entities import ListRequest
 
 ROOT = "/v1/orchestrators/orc-1/agents"
 
@@ -76,18 +71,3 @@ def test_a_key_reaches_only_the_agent_and_the_places_that_it_was_granted(
         assert gone == {"deletedCount": 3}
     left = {record["content"] for record in ask(client, "eve", "listItems", projectId="q")}
     assert left == {f"Eve {places[2]}.", f"Eve {places[4]}."}
-
-
-def test_the_python_client_has_the_same_requests(served: Served) -> None:
-    with Client(served.url, key=served.key()) as client:
-        memory = client.orchestrator("orc-1").agent_memory
-        stored = memory.store("fay", {"items": [item(metadata_json="{}")]})
-        [record] = memory.list_items("fay", ListRequest(limit=5))
-        assert (record.memory_item_id,) == stored.stored_ids
-        assert memory.retrieve("fay", {"query": "Alex"}) == (record,)
-        with pytest.raises(InvalidInput):
-            memory.forget("fay", {})
-        assert memory.forget("fay", {"item_ids": stored.stored_ids}).deleted_count == 1
-    narrow = served.key(agent_id="gus")
-    with Client(served.url, key=narrow) as client, pytest.raises(AccessDenied):
-        client.orchestrator("orc-1").agent_memory.list_items("fay", {})

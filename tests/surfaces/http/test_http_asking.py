@@ -49,11 +49,6 @@ def test_recall_answers_as_the_library_does(client: httpx.Client, world: World) 
     assert TypeAdapter(ReceiptList).validate_json(listed.content).receipts == (receipt,)
 
 
-def test_a_question_for_nothing_is_refused(client: httpx.Client) -> None:
-    answer = client.post(f"{BASE}/recall", json={})
-    assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
-
-
 def test_the_bulletin_has_a_tag_that_changes_with_it(client: httpx.Client, world: World) -> None:
     first = client.get(f"{BASE}/bulletin")
     assert first.json()["warning"] is None

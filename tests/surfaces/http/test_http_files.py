@@ -240,24 +240,6 @@ def test_pages_of_files(sent: Served) -> None:
     assert seen == [f"{number}.md" for number in (4, 3, 2, 1, 0)]
 
 
-def test_a_client_that_goes_away_leaves_nothing(sent: Served) -> None:
-    gone = threading.Event()
-
-    def pieces() -> Iterator[bytes]:
-        yield b"The canteen "
-        gone.set()
-        raise ConnectionResetError
-
-    with sent.client(sent.key()) as client, pytest.raises((ConnectionResetError, httpx.HTTPError)):
-        client.put(f"{FILES}/half.md", content=pieces())
-    assert gone.is_set()
-    # The answer to another request comes after the server has met the end of the first.
-    with sent.client(sent.key()) as client:
-        upload(client, "whole.md", NOTE)
-        upload(client, "again.md", NOTE + b"More.\n")
-    assert [each for each in left_behind(sent) if each.endswith(".md")] == ["again.md", "whole.md"]
-
-
 def test_a_sender_who_goes_away_is_no_bug(sent: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     told, bugs = threading.Event(), []
     monkeypatch.setattr(Envelope, "_log_request", lambda *_args: told.set())

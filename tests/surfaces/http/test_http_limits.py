@@ -21,8 +21,6 @@ from memgraph.surfaces.http.limits import MAX_WAITING, THREADS
 
 MEMORIES = "/v1/orchestrators/orc-1/memories"
 LIMIT = 2_000
-HEAD_LIMIT = 65_536
-"""Bytes of a request line and headers that the server below the application reads."""
 
 
 @contextmanager
@@ -171,15 +169,6 @@ def test_json_that_two_parsers_would_read_differently_is_refused(
         answer = client.post(to, content=body, headers=head)
         assert (answer.status_code, answer.json()["code"]) == (422, "input.invalid")
         assert client.get(MEMORIES).text == before
-
-
-def test_a_head_that_is_too_long_is_refused_and_the_next_request_is_not(roomy: Served) -> None:
-    line = f"GET {MEMORIES}?q=".encode()
-    status, headers, body = answered(roomy, line + b"x" * HEAD_LIMIT)
-    assert (status, headers["content-type"]) == (400, "text/plain; charset=utf-8")
-    assert body == b"Invalid HTTP request received."
-    with roomy.client(roomy.key()) as client:
-        assert client.get(MEMORIES).status_code == 200
 
 
 @pytest.mark.parametrize("header", ["Content-Length: 100", "Transfer-Encoding: chunked"])

@@ -25,9 +25,6 @@ from memgraph.errors import (
 )
 from memgraph.model.access import Permission
 from memgraph.service import readiness
-from memgraph.store import embeddings
-from memgraph.store.snapshot import Snapshot
-from memgraph.store.sqlite import stores
 from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.surfaces.metrics import PrometheusMeters
 
@@ -157,17 +154,6 @@ def _garbage(database: Path) -> None:
     database.write_bytes(b"no database" * 1_000)
 
 
-def _cut(database: Path) -> None:
-    os.truncate(database, database.stat().st_size // 2)
-
-
-def _no_text(database: Path) -> None:
-    """SQLite tells of such a schema in words that are no text either."""
-    found = database.read_bytes()
-    assert b"CREATE TABLE memories" in found
-    database.write_bytes(found.replace(b"CREATE TABLE memories", b"CREATE T\xffBLE memories"))
-
-
 def _version(database: Path, version: str) -> None:
     connection = driver.connect(str(database))
     connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
@@ -179,8 +165,6 @@ DAMAGES: Mapping[str, tuple[Callable[[Path], object], type[MemgraphError], str]]
     "garbage": (_garbage, DatabaseCorrupt, "restore a backup"),
     "empty": (lambda database: os.truncate(database, 0), DatabaseEmpty, "restore a backup"),
     "missing": (Path.unlink, DatabaseMissing, "memgraph init"),
-    "cut": (_cut, DatabaseCorrupt, "restore a backup"),
-    "no-text": (_no_text, DatabaseCorrupt, "restore a backup"),
     "other": (
         lambda database: _version(database, "0013"),
         SchemaUnknown,
@@ -222,30 +206,6 @@ def test_damaged_orchestrators_are_named_and_the_others_go_on(tmp_path: Path) ->
 
 def _bytes(file: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
-
-
-def test_what_the_rows_of_one_bring_out_leaves_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = embeddings.pending_count
-
-    def of_sound_ones(connection: Snapshot) -> int:
-        if stores.orchestrator_of(connection.driver) == "orc-2":
-            raise KeyError(SECRET_TEXT)
-        return real(connection)
-
-    monkeypatch.setattr(embeddings, "pending_count", of_sound_ones)
-    with serving(tmp_path / "root", keyless=True) as served, served.client() as client:
-        for name in NAMES:
-            served.orchestrator(name)
-        found = standings(client)
-    assert {name: each["status"] for name, each in found.items()} == {
-        "orc-1": "ready",
-        "orc-2": "disabled",
-        "orc-3": "ready",
-    }
-    assert "KeyError" in str(found["orc-2"]["advice"])
-    assert "heron" not in str(found)
 
 
 def test_a_database_that_was_taken_away_under_the_server_is_told(tmp_path: Path) -> None:

@@ -37,8 +37,7 @@ HELD = [
     response_schema_conformance,
 ]
 LONGEST_TARGET = 60_000
-"""Bytes; a longer request line the server below the application refuses in words of its own:
-``test_http_limits``."""
+"""Bytes; a longer request line is refused by uvicorn, in words of its own."""
 
 
 def offered(orc: Orchestrator) -> str:

@@ -13,12 +13,11 @@ import denial_lines
 import httpx
 import pytest
 from fastapi import FastAPI
-from mcp_worlds import HEADERS, MODES, Mode, remote_agent, whole_app
+from mcp_worlds import HEADERS, Mode, remote_agent, whole_app
 from pydantic import TypeAdapter
 from serving_worlds import Served, serving
 from working import lines_in
 
-from memgraph.errors import InvalidConfig, StorageError
 from memgraph.log import EventLog, MemorySink
 from memgraph.model.access import Permission
 from memgraph.service.access.gate import Gate
@@ -115,19 +114,6 @@ def test_a_key_that_was_revoked_or_rotated_opens_nothing_from_then_on(served: Se
     assert post(served, rotated.secret).status_code == 401
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_connection_ends_with_its_key(served: Served, mode: Mode) -> None:
-    secret = served.key()
-    with remote_agent(f"{served.url}{PATH}", secret, mode) as agent:
-        assert agent.search("vault")
-        served.keys.revoke(secret.split("_")[1])
-        assert (
-            agent.failed("call_tool", "search_memory", {"query": "vault"})
-            == "access.unauthenticated"
-        )
-        assert agent.failed("read_resource", "memgraph://bulletin") == "access.unauthenticated"
-
-
 def test_there_is_no_session_to_take_over(served: Served) -> None:
     begun = post(served, served.key(), message("initialize", **INITIALIZE))
     assert begun.status_code == 200
@@ -184,14 +170,6 @@ def test_each_refusal_is_in_the_journal_before_its_answer(served: Served) -> Non
 def test_the_query_narrows_and_never_widens(served: Served, query: str, status: int) -> None:
     secret = served.key(project_ids=["web"], clearance="Internal")
     assert post(served, secret, path=f"{PATH}?{query}").status_code == status
-
-
-def test_a_query_that_is_none_is_told_what_there_is(served: Served) -> None:
-    told = post(served, served.key(), path=f"{PATH}?projects=web").json()["error"]["message"]
-    assert told == (
-        "the allowed query parameters are agent, clearance, project, scope, session, tools; only"
-        " project and session may be repeated"
-    )
 
 
 def test_where_the_root_lies_is_told_to_no_agent(tmp_path: Path) -> None:
@@ -270,19 +248,6 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     assert "Kxsecret" not in caplog.text + "".join(logged.lines)
 
 
-def test_the_servers_log_tells_who_asked_which_orchestrator(
-    served: Served, logged: MemorySink
-) -> None:
-    secret = served.key()
-    # The line of a request is written behind its answer, and before the next one's.
-    for _ in range(2):
-        assert post(served, secret).status_code == 200
-    lines = [json.loads(each) for each in logged.lines]
-    [line, *_] = [each for each in lines if each.get("actor") == actor_of(secret)]
-    assert (line["event"], line["orchestrator"], line["status"]) == ("request", "orc-1", 200)
-    assert secret not in "".join(logged.lines)
-
-
 def test_an_error_of_what_is_stored_is_none_of_the_message(
     served: Served, logged: MemorySink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,18 +264,6 @@ def test_an_error_of_what_is_stored_is_none_of_the_message(
     lines = [each for each in logged.lines if json.loads(each)["event"] == "mcp.bug"]
     assert json.loads(lines[-1])["error"] == "ValidationError"
     assert "Kxbroken" not in "".join(logged.lines)
-
-
-def test_keys_that_cannot_be_read_are_no_fault_of_the_asker(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unreadable(*_args: object) -> None:
-        raise InvalidConfig("the keys of this server cannot be read")
-
-    secret = served.key()
-    monkeypatch.setattr("memgraph.service.access.keys.KeyStore.find", unreadable)
-    told = post(served, secret)
-    assert (told.status_code, told.json()["error"]["data"]["code"]) == (503, "config.invalid")
 
 
 def test_what_takes_too_long_keeps_its_thread(
@@ -348,17 +301,6 @@ def test_an_error_of_a_prompt_holds_nothing_unseen(served: Served) -> None:
     given = {"name": "context", "arguments": {"message": "x", "\u202e\u200bq": "y"}}
     told = post(served, served.key(), message("prompts/get", **given))
     assert told.json()["error"]["message"] == "q: Extra inputs are not permitted"
-
-
-def test_a_damaged_store_is_told_by_its_code(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_args: object, **_named: object) -> None:
-        raise StorageError("the database cannot be read")
-
-    with remote_agent(f"{served.url}{PATH}", served.key()) as agent:
-        monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", fail)
-        assert agent.refused("get_entity_info", name="x") == "storage.error"
 
 
 def test_without_keys_everything_is_open_where_that_was_asked_for(

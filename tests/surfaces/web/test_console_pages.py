@@ -66,15 +66,6 @@ def test_what_a_text_hides_is_told_beside_it(browser: Browser, shop: Shop) -> No
     assert "not shown" not in browser.page(f"{HOME}memories/{shop.said}")
 
 
-def test_a_receipt_of_what_was_not_scored_tells_no_score(browser: Browser, shop: Shop) -> None:
-    shop.orc.bulletin()
-    [receipt] = shop.orc.receipts.list(purpose="bulletin").receipts
-    page = browser.page(f"{HOME}answers/{receipt.receipt_id}")
-    assert "0.0000" not in page
-    recalled = shop.orc.recall("When does the shop close?")
-    assert f"{recalled.items[0].score:.4f}" in browser.page(f"{HOME}answers/{recalled.receipt_id}")
-
-
 def test_a_file_shows_what_its_memories_say(browser: Browser, shop: Shop) -> None:
     [one] = shop.orc.ingestion.list().items
     page = harmless(browser.page(f"{HOME}activity/{one.sha256}"))

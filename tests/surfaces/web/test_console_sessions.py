@@ -7,14 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memgraph.model.access import Narrowing
 from memgraph.surfaces.web.sessions import (
-    MOST_ADDRESSES,
     MOST_SESSIONS,
-    SIGN_INS_PER_MINUTE,
     ConsoleSessions,
     CsrfTokens,
-    SignIns,
 )
 
 
@@ -34,26 +30,6 @@ def test_what_is_no_id_finds_nothing(session_id: str | None, tmp_path: Path) -> 
     sessions.open("k", 0)
     assert sessions.find(session_id, 0) is None
     sessions.end(session_id)
-
-
-def test_tries_are_each_addresses_own_and_come_back_one_by_one() -> None:
-    tries = SignIns()
-    for second in range(SIGN_INS_PER_MINUTE):
-        assert tries.take("one", second * 1_000) == 0.0
-    assert tries.take("one", 20_000) == 40.0
-    assert tries.take("other", 20_000) == 0.0
-    assert tries.take("one", 60_000) == 0.0
-    assert tries.take("one", 60_000) == 1.0
-
-
-def test_many_addresses_are_forgotten_again() -> None:
-    tries = SignIns()
-    for _ in range(SIGN_INS_PER_MINUTE):
-        assert tries.take("0", 0) == 0.0
-    assert tries.take("0", 0) > 0
-    for number in range(MOST_ADDRESSES):
-        assert tries.take(str(number + 1), 0) == 0.0
-    assert tries.take("0", 0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -94,17 +70,6 @@ def test_a_session_that_was_ended_is_not_brought_back_by_a_page(tmp_path: Path) 
     other.end(session_id)
     assert one.change(session_id, lambda session: replace(session, notice="Done.")) is None
     assert one.find(session_id, 0) is None
-
-
-def test_two_changes_of_a_session_are_both_kept(tmp_path: Path) -> None:
-    sessions = ConsoleSessions(tmp_path)
-    session_id, _ = sessions.open("k", 0)
-    narrowing = Narrowing(clearance="Public")
-    sessions.change(session_id, lambda one: replace(one, narrowings={"orc-1": narrowing}))
-    sessions.change(session_id, lambda one: replace(one, notice=""))
-    found = sessions.find(session_id, 0)
-    assert found is not None
-    assert found.narrowings == {"orc-1": narrowing}
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"other": 1}'])

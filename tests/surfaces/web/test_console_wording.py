@@ -8,36 +8,11 @@ import pytest
 
 from memgraph import MemoryService
 from memgraph.surfaces.web.render import (
-    FEW_NAMES,
     REMEDIES,
-    counted,
-    factors,
-    located,
     noted,
     remedy,
     unseen,
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "said"), [(0, "0 memories"), (1, "1 memory"), (12_345, "12,345 memories")]
-)
-def test_one_is_no_plural(value: int, said: str) -> None:
-    assert counted(value, "memory", "memories") == said
-    assert counted(value, "time") == said.replace("memories", "times").replace("memory", "time")
-
-
-@pytest.mark.parametrize(
-    ("locator", "said"),
-    [("L3-L3", "line 3"), ("L3", "line 3"), ("L3-L12", "lines 3 to 12"), ("/items/0", "/items/0")],
-)
-def test_a_place_in_a_file_is_told_in_lines(locator: str, said: str) -> None:
-    assert located(locator) == said
-
-
-def test_what_left_a_score_as_it_was_is_no_factor() -> None:
-    modifiers = {"recency": 0.9999, "status": 1.0, "pair": 1.0156, "confidence": 0.5}
-    assert factors(modifiers) == ["confidence × 0.5", "pair × 1.016"]
 
 
 def test_every_code_of_health_has_words_and_something_to_do() -> None:
@@ -74,12 +49,6 @@ def test_a_look_of_a_sign_is_no_hidden_text_and_a_chain_of_looks_is() -> None:
         "U+FE0E variation selector-15 (1)",
     ]
     assert unseen("a\ufe0eb\ufe0f") != []
-
-
-def test_no_more_than_some_characters_are_named() -> None:
-    many = "".join(chr(0xE0041 + number) for number in range(FEW_NAMES + 3))
-    assert len(unseen(many)) == FEW_NAMES + 1
-    assert unseen(many)[-1] == "3 more"
 
 
 @pytest.mark.parametrize(

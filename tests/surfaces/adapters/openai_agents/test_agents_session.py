@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from agents_env import (
-    QUIET,
-    Runner,
     Session,
     SessionSettings,
     SQLiteSession,
@@ -144,27 +142,6 @@ def test_tasks_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         assert [one[1] for one in said[::2] if one[0] == str(task)] == list("01234")
 
 
-def test_the_event_loop_goes_on_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    began, go_on = threading.Event(), threading.Event()
-
-    async def drive(session: MemorySession) -> None:
-        def slow(_entries: Any) -> None:
-            began.set()
-            assert go_on.wait(60)
-
-        monkeypatch.setattr(session._transcript, "append", slow)
-        adding = asyncio.create_task(session.add_items([user("x")]))
-        while not began.is_set():
-            await asyncio.sleep(0)
-        # This line runs while the store is working.
-        go_on.set()
-        await adding
-
-    with remembering(tmp_path) as orc:
-        asyncio.run(drive(MemorySession(orc, "s")))
-    assert began.is_set()
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_cancelled_write_is_over_when_its_task_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
@@ -231,16 +208,3 @@ def test_two_turns_with_a_tool_and_a_handoff(tmp_path: Path) -> None:
     assert texts(sent[:-1]) == texts(before)
     assert texts(after[: len(before)]) == texts(before)
     assert facts == ["I live in Berlin."]
-
-
-def test_a_streamed_run_is_kept_too(tmp_path: Path) -> None:
-    async def drive(session: MemorySession) -> list[Any]:
-        agent, _ = helper([assistant_message("Hello.")])
-        result = Runner.run_streamed(agent, "Hi", session=session, run_config=QUIET)
-        async for _ in result.stream_events():
-            pass
-        return await session.get_items()
-
-    with remembering(tmp_path) as orc:
-        found = asyncio.run(drive(MemorySession(orc, "s")))
-    assert [item["role"] for item in found] == ["user", "assistant"]

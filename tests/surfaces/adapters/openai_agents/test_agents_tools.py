@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from memgraph import tools_for
 from memgraph.errors import InvalidInput, StorageError
 from memgraph.model.enums import MemoryKind
 from memgraph.operations.tools.tools import TOOLS
-from memgraph.surfaces.adapters import openai_agents
 from memgraph.surfaces.adapters.openai_agents import (
     MemorySession,
     memory_instructions,
@@ -67,11 +65,6 @@ def test_schemas_are_strict(tmp_path: Path) -> None:
             assert not {"default", "minLength", "maxLength", "title"} & set(part)
 
 
-def test_a_property_may_be_called_as_a_keyword_is() -> None:
-    named = {"type": "object", "properties": {"default": {"type": "string", "default": "x"}}}
-    assert openai_agents._strict(named)["properties"] == {"default": {"type": "string"}}
-
-
 def test_only_what_is_asked_for_is_offered(tmp_path: Path) -> None:
     with remembering(tmp_path) as orc:
         assert [tool.name for tool in memory_tools(orc, only=["memory_stats"])] == ["memory_stats"]
@@ -116,22 +109,6 @@ def test_an_error_is_a_value_for_the_model(tmp_path: Path, arguments: Any, code:
     with remembering(tmp_path) as orc:
         error = output_of(asyncio.run(drive(orc)))["error"]
     assert (error["code"], bool(error["message"])) == (code, True)
-
-
-def test_a_tool_works_beside_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[bool] = []
-
-    def told(*_: Any, **__: Any) -> str:
-        threads.append(threading.current_thread() is threading.main_thread())
-        return "Nothing."
-
-    monkeypatch.setattr(openai_agents, "call_tool", told)
-    with remembering(tmp_path) as orc:
-        agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
-        asyncio.run(run(agent, "Find it."))
-    assert threads == [False]
 
 
 def test_instructions_bring_what_belongs_to_the_last_message(tmp_path: Path) -> None:
