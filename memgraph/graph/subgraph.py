@@ -87,7 +87,7 @@ def subgraph_in(
     memories = graph.visible_memories(snapshot, requested, view)
     reasons = {"max_nodes"} if len(memories) > max_nodes else set()
     seeds = list(memories)[:max_nodes]
-    distances = dict.fromkeys(seeds, 0)
+    kept = dict.fromkeys(seeds)
 
     def read(frontier: list[str]) -> list[GraphStep]:
         steps = graph.strongest_neighbours(snapshot, frontier, view, edge_types, max_degree + 1)
@@ -96,14 +96,16 @@ def subgraph_in(
             reasons.add("max_degree")
         return sorted(followed, key=_strength, reverse=True)
 
-    hops_read = graph.read_hops(seeds, read, attrgetter("memory_id"), hops)
-    for distance, steps in enumerate(hops_read, start=1):
-        fresh = dict.fromkeys(step.memory_id for step in steps if step.memory_id not in distances)
-        room = max_nodes - len(distances)
-        distances.update(dict.fromkeys(islice(fresh, room), distance))
+    ends: list[tuple[str, str]] = []
+    for steps in graph.read_hops(seeds, read, attrgetter("memory_id"), hops):
+        fresh = dict.fromkeys(step.memory_id for step in steps if step.memory_id not in kept)
+        room = max_nodes - len(kept)
+        kept.update(dict.fromkeys(islice(fresh, room)))
+        ends += ((step.origin_id, step.memory_id) for step in steps if step.memory_id in kept)
         if len(fresh) > room:
             reasons.add("max_nodes")
             break
+    distances = _distances(seeds, kept, ends)
     nodes = {memory_id: memories[memory_id] for memory_id in seeds} | graph.visible_memories(
         snapshot, [memory_id for memory_id in distances if memory_id not in memories], view
     )
@@ -128,6 +130,20 @@ def subgraph_in(
             for memory_id, ground in derivations[:limit]
         ),
     )
+
+
+def _distances(
+    seeds: Collection[str], kept: Iterable[str], ends: Sequence[tuple[str, str]]
+) -> dict[str, int]:
+    """Return the hops from the nearest seed to each of the memories, in their order."""
+    if not ends:
+        return dict.fromkeys(kept, 0)
+    import networkx as nx
+
+    steps = nx.DiGraph(ends)
+    layers = nx.bfs_layers(steps, [seed for seed in seeds if seed in steps])
+    hops = {one: distance for distance, layer in enumerate(layers) for one in layer}
+    return {one: hops.get(one, 0) for one in kept}
 
 
 def _require(name: str, value: int, limit: int) -> None:
