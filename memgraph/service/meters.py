@@ -50,7 +50,15 @@ class Meters(Protocol):
 
 @runtime_checkable
 class ReadableMeters(Protocol):
-    """Meters whose values can be read."""
+    """Meters whose values can be read, which measure the requests of a server, too."""
+
+    def request_began(self) -> None:
+        """Count a request in progress."""
+        ...
+
+    def request_ended(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Measure a request that ended; ``status`` is 0 if the client left before the response."""
+        ...
 
     def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
         """Return all values and the orchestrators' states as text, with its media type."""

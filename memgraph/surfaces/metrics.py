@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter as Tally
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Literal, get_args
-
-from starlette.routing import Match
 
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
 from memgraph.service.meters import Work
-from memgraph.surfaces.asgi import ASGIApp, Message, Receive, Scope, Send
 
 try:
     from prometheus_client import (
@@ -113,19 +107,12 @@ class PrometheusMeters:
         self._model_tokens.labels(use.value, "in").inc(tokens_in)
         self._model_tokens.labels(use.value, "out").inc(tokens_out)
 
-    @contextmanager
-    def request(self, method: str) -> Iterator[RequestOutcome]:
-        """Measure one request; the block must fill in the outcome."""
-        outcome = RequestOutcome()
-        began = time.perf_counter()
+    def request_began(self) -> None:
         self._in_hand.inc()
-        try:
-            yield outcome
-        finally:
-            self._in_hand.dec()
-            self._requests.labels(known_method(method), outcome.route, str(outcome.status)).observe(
-                time.perf_counter() - began
-            )
+
+    def request_ended(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._in_hand.dec()
+        self._requests.labels(method, route, str(status)).observe(seconds)
 
     def exposition(self, ready: ServiceReadiness) -> tuple[bytes, str]:
         """Return all metrics in Prometheus's text format, with its media type."""
@@ -173,66 +160,3 @@ class PrometheusMeters:
 def forget_process(pid: int, folder: Path) -> None:
     """Remove the gauges of a process that ended from the folder of shared metrics."""
     multiprocess.mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
-
-
-NO_ROUTE: Final = "(none)"
-METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
-@dataclass(slots=True)
-class RequestOutcome:
-    """The outcome of a request; ``status`` 0 means that the client left before the response."""
-
-    route: str = NO_ROUTE
-    status: int = 0
-
-
-class MeteredApp:
-    """ASGI middleware that measures the requests of an application."""
-
-    def __init__(self, app: ASGIApp, requests: PrometheusMeters) -> None:
-        self._app = app
-        self._requests = requests
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        with self._requests.request(scope["method"]) as outcome:
-
-            async def sent(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    outcome.status = message["status"]
-                await send(message)
-
-            try:
-                await self._app(scope, receive, sent)
-            finally:
-                outcome.route = route_of(scope)
-
-
-def known_method(method: str) -> str:
-    """Return a request's method if it is one of HTTP's, else ``other``: it may be any text."""
-    return method if method in METHODS else "other"
-
-
-def route_of(scope: Scope) -> str:
-    """Return the path template of a request's route: ``/v1/orchestrators/{orchestrator}``.
-
-    For a request refused before routing, it is the route that would have matched. For a mounted
-    application, it is the mount's path, followed by the template of its own route if it has one.
-    """
-    place = scope.get("root_path", "")
-    template = getattr(scope.get("route"), "path", None)
-    if isinstance(template, str):
-        return f"{place}{template}"
-    return place or _matching_route(scope)
-
-
-def _matching_route(scope: Scope) -> str:
-    """Return the route that matches a request for which the framework recorded none."""
-    for route in getattr(scope.get("app"), "routes", ()):
-        if route.matches(scope)[0] is Match.FULL:
-            template: str = route.path
-            return template
-    return NO_ROUTE

@@ -24,7 +24,6 @@ from memgraph.service.memory_service import MemoryService
 from memgraph.service.worker import Worker
 from memgraph.surfaces.metrics import (
     SHARED_FOLDER,
-    MeteredApp,
     PrometheusMeters,
     forget_process,
 )
@@ -123,9 +122,7 @@ def serve(
                 if worker is not None:
                     worker.stop()
 
-            server = DrainingServer(
-                MeteredApp(app, meters), settings=settings.server, draining=draining
-            )
+            server = DrainingServer(app, settings=settings.server, draining=draining)
             with nullcontext() if worker is None else worker:
                 server.serve_at(accepting, started)
                 # Write before waiting for the worker, which may be killed in a call to a model.

@@ -28,7 +28,7 @@ from memgraph.model.enums import MemoryStatus
 from memgraph.operations.ingestion.uploads import DropZoneWorker
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
-from memgraph.surfaces.metrics import MeteredApp, PrometheusMeters
+from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.serve import application
 from memgraph.surfaces.server_log import server_log
 
@@ -280,9 +280,8 @@ def served(made: Built, root: Path, meters: Any = None) -> Iterator[Served]:
             Gate(service, KeyStore(root, service.clock)), service.settings().memory.server
         )
         app.state.log = log
-        recorded = MeteredApp(app, service.meters)
         with (
-            TestClient(recorded, "http://127.0.0.1", raise_server_exceptions=False) as client,
+            TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client,
             _reading(service, ONE) as one,
         ):
             given = (service, app, client, made.secrets, made.world, made.other, dict(made.made))

@@ -20,7 +20,8 @@ from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.service.access.gate import Gate
 from memgraph.surfaces import server_log
 from memgraph.surfaces.asgi import Message, Receive, Scope, Send
-from memgraph.surfaces.metrics import NO_ROUTE, MeteredApp, PrometheusMeters
+from memgraph.surfaces.http.envelope import NO_ROUTE, Envelope
+from memgraph.surfaces.metrics import PrometheusMeters
 from memgraph.surfaces.serve import application
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -31,7 +32,7 @@ class Route:
     path = "/v1/orchestrators/{orchestrator}"
 
 
-def ask(recorded: MeteredApp, **fields: object) -> None:
+def ask(recorded: Envelope, **fields: object) -> None:
     """One request, whose answer nobody reads."""
 
     async def receive() -> Message:
@@ -60,11 +61,10 @@ def figures(meters: PrometheusMeters) -> str:
 
 def test_a_request_is_measured_by_its_route_and_no_address_is_told() -> None:
     meters = PrometheusMeters()
-    ask(MeteredApp(found, meters))
-    with pytest.raises(ValueError, match="heron"):
-        ask(MeteredApp(failing, meters), method="BREW")
+    ask(Envelope(found, lambda: None, meters))
+    ask(Envelope(failing, lambda: None, meters), method="BREW")
     told = figures(meters)
-    for method, route, status in (("GET", Route.path, 200), ("other", NO_ROUTE, 0)):
+    for method, route, status in (("GET", Route.path, 200), ("other", NO_ROUTE, 500)):
         labels = f'{{method="{method}",route="{route}",status="{status}"}}'
         assert f"memgraph_http_request_seconds_count{labels} 1.0" in told
     assert "memgraph_http_requests_in_hand 0.0" in told
@@ -95,10 +95,10 @@ def test_the_root_leads_to_the_console(tmp_path: Path) -> None:
 def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -> None:
     meters, lines = PrometheusMeters(), MemorySink()
 
-    def app_of(gate: Gate) -> MeteredApp:
+    def app_of(gate: Gate) -> Any:
         app = application(gate, gate.service.settings().memory.server)
         app.state.log = EventLog(lines, FixedClock())
-        return MeteredApp(app, meters)
+        return app
 
     word = "KxHeron"
     with serving(tmp_path / "root", app_of=app_of, meters=meters) as served:
@@ -129,10 +129,10 @@ def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -
 def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: Path) -> None:
     lines = MemorySink()
 
-    def app_of(gate: Gate) -> MeteredApp:
+    def app_of(gate: Gate) -> Any:
         app = application(gate, gate.service.settings().memory.server)
         app.state.log = EventLog(lines, FixedClock())
-        return MeteredApp(app, PrometheusMeters())
+        return app
 
     small = {"memory.server.max_body_bytes": 1_000}
     memories = "/v1/orchestrators/orc-1/memories"

@@ -50,7 +50,8 @@ class Api(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         inner = super().build_middleware_stack()
-        return Envelope(inner, lambda: getattr(self.state, "log", None))
+        meters = self.state.gate.service.meters
+        return Envelope(inner, lambda: getattr(self.state, "log", None), meters)
 
 
 def create_app(

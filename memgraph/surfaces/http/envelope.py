@@ -13,10 +13,12 @@ from typing import Final, TypeVar
 
 from fastapi import Request, Response
 from pydantic import TypeAdapter
+from starlette.routing import Match
 
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.model.values import Value
+from memgraph.service.meters import ReadableMeters
 from memgraph.surfaces.asgi import (
     CODE,
     ENTERED,
@@ -31,7 +33,6 @@ from memgraph.surfaces.asgi import (
     refuse,
 )
 from memgraph.surfaces.http.problems import BUG
-from memgraph.surfaces.metrics import known_method, route_of
 
 SECURITY: Final[Headers] = [
     (b"x-content-type-options", b"nosniff"),
@@ -41,6 +42,8 @@ SECURITY: Final[Headers] = [
 QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths that machines poll; requests to them are logged only if they fail."""
 CUT_OFF: Final = "the server is shutting down; a write may still have been completed"
+NO_ROUTE: Final = "(none)"
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 NO_STORE: Final = (b"cache-control", b"no-store")
 # A trace id or a UUID. It is written to the log, so free text is not accepted.
 _REQUEST_ID_FORM: Final = re.compile(r"^[0-9a-fA-F-]{8,64}$")
@@ -48,15 +51,19 @@ _CODE: Final = re.compile(r"^[a-z_]+(\.[a-z_]+)*$")
 
 
 class Envelope:
-    """ASGI middleware that adds headers to every response of an application, and logs it.
+    """ASGI middleware that adds headers to every response of an application, and records it.
 
     Args:
         log: returns the log of the process; None: nothing is logged.
+        meters: measure the requests, if they can be read.
     """
 
-    def __init__(self, app: ASGIApp, log: Callable[[], EventLog | None]) -> None:
+    def __init__(
+        self, app: ASGIApp, log: Callable[[], EventLog | None], meters: object = None
+    ) -> None:
         self._app = app
         self._log = log
+        self._meters = meters if isinstance(meters, ReadableMeters) else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,28 +89,38 @@ class Envelope:
                 code = scope.get(CODE) or _code_of(message.get("body", b""))
             await send(message)
 
+        if self._meters is not None:
+            self._meters.request_began()
         try:
             await self._app(scope, receive, completed)
         except asyncio.CancelledError:
             # A server that shuts down cancels the requests that exceed its drain time.
             if not status:
                 await refuse(completed, ServerEnding(CUT_OFF), 503)
-            self._log_request(scope, request_id, (status, code), time.monotonic() - began)
             raise
         except Exception as error:  # noqa: BLE001 # the outermost handler: logged and answered
             self._log_bug(error, request_id)
             if not status:
                 await refuse(completed, MemgraphError(BUG), 500)
-        self._log_request(scope, request_id, (status, code), time.monotonic() - began)
+        finally:
+            route, seconds = route_of(scope), time.monotonic() - began
+            if self._meters is not None:
+                method = known_method(scope["method"])
+                self._meters.request_ended(method, route, status, seconds)
+            self._log_request(scope, route, request_id, (status, code), seconds)
 
     def _log_request(
-        self, scope: Scope, request_id: str, answer: tuple[int, str | None], duration_s: float
+        self,
+        scope: Scope,
+        route: str,
+        request_id: str,
+        answer: tuple[int, str | None],
+        seconds: float,
     ) -> None:
         status, code = answer
         log = self._log()
         if log is None:
             return
-        route = route_of(scope)
         if route in QUIET and status == 200:
             return
         principal, orchestrator = scope.get(ENTERED, (None, None))
@@ -117,13 +134,40 @@ class Envelope:
             actor=None if principal is None else principal.actor,
             status=status,
             **({} if code is None else {"code": code}),
-            ms=round(duration_s * 1_000, 1),
+            ms=round(seconds * 1_000, 1),
         )
 
     def _log_bug(self, error: Exception, request_id: str) -> None:
         log = self._log()
         if log is not None:
             log.error("request.bug", request_id=request_id, **bug_fields(error))
+
+
+def known_method(method: str) -> str:
+    """Return a request's method if it is one of HTTP's, else ``other``: it may be any text."""
+    return method if method in METHODS else "other"
+
+
+def route_of(scope: Scope) -> str:
+    """Return the path template of a request's route: ``/v1/orchestrators/{orchestrator}``.
+
+    For a request refused before routing, it is the route that would have matched. For a mounted
+    application, it is the mount's path, followed by the template of its own route if it has one.
+    """
+    place = scope.get("root_path", "")
+    template = getattr(scope.get("route"), "path", None)
+    if isinstance(template, str):
+        return f"{place}{template}"
+    return place or _matching_route(scope)
+
+
+def _matching_route(scope: Scope) -> str:
+    """Return the route that matches a request for which the framework recorded none."""
+    for route in getattr(scope.get("app"), "routes", ()):
+        if route.matches(scope)[0] is Match.FULL:
+            template: str = route.path
+            return template
+    return NO_ROUTE
 
 
 def _relative_redirects(scope: Scope, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
