@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import socket
 import threading
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
+from multiprocessing.synchronize import Event
 from types import FrameType
 from typing import Final
 
@@ -22,9 +21,8 @@ from memgraph.errors import ServerFailed
 
 TURN_S: Final = 0.2
 """How long the parent waits at a time for the end of a process, in seconds."""
-PAUSE_S: Final = 1.0
-MOST_PAUSE_S: Final = 60.0
-"""The first and the longest pause before a process that lived for less is replaced."""
+PAUSE_S: Final = 5.0
+"""A process is replaced this many seconds after its start at the earliest."""
 
 
 Target = Callable[[socket.socket, int, Callable[[], None]], None]
@@ -33,12 +31,10 @@ Target = Callable[[socket.socket, int, Callable[[], None]], None]
 @dataclass(slots=True)
 class _Child:
     process: SpawnProcess
-    pipe: connection.Connection
+    ready: Event
     number: int
-    pause_s: float
     started_at: float = field(default_factory=time.monotonic)
-    is_ready: bool = False
-    replaced_at: float = 0.0
+    is_reported: bool = False
 
 
 class ServerProcesses:
@@ -65,30 +61,27 @@ class ServerProcesses:
         Args:
             ready: called once, when all processes accept requests.
             died: called with the id and exit code of each process that ended by itself; another
-                takes its place, after a pause that doubles while processes live for seconds alone.
+                takes its place, at most every ``PAUSE_S`` seconds.
 
         Raises:
             ServerFailed: a process ended with an error at the start or at the end.
         """
-        waiting = True
+        starting = True
         with self._signals():
             for number in range(self._count):
                 if not self._ending:
                     self._children.append(self._started(number))
             while (running := self._running()) or not self._ending:
                 connection.wait(running, TURN_S)
-                for child in self._children:
-                    if not child.is_ready and child.pipe.poll():
-                        child.is_ready = _is_told(child.pipe)
-                if waiting and all(child.is_ready for child in self._children):
-                    waiting = False
+                if starting and all(child.ready.is_set() for child in self._children):
+                    starting = False
                     ready()
-                self._replace_dead(died, starting=waiting)
+                self._replace_dead(died, starting=starting)
         for child in self._children:
             code = child.process.exitcode
             # A process that had no handler yet was ended by the signal itself.
             by_signal = self._ended_by_signal and code == -signal.SIGTERM
-            if code and not by_signal and not child.replaced_at:
+            if code and not by_signal and not child.is_reported:
                 raise ServerFailed(f"a process of the server ended with {code}", exit_code=code)
 
     def _running(self) -> list[int]:
@@ -100,35 +93,27 @@ class ServerProcesses:
     def _replace_dead(self, died: Callable[[int, int], None], *, starting: bool) -> None:
         for at, child in enumerate(self._children):
             code = child.process.exitcode
-            if code is None or self._ending or time.monotonic() < child.replaced_at:
+            if code is None or self._ending:
                 continue
-            if not child.is_ready and starting:
+            if starting and not child.ready.is_set():
                 # The next one would fail the same way.
-                self._end()
-                return
-            if child.replaced_at == 0.0:
+                self._ending = True
+            elif not child.is_reported:
+                child.is_reported = True
                 died(child.process.pid or 0, code)
-                lived_s = time.monotonic() - child.started_at
-                child.pause_s = (
-                    0.0
-                    if lived_s > MOST_PAUSE_S
-                    else min(max(2 * child.pause_s, PAUSE_S), MOST_PAUSE_S)
-                )
-                child.replaced_at = time.monotonic() + child.pause_s
-            else:
-                self._children[at] = self._started(child.number, child.pause_s)
+            elif time.monotonic() >= child.started_at + PAUSE_S:
+                self._children[at] = self._started(child.number)
         if self._ending:
             # A signal may have come while a process started.
             self._end()
 
-    def _started(self, number: int, pause_s: float = 0.0) -> _Child:
-        ours, theirs = self._context.Pipe(duplex=False)
+    def _started(self, number: int) -> _Child:
+        ready = self._context.Event()
         process = self._context.Process(
-            target=_run, args=(self._target, self._listener, number, theirs)
+            target=_run, args=(self._target, self._listener, number, ready)
         )
         process.start()
-        theirs.close()
-        return _Child(process, ours, number, pause_s=pause_s)
+        return _Child(process, ready, number)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -153,20 +138,11 @@ class ServerProcesses:
                 os.kill(child.process.pid, signal.SIGTERM)
 
 
-def _is_told(pipe: connection.Connection) -> bool:
-    try:
-        pipe.recv()
-    except EOFError:
-        # The process ended; its exit code is looked at elsewhere.
-        return False
-    return True
-
-
-def _run(target: Target, listener: socket.socket, number: int, pipe: connection.Connection) -> None:
+def _run(target: Target, listener: socket.socket, number: int, ready: Event) -> None:
     # Ctrl-C reaches the parent alone, which passes it on.
     os.setpgrp()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    target(listener, number, lambda: pipe.send(None))
+    target(listener, number, ready.set)
 
 
 def _end_with_parent() -> None:
@@ -174,14 +150,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-@contextmanager
-def empty_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder, removed at the end; what a killed process left there goes, too."""
-    shutil.rmtree(path, ignore_errors=True)
-    path.mkdir(mode=0o700, parents=True)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)

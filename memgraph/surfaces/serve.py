@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from memgraph.config.server import ServerSettings
@@ -27,8 +28,8 @@ from memgraph.surfaces.metrics import (
     PrometheusMeters,
     forget_process,
 )
-from memgraph.surfaces.processes import ServerProcesses, empty_folder
-from memgraph.surfaces.server_log import server_log, server_log_file
+from memgraph.surfaces.processes import ServerProcesses
+from memgraph.surfaces.server_log import server_log
 from memgraph.surfaces.shutdown import DrainingServer, ended_at_the_latest
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ def serve_with_processes(
         gate = _gate(service, settings.server)
         listener = held.enter_context(_bound_socket(settings.server))
         log = held.enter_context(server_log(service.root, service.clock, settings.log))
-        metrics = server_log_file(service.root).with_name(f"metrics-{listener.getsockname()[1]}")
-        os.environ[SHARED_FOLDER] = str(held.enter_context(empty_folder(metrics)))
+        metrics = Path(held.enter_context(TemporaryDirectory(prefix="memgraph-metrics-")))
+        os.environ[SHARED_FOLDER] = str(metrics)
         held.callback(os.environ.pop, SHARED_FOLDER)
 
         def died(pid: int, exit_code: int) -> None:
