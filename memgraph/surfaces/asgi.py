@@ -6,6 +6,7 @@ The checks are plain ASGI middleware, so that they guard every mounted surface.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,7 +15,7 @@ from typing import Any, Final
 from anyio.to_thread import run_sync
 
 from memgraph.config.server import allowed_host, host_name
-from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused
+from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused, Unauthenticated
 from memgraph.service.access.gate import Gate
 
 Scope = MutableMapping[str, Any]
@@ -50,16 +51,21 @@ def problem_body(error: MemgraphError, status: int) -> bytes:
     return json.dumps(problem, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-async def refuse(
-    send: Send, error: MemgraphError, status: int, headers: Iterable[tuple[bytes, bytes]] = ()
-) -> None:
+def error_headers(error: MemgraphError) -> dict[str, str]:
+    """Return the headers that the response to an error has: how to authenticate, when to retry."""
+    headers = {"www-authenticate": "Bearer"} if isinstance(error, Unauthenticated) else {}
+    wait_s = error.details.get("retry_after_s")
+    return headers if wait_s is None else {**headers, "retry-after": str(math.ceil(wait_s))}
+
+
+async def refuse(send: Send, error: MemgraphError, status: int) -> None:
     """Respond with an error, and close the connection, because the request may be incomplete."""
     body = problem_body(error, status)
     start: Headers = [
         (b"content-type", PROBLEM.encode()),
         (b"content-length", str(len(body)).encode()),
         (b"connection", b"close"),
-        *headers,
+        *((name.encode(), value.encode()) for name, value in error_headers(error).items()),
     ]
     await send({"type": "http.response.start", "status": status, "headers": start})
     await send({"type": "http.response.body", "body": body})

@@ -20,7 +20,6 @@ from memgraph.errors import (
     RequestTimeout,
     RequestTooLarge,
     ServerBusy,
-    Unauthenticated,
 )
 from memgraph.surfaces.asgi import (
     UNTIMED,
@@ -153,7 +152,7 @@ class RequestLimits:
     async def _refuse(self, scope: Scope, send: Send, error: MemgraphError, status: int) -> None:
         pages = self._pages_of(scope)
         if pages is None:
-            await _refuse(send, error, status)
+            await refuse(send, error, status)
         else:
             await pages.refusal(scope, error, status)(scope, _gone, send)
 
@@ -294,11 +293,3 @@ def _size_limited(receive: Receive, limit: int) -> Receive:
         return message
 
     return counted
-
-
-async def _refuse(send: Send, error: MemgraphError, status: int) -> None:
-    wait_s = error.details.get("retry_after_s")
-    headers = [] if wait_s is None else [(b"retry-after", str(math.ceil(wait_s)).encode())]
-    if isinstance(error, Unauthenticated):
-        headers.append((b"www-authenticate", b"Bearer"))
-    await refuse(send, error, status, headers)

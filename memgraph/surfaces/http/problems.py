@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from memgraph import errors
 from memgraph.errors import InvalidInput
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.surfaces.asgi import PROBLEM, problem_body, settle
+from memgraph.surfaces.asgi import PROBLEM, error_headers, problem_body, settle
 
 MOST_PROBLEMS: Final = 20
 _NAME: Final = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
@@ -121,13 +120,7 @@ class Problem(BaseModel):
 def problem(error: errors.MemgraphError, status: int | None = None) -> Response:
     """Return the response for an error; ``status`` overrides the error's own status."""
     status = error.status if status is None else status
-    answer = Response(problem_body(error, status), status, media_type=PROBLEM)
-    if isinstance(error, errors.Unauthenticated):
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    wait = error.details.get("retry_after_s")
-    if wait is not None:
-        answer.headers["Retry-After"] = str(math.ceil(wait))
-    return answer
+    return Response(problem_body(error, status), status, error_headers(error), media_type=PROBLEM)
 
 
 async def on_memgraph_error(request: Request, error: Exception) -> Response:

@@ -7,7 +7,6 @@ no sessions that could be hijacked.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
@@ -20,18 +19,14 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from memgraph.config.server import ServerSettings
-from memgraph.errors import (
-    InvalidInput,
-    MemgraphError,
-    RateLimited,
-)
+from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.log import bug_fields
 from memgraph.model import enums
 from memgraph.model.access import Narrowing
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.surfaces.asgi import ENTERED, REQUEST_ID, shown_key
+from memgraph.surfaces.asgi import ENTERED, REQUEST_ID, error_headers, shown_key
 from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
@@ -138,15 +133,10 @@ def _parsed_query(request: Request) -> _Query:
 
 def _refusal(error: MemgraphError) -> Response:
     """Return the response to a refused request, as a JSON-RPC error."""
-    headers = {}
-    if error.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, RateLimited) and "retry_after_s" in error.details:
-        headers["Retry-After"] = str(math.ceil(error.details["retry_after_s"]))
     error_object = {
         "code": types.INVALID_REQUEST,
         "message": error.message,
         "data": {"code": error.code, "details": error.details},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error_object})
-    return Response(body, error.status, headers, media_type="application/json")
+    return Response(body, error.status, error_headers(error), media_type="application/json")

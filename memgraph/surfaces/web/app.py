@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
@@ -39,6 +38,7 @@ from memgraph.surfaces.asgi import (
     Receive,
     Scope,
     Send,
+    error_headers,
     settle,
 )
 from memgraph.surfaces.web import sessions
@@ -129,9 +129,7 @@ def failure_page(console: Console, request: Request, error: MemgraphError, statu
         "back": _back(request, visit),
     }
     answer = console.show("failure.html", visit, status=status, **fields)
-    wait_s = error.details.get("retry_after_s")
-    if wait_s is not None:
-        answer.headers["Retry-After"] = str(math.ceil(wait_s))
+    answer.headers.update(error_headers(error))
     return answer
 
 
