@@ -50,15 +50,15 @@ from memgraph.surfaces.web.sessions import (
     FIELD,
     PLACE,
     ConsoleSessions,
-    CsrfTokens,
     Session,
     SignIns,
-    console_folder,
     cookie_of,
+    csrf_token,
     drop_cookie,
     keep_cookie,
     login_address,
     own_target,
+    token_fits,
 )
 
 # Headers of every response. Pages can load and run only files of the console.
@@ -172,10 +172,8 @@ class Console:
     def __init__(self, gate: Gate, lengthy: Lengthy) -> None:
         self.gate = gate
         self.lengthy = lengthy
-        folder = console_folder(gate.service.root)
-        self.sessions = ConsoleSessions(folder)
+        self.sessions = ConsoleSessions(gate.service.root / "logs" / "console")
         self.sign_ins = SignIns()
-        self.tokens = CsrfTokens(folder / "key")
         self.assets = Assets()
         self.seals: dict[str, Seal] = {}
         address = f"{PLACE}/-/static/{self.assets.version}/"
@@ -200,7 +198,7 @@ class Console:
         self, template: str, visit: Visit | None, *, status: int = 200, **values: Any
     ) -> Response:
         """Return a page; ``visit`` is None for a visitor who is not signed in."""
-        token = "" if visit is None else self.tokens.of(visit.cookie)
+        token = "" if visit is None else csrf_token(visit.cookie)
         text = self.text(template, visit=visit, csrf_token=token, **values)
         return Response(text, status, media_type="text/html")
 
@@ -257,7 +255,7 @@ class Console:
 
     def require_token(self, request: Request, cookie: str, token: str | None) -> None:
         """Raise AccessDenied unless the form has the CSRF token of its cookie."""
-        if not self.tokens.fits(cookie, token, site=request.headers.get("sec-fetch-site")):
+        if not token_fits(cookie, token, site=request.headers.get("sec-fetch-site")):
             raise AccessDenied("this form has expired: go back, reload the page, and send it again")
 
 

@@ -43,7 +43,6 @@ MOST_ADDRESSES: Final = 10_000
 SIGN_INS_PER_MINUTE: Final = 10
 """The maximum number of sign-in attempts of an IP address, successful or not."""
 ID_BYTES: Final = 32
-KEY_BYTES: Final = 32
 SUFFIX: Final = ".json"
 NEW: Final = ".new"
 """The ending of a file that is being written."""
@@ -67,11 +66,6 @@ class Session:
 
 
 _SESSION: Final = TypeAdapter(Session)
-
-
-def console_folder(root: Path) -> Path:
-    """Return the folder in which the servers of a root keep what the console needs."""
-    return root / "logs" / "console"
 
 
 class ConsoleSessions:
@@ -143,7 +137,9 @@ class ConsoleSessions:
             return None
 
     def _write(self, path: Path, session: Session, used_ms: int) -> None:
-        temporary = _new_file(self._folder, _SESSION.dump_json(session), NEW)
+        temporary = self._folder / f"{secrets.token_hex(8)}{NEW}"
+        temporary.touch(mode=0o600)
+        temporary.write_bytes(_SESSION.dump_json(session))
         _mark_used(temporary, used_ms)
         temporary.replace(path)
 
@@ -158,15 +154,7 @@ class ConsoleSessions:
             self._path(session_id or "").unlink(missing_ok=True)
 
     def _path(self, session_id: str) -> Path:
-        return self._folder / f"{_digest(session_id)}{SUFFIX}"
-
-
-def _new_file(folder: Path, content: bytes, suffix: str) -> Path:
-    """Return a new file that only its owner can read, to be renamed or linked."""
-    path = folder / f"{secrets.token_hex(8)}{suffix}"
-    path.touch(mode=0o600)
-    path.write_bytes(content)
-    return path
+        return self._folder / f"{hashlib.sha256(_encoded(session_id)).hexdigest()}{SUFFIX}"
 
 
 def _mark_used(path: Path, now_ms: int) -> None:
@@ -204,8 +192,8 @@ class SignIns:
         return 0.0
 
 
-def _digest(session_id: str) -> str:
-    return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,48 +285,26 @@ FIELD: Final = "csrf_token"
 _SAME_SITE: Final = frozenset({None, "same-origin", "none"})
 
 
-class CsrfTokens:
-    """Creates and checks CSRF tokens.
+def csrf_token(cookie: str) -> str:
+    """Return the CSRF token of a cookie, for its forms.
 
-    A token is the HMAC-SHA-256 of the cookie with a key of the root's servers. So no tokens are
-    stored, and a page of another site cannot create one, since it cannot read the cookie.
+    A page of another site cannot know it, since it cannot read the cookie; nor does the token
+    reveal the cookie, which is a random text.
+    """
+    return hmac.new(_encoded(cookie), b"csrf", hashlib.sha256).hexdigest()
+
+
+def token_fits(cookie: str, token: str | None, *, site: str | None) -> bool:
+    """Return True if a form was sent by a page of the console.
 
     Args:
-        file: the file of the key, created if it is missing, readable by its owner alone.
+        cookie: the value of the request's cookie; empty if it is missing.
+        token: the token in the form, if any.
+        site: the browser's ``Sec-Fetch-Site`` header, if any.
     """
-
-    def __init__(self, file: Path) -> None:
-        self._key = _key_of(file)
-
-    def of(self, cookie: str) -> str:
-        """Return the token for a cookie."""
-        text = cookie.encode("utf-8", "surrogatepass")
-        return hmac.new(self._key, text, hashlib.sha256).hexdigest()
-
-    def fits(self, cookie: str, token: str | None, *, site: str | None) -> bool:
-        """Return True if a form was sent by a page of the console.
-
-        Args:
-            cookie: the value of the request's cookie; empty if it is missing.
-            token: the token in the form, if any.
-            site: the browser's ``Sec-Fetch-Site`` header, if any.
-        """
-        if not cookie or site not in _SAME_SITE:
-            return False
-        token_bytes = (token or "").encode("utf-8", "surrogatepass")
-        return hmac.compare_digest(token_bytes, self.of(cookie).encode())
-
-
-def _key_of(file: Path) -> bytes:
-    """Return the key in a file, which the first process creates."""
-    temporary = _new_file(file.parent, secrets.token_bytes(KEY_BYTES), ".key")
-    with suppress(FileExistsError):
-        os.link(temporary, file)
-    if file.stat().st_size != KEY_BYTES:
-        # Torn by a power failure.
-        temporary.replace(file)
-    temporary.unlink(missing_ok=True)
-    return file.read_bytes()
+    if not cookie or site not in _SAME_SITE:
+        return False
+    return hmac.compare_digest(_encoded(token or ""), csrf_token(cookie).encode())
 
 
 MAX_SECRET_CHARS: Final = 200
@@ -388,7 +354,7 @@ def _form_page(
         "login.html",
         None,
         status=status,
-        token=console.tokens.of(cookie),
+        token=csrf_token(cookie),
         next=own_target(target),
         wrong=wrong,
     )

@@ -10,7 +10,8 @@ import pytest
 from memgraph.surfaces.web.sessions import (
     MOST_SESSIONS,
     ConsoleSessions,
-    CsrfTokens,
+    csrf_token,
+    token_fits,
 )
 
 
@@ -45,22 +46,18 @@ def test_what_is_no_id_finds_nothing(session_id: str | None, tmp_path: Path) -> 
     ],
 )
 def test_a_token_fits_its_cookie_and_its_own_pages(
-    cookie: str, site: str | None, fits: bool, tmp_path: Path
+    cookie: str, site: str | None, fits: bool
 ) -> None:
-    tokens = CsrfTokens(tmp_path / "key")
-    assert tokens.fits(cookie, tokens.of("a"), site=site) is fits
-    assert CsrfTokens(tmp_path / "key").fits(cookie, tokens.of("a"), site=site) is fits
-    assert not CsrfTokens(tmp_path / "other").fits(cookie, tokens.of("a"), site=site)
+    assert token_fits(cookie, csrf_token("a"), site=site) is fits
 
 
-def test_sessions_and_keys_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
-    sessions, _ = ConsoleSessions(tmp_path / "console"), CsrfTokens(tmp_path / "key")
+def test_sessions_are_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    sessions = ConsoleSessions(tmp_path / "console")
     session_id, session = sessions.open("k", 0)
     sessions.change(session_id, lambda one: replace(one, notice="Done."))
     [file] = (tmp_path / "console").glob("*.json")
     assert session_id not in file.name
-    modes = [oct(path.stat().st_mode & 0o777) for path in (file.parent, file, tmp_path / "key")]
-    assert modes == ["0o700", "0o600", "0o600"]
+    assert [oct(path.stat().st_mode & 0o777) for path in (file.parent, file)] == ["0o700", "0o600"]
     assert sessions.find(session_id, 0) == replace(session, notice="Done.")
 
 
@@ -73,12 +70,9 @@ def test_a_session_that_was_ended_is_not_brought_back_by_a_page(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"other": 1}'])
-def test_a_torn_file_is_no_session_and_no_key(content: bytes, tmp_path: Path) -> None:
+def test_a_torn_file_is_no_session(content: bytes, tmp_path: Path) -> None:
     sessions = ConsoleSessions(tmp_path)
     session_id, _ = sessions.open("k", 0)
     [file] = tmp_path.glob("*.json")
     file.write_bytes(content)
     assert sessions.find(session_id, 0) is None
-    (tmp_path / "key").write_bytes(content)
-    assert CsrfTokens(tmp_path / "key").of("a") == CsrfTokens(tmp_path / "key").of("a")
-    assert len((tmp_path / "key").read_bytes()) == 32
