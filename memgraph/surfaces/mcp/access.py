@@ -3,118 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from memgraph.errors import InvalidInput, MemgraphError
-from memgraph.model.access import Narrowing, Permission, Principal
+from memgraph.model.access import Permission
 from memgraph.model.enums import Scope, ToolChoice
 from memgraph.service.sanitizer import sanitized_error
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
-    from memgraph.service.access.gate import Gate
 
 Where = tuple[Scope | None, str | None]
 Result = TypeVar("Result")
 
 
-class HandleAccess(Protocol):
+@dataclass(frozen=True, slots=True)
+class HandleAccess:
     """Runs functions on the handle of one orchestrator.
 
     Attributes:
+        enter: returns the handle for a permission; may raise MemgraphError.
+        root: its path is removed from error messages.
+        permissions: those of the client.
         scope: the scope in which new facts are stored; None: the only visible one, else global.
         tools: the tools that are offered.
+        refused: called with each error; logs a refusal.
     """
 
-    scope: Scope | None
-    tools: ToolChoice
-
-    @property
-    def permissions(self) -> frozenset[Permission]:
-        """The permissions of the client."""
+    enter: Callable[[Permission], Orchestrator]
+    root: Path
+    permissions: frozenset[Permission] = frozenset(Permission)
+    scope: Scope | None = None
+    tools: ToolChoice = ToolChoice.DEFAULT
+    refused: Callable[[MemgraphError], None] = lambda _error: None
 
     def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
         """Run ``work`` on the handle and return its result. Blocks on disk access.
 
         Raises:
-            MemgraphError: an error of ``work`` or ``Gate.enter``, sanitised for output; refusals
-                are logged.
+            MemgraphError: an error of ``work`` or ``enter``, sanitised for output.
         """
-
-
-class DirectAccess:
-    """Access for a caller that already has the handle, with all permissions."""
-
-    permissions = frozenset(Permission)
-
-    def __init__(
-        self,
-        handle: Orchestrator,
-        root: Path,
-        *,
-        scope: Scope | None = None,
-        tools: ToolChoice = ToolChoice.DEFAULT,
-    ) -> None:
-        self._handle = handle
-        self._root = root
-        self.scope = scope
-        self.tools = tools
-
-    def ask(self, _permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
         try:
-            return work(self._handle)
+            return work(self.enter(permission))
         except MemgraphError as error:
-            raise sanitized_error(error, self._root) from error
-
-
-class KeyAccess:
-    """Access of a principal to one orchestrator, for the duration of a request."""
-
-    def __init__(
-        self,
-        gate: Gate,
-        principal: Principal,
-        orchestrator: str,
-        narrowing: Narrowing,
-        *,
-        scope: Scope | None = None,
-        tools: ToolChoice = ToolChoice.DEFAULT,
-    ) -> None:
-        self._gate = gate
-        self.principal = principal
-        self.orchestrator = orchestrator
-        self._narrowing = narrowing
-        self._handles: dict[Permission, Orchestrator] = {}
-        self.scope = scope
-        self.tools = tools
-
-    @property
-    def permissions(self) -> frozenset[Permission]:
-        return self.principal.permissions
-
-    def knock(self) -> None:
-        """Check that the principal may open the orchestrator; raise what ``ask`` raises."""
-        # A principal without any permission is refused the permission to read.
-        permission = next(
-            (item for item in Permission if item in self.permissions), Permission.READ
-        )
-        self.ask(permission, lambda _handle: None)
-
-    def ask(self, permission: Permission, work: Callable[[Orchestrator], Result]) -> Result:
-        try:
-            return work(self._enter(permission))
-        except MemgraphError as error:
-            self._gate.miss(self.principal, self.orchestrator, error)
-            raise sanitized_error(error, self._gate.service.root) from error
-
-    def _enter(self, permission: Permission) -> Orchestrator:
-        # A handle is opened once for each permission; ``knock`` may have opened it.
-        if permission not in self._handles:
-            self._handles[permission] = self._gate.enter(
-                self.principal, self.orchestrator, permission, self._narrowing
-            )
-        return self._handles[permission]
+            self.refused(error)
+            raise sanitized_error(error, self.root) from error
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, Final, cast
 
 import mcp_types as types
@@ -22,12 +23,12 @@ from memgraph.config.server import ServerSettings
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.log import bug_fields
 from memgraph.model import enums
-from memgraph.model.access import Narrowing
+from memgraph.model.access import Narrowing, Permission
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
 from memgraph.surfaces.asgi import ENTERED, REQUEST_ID, error_headers, shown_key
-from memgraph.surfaces.mcp.access import HandleAccess, KeyAccess
+from memgraph.surfaces.mcp.access import HandleAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 _ACCESS: Final = "memgraph.door"
@@ -90,7 +91,7 @@ def _log_bug(context: Context, error: Exception) -> None:
         log.error("mcp.bug", request_id=request.scope.get(REQUEST_ID), **bug_fields(error))
 
 
-def _authenticated(gate: Gate, request: Request) -> KeyAccess:
+def _authenticated(gate: Gate, request: Request) -> HandleAccess:
     """Authenticate a request and return its access to an orchestrator. Blocks on disk access.
 
     Raises:
@@ -101,8 +102,18 @@ def _authenticated(gate: Gate, request: Request) -> KeyAccess:
     principal = gate.authenticate(shown_key(request.scope))
     query = _parsed_query(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
-    access = KeyAccess(gate, principal, name, query.narrowing, scope=query.scope, tools=query.tools)
-    access.knock()
+    access = HandleAccess(
+        # A handle is opened once for each permission.
+        cache(lambda permission: gate.enter(principal, name, permission, query.narrowing)),
+        gate.service.root,
+        principal.permissions,
+        query.scope,
+        query.tools,
+        lambda error: gate.miss(principal, name, error),
+    )
+    # A principal without any permission is refused the permission to read.
+    permission = next((item for item in Permission if item in access.permissions), Permission.READ)
+    access.ask(permission, lambda _handle: None)
     request.scope[ENTERED] = (principal, name)
     return access
 

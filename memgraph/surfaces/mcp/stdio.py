@@ -15,7 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from memgraph.log import bug_fields
 from memgraph.model.enums import ToolChoice
-from memgraph.surfaces.mcp.access import DirectAccess
+from memgraph.surfaces.mcp.access import HandleAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(
         tools: the tools to offer.
     """
     silence_sdk()
-    door = DirectAccess(handle, root, scope=scope, tools=tools)
+    door = HandleAccess(lambda _permission: handle, root, scope=scope, tools=tools)
 
     def failed(_context: Context, error: Exception) -> None:
         handle.ingestion.log_event("mcp.bug", **bug_fields(error))
