@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from memgraph.clock import MAX_MS
@@ -18,20 +18,24 @@ from memgraph.store.visibility import View
 
 HIDDEN: Final = "(not visible)"
 
-_ID_PREFIXES: Final = tuple(kind.id_prefix for kind in MemoryKind)
-# Finds ids inside reasons such as "lost to fact_…".
-_ID_IN_A_TEXT: Final = re.compile(rf"(?:{'|'.join(_ID_PREFIXES)})[0-9A-Z]{{26}}")
+_PREFIX: Final = f"(?:{'|'.join(kind.id_prefix for kind in MemoryKind)})"
+# In JSON: a string that begins like an id, or an id inside a reason such as "lost to fact_…".
+_ID: Final = re.compile(
+    rf"""(?:(?<=^")|(?<=[^\\]")){_PREFIX}(?:[^"\\]|\\.)*(?=")|{_PREFIX}[0-9A-Z]{{26}}"""
+)
 
 JsonT = TypeVar("JsonT")
 
 
 def without_hidden(snapshot: Snapshot, view: View, values: Sequence[JsonT]) -> list[JsonT]:
     """Return the JSON values with the ids of hidden memories replaced."""
-    texts = [text for value in values for text in _texts(value)]
-    ids = {text for text in texts if text.startswith(_ID_PREFIXES)}
-    ids |= {memory_id for text in texts for memory_id in _ID_IN_A_TEXT.findall(text)}
-    hidden = ids - graph.visible_memories(snapshot, sorted(ids), view).keys()
-    return [_without(value, hidden) for value in values]
+    texts = [json.dumps(value) for value in values]
+    ids = {memory_id for text in texts for memory_id in _ID.findall(text)}
+    visible = graph.visible_memories(snapshot, sorted(ids), view)
+    return [
+        json.loads(_ID.sub(lambda match: match[0] if match[0] in visible else HIDDEN, text))
+        for text in texts
+    ]
 
 
 def journal_notes(
@@ -74,33 +78,3 @@ def status_periods(
         period.model_copy(update={"reason": reason})
         for period, reason in zip(periods, reasons, strict=True)
     )
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every string in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-
-
-def _without(value: Any, hidden: Collection[str]) -> Any:
-    """Return a JSON value with the ids in ``hidden`` replaced."""
-    if isinstance(value, str):
-        return _without_ids(value, hidden)
-    if isinstance(value, dict):
-        return {_without(key, hidden): _without(item, hidden) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without(item, hidden) for item in value]
-    return value
-
-
-def _without_ids(text: str, hidden: Collection[str]) -> str:
-    if text in hidden:
-        return HIDDEN
-    return _ID_IN_A_TEXT.sub(lambda match: HIDDEN if match[0] in hidden else match[0], text)

@@ -122,98 +122,76 @@ def find_stale(
         max_looks: the maximum number of endings to examine.
         max_rows: the maximum number of dependent memories to read in one step.
     """
-    reading = _StalePageBuilder(snapshot, view, limit, after, max_rows)
     place = None if after is None else EndedMemory(after.since, after.ground_id)
-    if place is not None and after is not None and after.memory_id:
-        # The last page may have ended among the dependents of one ending: examine it again.
-        reading.add([place])
+    items: list[RetractedEvidence] = []
+    seen: set[str] = set()
+    cut = False
+    # The last page may have ended among the dependents of one ending: examine it again.
+    endings = [place] if place is not None and after is not None and after.memory_id else []
     count, at_once = 0, _AT_FIRST
-    while count < max_looks and len(reading.items) <= limit:
-        looks = min(at_once, max_looks - count)
-        met, following = evidence.newest_endings(snapshot, view, after=place, looks=looks)
-        reading.add(met)
-        if following is None:
-            return reading.found(None)
-        place, count, at_once = following, count + looks, min(2 * at_once, _AT_ONCE)
-    return reading.found(None if place is None else StaleCursor(place.since, place.memory_id, ""))
-
-
-class _StalePageBuilder:
-    """Builds a page of stale memories, by their evidence, newest ending first."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        view: View,
-        limit: int,
-        after: StaleCursor | None,
-        max_rows: int,
-    ) -> None:
-        self.items: list[RetractedEvidence] = []
-        self._snapshot = snapshot
-        self._view = view
-        self._limit = limit
-        self._after = after
-        self._max_rows = max_rows
-        self._seen: set[str] = set()
-        self._cut = False
-
-    def found(self, cursor: StaleCursor | None) -> StaleSearch:
-        """Return the page. ``cursor``: where the next one begins if all results fit on this one."""
-        if len(self.items) > self._limit:
-            cursor = self.items[self._limit - 1].place
-        return StaleSearch(tuple(self.items[: self._limit]), cursor, self._cut)
-
-    def add(self, grounds: Sequence[EndedMemory]) -> None:
-        """Add the memories that depend on this evidence, and on none that ended later, until
-        full.
-        """
-        unsupported = self._on(grounds)
-        while unsupported and len(self.items) <= self._limit:
+    following = place
+    while True:
+        unlisted, is_cut = _on(snapshot, endings, view, seen, after, max_rows)
+        cut = cut or is_cut
+        while unlisted and len(items) <= limit:
             # No more than fit: many memories may depend on the same evidence.
-            room = self._limit + 1 - len(self.items)
-            page, unsupported = unsupported[:room], unsupported[room:]
-            self.items += self._listed_here(page)
+            room = limit + 1 - len(items)
+            page, unlisted = unlisted[:room], unlisted[room:]
+            items += page if after is None else _not_before(snapshot, page, view)
+        if count >= max_looks or len(items) > limit or (count and following is None):
+            break
+        looks = min(at_once, max_looks - count)
+        endings, following = evidence.newest_endings(snapshot, view, after=following, looks=looks)
+        count, at_once = count + looks, min(2 * at_once, _AT_ONCE)
+    cursor = None if following is None else StaleCursor(following.since, following.memory_id, "")
+    if len(items) > limit:
+        cursor = items[limit - 1].place
+    return StaleSearch(tuple(items[:limit]), cursor, cut)
 
-    def _on(self, grounds: Sequence[EndedMemory]) -> list[RetractedEvidence]:
-        ids = [ground.memory_id for ground in grounds]
-        refuted = evidence.refuted_among(self._snapshot, ids, self._view)
-        bases, cut = evidence.dependents(
-            self._snapshot, refuted, self._view, max_rows=self._max_rows
-        )
-        self._cut = self._cut or cut
-        paths = {} if bases is None else broken_paths(bases, refuted)
-        active = evidence.active_among(self._snapshot, paths, self._view)
-        retracted = [
-            RetractedEvidence(
-                refuted[path[-1].ground_id].since, path[-1].ground_id, memory_id, path
-            )
-            for memory_id in active
-            for path in (paths[memory_id],)
-        ]
-        retracted = [
-            ground
-            for ground in retracted
-            if ground.memory_id not in self._seen
-            and (self._after is None or ground.place < self._after)
-        ]
-        self._seen.update(ground.memory_id for ground in retracted)
-        return sorted(retracted, key=lambda ground: ground.place, reverse=True)
 
-    def _listed_here(self, unsupported: Sequence[RetractedEvidence]) -> list[RetractedEvidence]:
-        """Return the memories that no earlier page lists: evidence that ended later comes first."""
-        if self._after is None:
-            return list(unsupported)
-        names = [item.memory_id for item in unsupported]
-        paths: dict[str, tuple[Dependency, ...]] = {}
-        for start in range(0, len(names), _NAMES_AT_ONCE):
-            batch = names[start : start + _NAMES_AT_ONCE]
-            paths |= evidence.broken_evidence(self._snapshot, batch, self._view)
-        return [
-            item
-            for item in unsupported
-            if item.memory_id in paths and paths[item.memory_id][-1].ground_id == item.ground_id
-        ]
+def _on(
+    snapshot: Snapshot,
+    grounds: Sequence[EndedMemory],
+    view: View,
+    seen: set[str],
+    after: StaleCursor | None,
+    max_rows: int,
+) -> tuple[list[RetractedEvidence], bool]:
+    """Return the memories that depend on this evidence and were not seen, and whether it was cut.
+
+    The latest ending comes first. Evidence that ended later is examined first, so that ``seen``,
+    to which these memories are added, leaves out what depends on it.
+    """
+    if not grounds:
+        return [], False
+    refuted = evidence.refuted_among(snapshot, [ground.memory_id for ground in grounds], view)
+    bases, cut = evidence.dependents(snapshot, refuted, view, max_rows=max_rows)
+    if bases is None:
+        return [], cut
+    paths = broken_paths(bases, refuted)
+    retracted = []
+    for memory_id in evidence.active_among(snapshot, paths, view):
+        ground = paths[memory_id][-1].ground_id
+        item = RetractedEvidence(refuted[ground].since, ground, memory_id, paths[memory_id])
+        if memory_id not in seen and (after is None or item.place < after):
+            retracted.append(item)
+    seen.update(item.memory_id for item in retracted)
+    return sorted(retracted, key=lambda item: item.place, reverse=True), cut
+
+
+def _not_before(
+    snapshot: Snapshot, items: Sequence[RetractedEvidence], view: View
+) -> list[RetractedEvidence]:
+    """Return the memories that no earlier page lists: evidence that ended later comes first."""
+    names = [item.memory_id for item in items]
+    paths: dict[str, tuple[Dependency, ...]] = {}
+    for start in range(0, len(names), _NAMES_AT_ONCE):
+        paths |= evidence.broken_evidence(snapshot, names[start : start + _NAMES_AT_ONCE], view)
+    return [
+        item
+        for item in items
+        if item.memory_id in paths and paths[item.memory_id][-1].ground_id == item.ground_id
+    ]
 
 
 def described(

@@ -56,33 +56,23 @@ def subgraph(
         InvalidInput: a limit is outside its range.
         StorageError: the database cannot be read.
     """
-    with database.read() as snapshot:
-        view = View(viewer, as_of, statuses)
-        return subgraph_in(
-            snapshot,
-            ids,
-            view,
-            hops=hops,
-            max_nodes=max_nodes,
-            edge_types=edge_types,
-            max_degree=max_degree,
-        )
-
-
-def subgraph_in(
-    snapshot: Snapshot,
-    ids: Sequence[str],
-    view: View,
-    *,
-    hops: int = 1,
-    max_nodes: int = MAX_NODES,
-    edge_types: Collection[EdgeType] | None = None,
-    max_degree: int = MAX_DEGREE,
-) -> Subgraph:
-    """Return a subgraph on an open snapshot; see ``subgraph``."""
     _require("hops", hops, MAX_HOPS)
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
     _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
+    view = View(viewer, as_of, statuses)
+    with database.read() as snapshot:
+        return _read(snapshot, ids, view, hops, max_nodes, max_degree, edge_types)
+
+
+def _read(
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    view: View,
+    hops: int,
+    max_nodes: int,
+    max_degree: int,
+    edge_types: Collection[EdgeType] | None,
+) -> Subgraph:
     requested = list(dict.fromkeys(ids))
     memories = graph.visible_memories(snapshot, requested, view)
     reasons = {"max_nodes"} if len(memories) > max_nodes else set()

@@ -78,20 +78,6 @@ def test_both_sides_come_with_source_age_and_time(database: Database) -> None:
     assert not item.moot
 
 
-def test_a_resolved_one_tells_how_and_how_long_it_was_open(database: Database) -> None:
-    filling = Filling(database)
-    winner, loser = filling.memory(), filling.memory(status="superseded")
-    resolution = {"winner_id": winner, "loser_id": loser, "reason": "measured"}
-    filling.edge(winner, loser, "Contradicts", resolved_at=NOW + 2 * DAY, resolution=resolution)
-    filling.flush()
-    assert list_contradictions(database, now_ms=LATER).items == ()
-    (item,) = list_contradictions(database, now_ms=LATER, state="resolved").items
-    assert item.edge.resolution == resolution
-    assert item.open_days == 2.0
-    assert item.resolved
-    assert not item.moot
-
-
 def test_open_ones_come_newest_first_and_moot_ones_say_so(database: Database) -> None:
     filling = Filling(database)
     one, gone = filling.memory(), filling.memory(status="retracted")
@@ -132,15 +118,6 @@ def test_as_of_shows_what_was_open_then(database: Database) -> None:
     assert at(NOW + 20, "open") == []
     assert at(NOW + 20, "resolved") == [edge]
     assert at(NOW + 19, "resolved") == []
-
-
-def test_a_pair_with_a_hidden_side_is_not_there(database: Database) -> None:
-    filling = Filling(database)
-    filling.edge(filling.memory(), filling.memory(sensitivity="Restricted"), "Contradicts")
-    filling.flush()
-    assert list_contradictions(database, now_ms=LATER).items == ()
-    cleared = Viewer(clearance=Sensitivity.RESTRICTED)
-    assert len(list_contradictions(database, now_ms=LATER, viewer=cleared).items) == 1
 
 
 @pytest.mark.parametrize("state", STATES)

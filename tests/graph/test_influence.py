@@ -277,18 +277,6 @@ def test_what_a_conversation_left_is_told_without_its_turns(database: Database) 
     assert found.runs == ()
 
 
-def test_a_circle_ends(database: Database) -> None:
-    filling = Filling(database)
-    ring = [filling.memory() for _ in range(3)]
-    for one, other in zip(ring, ring[1:] + ring[:1], strict=True):
-        filling.derived(one, other)
-    filling.flush()
-    assert [each.memory_id for each in impact(database, ring[0]).derived] == [ring[2], ring[1]]
-    found = grounds_of_memory(database, ring[0])
-    assert [each.memory_id for each in found.links] == [ring[1], ring[2]]
-    assert not found.cut
-
-
 def test_bounds_are_told(database: Database) -> None:
     filling = Filling(database)
     long = [filling.memory() for _ in range(MAX_DEPTH + 2)]

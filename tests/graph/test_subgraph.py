@@ -253,17 +253,6 @@ def test_as_of_a_contradiction_is_open_until_it_was_resolved(database: Database)
     assert subgraph(database, [one], as_of=NOW).edges == ()
 
 
-def test_retracted_memories_are_shown_when_asked_for(database: Database) -> None:
-    filling = Filling(database)
-    one, gone = filling.memory(), filling.memory(status="retracted")
-    filling.edge(one, gone)
-    filling.flush()
-    assert list(subgraph(database, [one]).distances) == [one]
-    assert subgraph(database, [gone]).missing == (gone,)
-    assert set(subgraph(database, [one], statuses=EVERY_STATUS).distances) == {one, gone}
-    assert set(subgraph(database, [one], statuses=None).distances) == {one, gone}
-
-
 def test_more_seeds_than_room_are_cut(database: Database) -> None:
     filling = Filling(database)
     ids = [filling.memory() for _ in range(5)]

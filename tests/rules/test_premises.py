@@ -81,15 +81,3 @@ def test_far_away_it_is_not_told_on() -> None:
     found = broken_paths(evidence_graph(tower), {"0": RefutedEvidence(0)})
     assert set(found) == {str(floor) for floor in range(1, MAX_HOPS + 1)}
     assert broken_paths(evidence_graph(tower), {}) == {}
-
-
-def test_a_successor_stands_and_what_stands_on_it_alone() -> None:
-    """``new`` took the place of its own ground ``old``."""
-    bases = [
-        Dependency("new", "old", None),
-        Dependency("above", "new", None),
-        Dependency("both", "new", None),
-        Dependency("both", "old", None),
-    ]
-    found = broken_paths(evidence_graph(bases), {"old": RefutedEvidence(0, frozenset({"new"}))})
-    assert set(found) == {"both"}
