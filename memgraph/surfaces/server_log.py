@@ -12,12 +12,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from memgraph.clock import Clock
 from memgraph.config.schema import LogSettings
-from memgraph.log import EventLog, LineSink, RotatingFile
+from memgraph.log import EventLog, LineSink, RotatingFile, bug_fields
 
 MOST_WAITING: Final = 10_000
 """The maximum number of queued lines; further lines are dropped and counted."""
@@ -95,19 +94,9 @@ class _Handler(logging.Handler):
         if error is None:
             self._log.warning("library", logger=record.name, at=at)
         else:
-            self._log.failure("library", error, logger=record.name, at=place_of(error))
+            self._log.error("library", logger=record.name, **bug_fields(error))
 
 
 def _thread_failed(log: EventLog, ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is not None:
-        log.failure("thread", ended.exc_value, at=place_of(ended.exc_value))
-
-
-def place_of(error: BaseException) -> str:
-    """Return the location where an error was raised, as ``module:line``."""
-    trace: TracebackType | None = error.__traceback__
-    place = "unknown"
-    while trace is not None:
-        place = f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+        log.error("thread", **bug_fields(ended.exc_value))

@@ -24,7 +24,6 @@ from memgraph.model.enums import Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service import job_runs
 from memgraph.service.memory_service import MOST_AT_ONCE, CopyLimiter
-from memgraph.surfaces.http import downloads as sending
 from memgraph.surfaces.http import limits
 
 BASE = "/v1/orchestrators/orc-1"
@@ -116,16 +115,18 @@ def test_a_copy_whose_asker_goes_away_is_given_back(
 
 
 def test_who_takes_nothing_of_a_copy_is_left(
-    served: Served, given_back: queue.SimpleQueue[bool], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, given_back: queue.SimpleQueue[bool]
 ) -> None:
-    monkeypatch.setattr(sending, "STALL_S", 0.1)
-    with asked_for_a_copy(served) as raw:
-        assert given_back.get(timeout=20)
-        # What was promised does not come.
-        taken = 0
-        while piece := raw.recv(1 << 20):
-            taken += len(piece)
-        assert taken < 64_000_000
+    config = {"memory.server.request_timeout_s": 0.3}
+    with serving(tmp_path / "root", config=config) as served:
+        served.orchestrator()
+        with asked_for_a_copy(served) as raw:
+            assert given_back.get(timeout=20)
+            # What was promised does not come.
+            taken = 0
+            while piece := raw.recv(1 << 20):
+                taken += len(piece)
+            assert taken < 64_000_000
 
 
 def test_jobs_audits_and_copies_leave_threads_to_others(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, BinaryIO, Final
 
 from anyio import CancelScope
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Path as PathParameter
+from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from memgraph.errors import RequestRefused, RequestTimeout
 from memgraph.model.remote import UploadResult
@@ -26,12 +30,54 @@ from memgraph.surfaces.http.access import (
     undivided,
     untimed,
 )
-from memgraph.surfaces.http.downloads import TemporaryFileResponse
 from memgraph.surfaces.http.envelope import answered
 from memgraph.surfaces.http.problems import problem
 
 NDJSON = "application/x-ndjson"
 SQLITE = "application/vnd.sqlite3"
+
+CHUNK: Final = 1 << 18
+"""The size in which files are sent and received, in bytes."""
+
+
+class TemporaryFileResponse(StreamingResponse):
+    """Sends a temporary file, which is created on demand and always removed.
+
+    Args:
+        file: a context manager that yields the file, entered in a thread. Its errors are handled
+            like errors of the route.
+        name: the file name in the browser.
+    """
+
+    def __init__(
+        self, file: AbstractContextManager[BinaryIO], *, name: str, media_type: str
+    ) -> None:
+        self._held = file
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            "cache-control": "no-store",
+        }
+        super().__init__((), media_type=media_type, headers=headers)
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        # Kept in a list: when cancelled during ``run_sync``, its return value would be lost.
+        entered: list[BinaryIO] = []
+        try:
+            await run_sync(lambda: entered.append(self._held.__enter__()))
+            self.headers["content-length"] = str(os.fstat(entered[0].fileno()).st_size)
+            self.body_iterator = _chunks(entered[0])
+            # ``RequestLimits`` ends the wait for a client that reads nothing.
+            await self.stream_response(send)
+        finally:
+            if entered:
+                with CancelScope(shield=True):
+                    await run_sync(self._held.__exit__, None, None, None)
+
+
+async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:
+    while chunk := await run_sync(file.read, CHUNK):
+        yield chunk
+
 
 router = APIRouter(
     prefix="/v1/orchestrators/{orchestrator}", tags=["copies"], dependencies=[Depends(untimed)]
@@ -132,10 +178,6 @@ async def upload(
     return answered(uploaded, status=202)
 
 
-PIECE: Final = 1 << 18
-"""The size of a chunk in bytes."""
-
-
 async def _taken(request: Request, draft: UploadDraft, timeout_s: float) -> UploadResult:
     """Write the whole body of a request to a draft, and store the draft.
 
@@ -170,7 +212,7 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
     buffer = bytearray()
     async for chunk in request.stream():
         buffer += chunk
-        if len(buffer) >= PIECE:
+        if len(buffer) >= CHUNK:
             yield bytes(buffer)
             buffer.clear()
     yield bytes(buffer)
