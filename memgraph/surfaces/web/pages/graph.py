@@ -7,7 +7,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType, MemoryKind
-from memgraph.model.graph import StaleMemory, Subgraph
+from memgraph.model.graph import PremiseStep, StaleMemory, Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.lifecycle import is_change_mark
@@ -64,7 +63,7 @@ def data(visit: Visit) -> Response:
         as_of=visit.as_of,
         retracted=True,
     )
-    return JSONResponse(drawing(result, staleness(stale), as_of=visit.as_of))
+    return JSONResponse(drawing(result, stale, as_of=visit.as_of))
 
 
 def between(visit: Visit) -> Response:
@@ -77,7 +76,7 @@ def between(visit: Visit) -> Response:
     if len(ids) > MOST_NODES:
         raise InvalidInput(f"ids: at most {MOST_NODES:,}", field="ids")
     result = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
-    drawn = drawing(result, staleness(_stale(visit, orc)), as_of=visit.as_of)
+    drawn = drawing(result, _stale(visit, orc), as_of=visit.as_of)
     return JSONResponse({"edges": drawn["edges"]})
 
 
@@ -128,40 +127,20 @@ DERIVED: Final = "DerivedFrom"
 """The explorer's name for the relation from a memory to its evidence; not a stored edge."""
 EDGES: Final = (*(each.value for each in EdgeType), DERIVED)
 
-Step = tuple[str, str, str]
-"""The two memories and the type of the edge between them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Staleness:
-    """Memories with retracted evidence.
-
-    Attributes:
-        ids: of such memories.
-        steps: on the paths from them to their evidence.
-    """
-
-    ids: Collection[str] = frozenset()
-    steps: Sequence[Step] = field(default=())
-
-
-def staleness(items: Iterable[StaleMemory]) -> Staleness:
-    """Collect the ids and path steps of memories with retracted evidence."""
-    ids, steps = set(), []
-    for item in items:
-        ids.add(item.memory.memory_id)
-        for step in item.premise.path:
-            kind = DERIVED if step.edge_type is None else step.edge_type.value
-            steps.append((step.memory_id, step.ground_id, kind))
-    return Staleness(ids, steps)
-
-
-def drawing(subgraph: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[str, Any]:
+def drawing(
+    subgraph: Subgraph, stale: Sequence[StaleMemory], *, as_of: int | None
+) -> dict[str, Any]:
     """Return a neighbourhood as plain JSON; the script inserts the texts as text, not as HTML.
 
     Two or more memories of the same document or conversation form one of ``groups``.
+
+    Args:
+        stale: memories with retracted evidence, which are marked with the paths to it.
     """
-    marked = {frozenset(step[:2]) for step in stale.steps}
+    ids = {item.memory.memory_id for item in stale}
+    steps = [step for item in stale for step in item.premise.path]
+    marked = {frozenset((step.memory_id, step.ground_id)) for step in steps}
     places = _places(subgraph)
     names, titles = labels(subgraph.nodes, places)
     edges = [
@@ -169,11 +148,11 @@ def drawing(subgraph: Subgraph, stale: Staleness, *, as_of: int | None) -> dict[
     ]
     return {
         "nodes": [
-            _node(node, node.memory_id in stale.ids)
+            _node(node, node.memory_id in ids)
             | {"label": names[node.memory_id], "group": _group(places.get(node.memory_id))}
             for node in subgraph.nodes
         ],
-        "edges": edges + list(_derivations(subgraph, stale.steps, marked)),
+        "edges": edges + list(_derivations(subgraph, steps, marked)),
         "groups": [
             {"id": _group(place), "label": titles.get(place) or PurePosixPath(place).name or place}
             for place in sorted(set(places.values()))
@@ -274,14 +253,14 @@ def _edge(edge: Edge, stale: bool) -> dict[str, Any]:
 
 
 def _derivations(
-    subgraph: Subgraph, steps: Iterable[Step], marked: Collection[frozenset[str]]
+    subgraph: Subgraph, steps: Iterable[PremiseStep], marked: Collection[frozenset[str]]
 ) -> Iterable[dict[str, Any]]:
     """Yield the derivations between drawn memories, which are not stored as edges."""
     drawn = {node.memory_id for node in subgraph.nodes}
     pairs = [
         (derivation.memory_id, derivation.derived_from_id) for derivation in subgraph.derivations
     ]
-    pairs += [(memory_id, ground) for memory_id, ground, kind in steps if kind == DERIVED]
+    pairs += [(step.memory_id, step.ground_id) for step in steps if step.edge_type is None]
     for memory_id, ground in dict.fromkeys(pairs):
         if memory_id in drawn and ground in drawn:
             yield {
