@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ingest.reasons import RejectionReason, SkippedPart, refuse
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.sources import FileLink
+from memgraph.model.values import EdgeInput
 
 # Upper limits of what a file may claim about itself; a person may later confirm and raise them.
 MAX_CONFIDENCE = 0.9
@@ -82,52 +84,18 @@ class IngestCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class CandidateEdge:
-    """An edge between two candidates of one file; see ``EdgeType`` for its direction.
-
-    ``partial``: only for an Updates edge; the older memory stays active.
-    """
-
-    from_key: str
-    to_key: str
-    edge_type: EdgeType
-    weight: float = 1.0
-    reason: str | None = None
-    partial: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentLink:
-    """An edge to the main memory of another file, which may not be ingested yet.
-
-    ``target`` is one of that file's ``document_keys``; ``fallbacks`` are looser keys, used only if
-    exactly one known file has them. ``outgoing`` False reverses the edge: from the other file to
-    this one. ``supersedes``: the older memory is replaced as a whole, not in part.
-    """
-
-    local_key: str
-    target: str
-    edge_type: EdgeType
-    outgoing: bool = True
-    weight: float = 1.0
-    reason: str | None = None
-    supersedes: bool = False
-    fallbacks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """The content of one file, in the order of the file.
 
-    ``main_key`` is the candidate that represents the file when others link to it, under any of
-    ``document_keys``. ``text`` is the whole decoded file, whose lines the locators count.
-    ``origin`` is the tool that exported it.
+    Edges and links name candidates by ``#key``. ``main_key`` is the candidate that represents the
+    file when others link to it, under any of ``document_keys``. ``text`` is the whole decoded file,
+    whose lines the locators count. ``origin`` is the tool that exported it.
     """
 
     format: Format
     candidates: tuple[IngestCandidate, ...]
-    edges: tuple[CandidateEdge, ...] = ()
-    links: tuple[DocumentLink, ...] = ()
+    edges: tuple[EdgeInput, ...] = ()
+    links: tuple[FileLink, ...] = ()
     findings: tuple[ParseFinding, ...] = ()
     title: str | None = None
     main_key: str | None = None
@@ -139,9 +107,8 @@ class ParsedDocument:
 class KeySource:
     """Numbers candidates: m1, m2, … and rejects the file when there are too many."""
 
-    def __init__(self, limit: int = MAX_CANDIDATES) -> None:
+    def __init__(self) -> None:
         self._made = 0
-        self._limit = limit
 
     def new(self) -> str:
         """Return the next key.
@@ -150,11 +117,11 @@ class KeySource:
             IngestRejected: too_many_items.
         """
         self._made += 1
-        if self._made > self._limit:
+        if self._made > MAX_CANDIDATES:
             raise refuse(
                 RejectionReason.TOO_MANY_ITEMS,
-                f"the file contains more than {self._limit} memories: split it",
-                limit=self._limit,
+                f"the file has more than {MAX_CANDIDATES} memories: split it",
+                limit=MAX_CANDIDATES,
             )
         return f"m{self._made}"
 

@@ -1,78 +1,69 @@
-"""Claims: a worker owns a dropped file as soon as it has renamed the file into its claim.
+"""The files that are being ingested.
 
-::
+Whoever ingests a file first moves it into a claim; copied and uploaded files are written into one::
 
-    ingest/.claimed/<id>/lock         locked (flock) while the worker is alive
-    ingest/.claimed/<id>/claim.json   the dropped path, the target, the number of attempts
+    ingest/.claimed/<id>/claim.json   the dropped path, the target, the sender, the attempts
     ingest/.claimed/<id>/file         the dropped file itself
     ingest/.claimed/<id>/plan.json    the parsed form of a large file, while it is stored
 
-A worker that dies loses its lock and leaves the claim: the next run adopts it. All renames stay
-within the drop zone's file system, so a file is always in exactly one place.
+Runs exclude one another. A run that is killed leaves its claim, and the next run continues with it.
+All moves are renames within one file system, so a file is always in exactly one place.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
 import secrets
 import shutil
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Final, Literal, Self
 
 from ingest.candidates import ParseFinding
 from ingest.reasons import CHANGED, ITEM_REFUSED
-from ingest.safe_files import (
-    MAX_NAME_BYTES,
-    FileVanished,
-    _json_text,
-    _written,
-    is_reachable,
-    numbered,
-    open_parent,
-    sync_folder,
-    write_durably,
-)
+from ingest.safe_files import FileVanished, json_text, open_parent, sync_folder, written
 
-CLAIMS = ".claimed"
-MANIFEST_ENDING = ".manifest.json"
-_FILE = "file"
-_LOCK = "lock"
-_STATE = "claim.json"
-_PLAN = "plan.json"
-_NEW = ".new-"
-_MAX_PATH_BYTES = 3_500
-_ABANDONED_SECONDS = 600
+CLAIMS: Final = ".claimed"
+MANIFEST_ENDING: Final = ".manifest.json"
+INCOMING: Final = ".incoming-"
+STALE_SECONDS: Final = 86_400
+_STATE: Final = "claim.json"
+MAX_NAME_BYTES: Final = 255
+_MAX_PATH_BYTES: Final = 3_500
+_SAVED: Final = ("path", "target", "attempts", "started_at", "held", "sender", "sha256")
 
 Folder = Literal["processed", "rejected"]
 
 
 @dataclass(slots=True)
 class FileClaim:
-    """A file that this worker owns.
+    """A file that is being ingested, or waits for it.
 
-    ``path`` is where it was dropped, as the file system spells it. ``target`` is its final place,
-    relative to the drop zone, once that is decided. ``attempts`` counts the runs that began to read
-    it and neither finished nor made progress. ``held`` is the SHA-256 of its content while it waits
-    for an operator.
+    ``path`` is where it was dropped, relative to the drop zone, as the file system spells it.
+    ``target`` is its final place, once that is decided. ``attempts`` counts the runs that began to
+    read it and neither finished nor made progress; ``started_at`` is the time of the first, or 0.
+    ``held`` is the SHA-256 of its content while it waits for an operator. An uploaded file has a
+    ``sender``, whose permissions apply to it, and a ``sha256``. ``adopted``: it is
+    not from this run.
     """
 
     claim_id: str
     zone: Path
     path: str
-    lock: int
-    adopted: bool = False
-    attempts: int = 0
     target: str | None = None
+    attempts: int = 0
     started_at: int = 0
     held: str | None = None
+    sender: Mapping[str, Any] | None = None
+    sha256: str | None = None
+    adopted: bool = False
 
     @property
     def directory(self) -> Path:
@@ -80,11 +71,11 @@ class FileClaim:
 
     @property
     def file(self) -> Path:
-        return self.directory / _FILE
+        return self.directory / "file"
 
     @property
     def plan_file(self) -> Path:
-        return self.directory / _PLAN
+        return self.directory / "plan.json"
 
     @property
     def stored_file(self) -> Path:
@@ -100,12 +91,14 @@ class FileClaim:
 
     def save(self) -> None:
         """Write the state that a later run needs, durably."""
-        state = {"path": self.path, "target": self.target, "attempts": self.attempts}
-        state |= {"started_at": self.started_at, "held": self.held}
-        write_durably(self.directory / _STATE, state)
+        state = {name: getattr(self, name) for name in _SAVED}
+        with written(self.directory, json_text(state)) as fresh:
+            fresh.rename(self.directory / _STATE)
+        sync_folder(self.directory)
 
-    def reserve(self, folder: Folder) -> None:
-        """Decide the file's final place: its own path below ``folder``, numbered if that is taken.
+    def reserve(self, folder: Folder, others: Iterable[FileClaim] = ()) -> None:
+        """Decide the file's final place: its own path below ``folder``, numbered if that is taken
+        or reserved by one of ``others``.
 
         If a part of the path is not a folder, such as a rejected link, only the file's name is
         used.
@@ -113,16 +106,24 @@ class FileClaim:
         decided = self.target is not None and self.target.startswith(f"{folder}/")
         if decided and is_reachable(self.zone, str(self.target)):
             return
-        with zone_lock(self.zone):
-            reserved = {state.get("target") for state in _states(self.zone, self.claim_id)}
-            for number in range(1, 1_000_000):
-                target = f"{folder}/{_fitting(self.path, number, self.zone / folder)}"
-                place = self.zone / target
-                manifest = place.with_name(place.name + MANIFEST_ENDING)
-                if target not in reserved and not _exists(place) and not _exists(manifest):
-                    self.target = target
-                    break
-            self.save()
+        reserved = {other.target for other in others if other.claim_id != self.claim_id}
+        for number in range(1, 1_000_000):
+            self.target = f"{folder}/{_fitting(self.path, number, self.zone / folder)}"
+            taken = map(os.path.lexists, (self.stored_file, self.manifest_file))
+            if self.target not in reserved and not any(taken):
+                break
+        self.save()
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest next to the final place of the file.
+
+        Raises:
+            IngestRejected: a folder of the path has become a link.
+        """
+        text = json_text(dict(manifest))
+        with self._place() as (folder, _), written(self.directory, text) as fresh:
+            os.rename(fresh, self.manifest_file.name, dst_dir_fd=folder)
+            os.fsync(folder)
 
     def finish(self) -> None:
         """Move the file to its target and remove the claim. The manifest must already exist.
@@ -134,146 +135,77 @@ class FileClaim:
             with suppress(FileNotFoundError):
                 os.rename(self.file, name, dst_dir_fd=folder)
             os.fsync(folder)
-        self._remove()
-
-    def drop(self) -> None:
-        """Remove a claim whose file is gone."""
-        self._remove()
-
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest next to the final place of the file.
-
-        Raises:
-            IngestRejected: a folder of the path has become a link.
-        """
-        text = _json_text(dict(manifest))
-        with self._place() as (folder, _), _written(self.directory, text) as fresh:
-            os.rename(fresh, self.manifest_file.name, dst_dir_fd=folder)
-            os.fsync(folder)
+        self.remove()
 
     def _place(self) -> AbstractContextManager[tuple[int, str]]:
-        return open_parent(self.zone, str(self.stored_file.relative_to(self.zone)), make=True)
+        return open_parent(self.zone, str(self.target), make=True)
 
-    def begin(self) -> None:
+    def remove(self) -> None:
+        """Remove the claim's folder."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def begin(self, at: int) -> None:
         """Count an attempt, durably, before the file is read."""
         self.attempts += 1
+        self.started_at = self.started_at or at
         self.save()
 
     def has_progressed(self) -> None:
         """Reset the attempt count: only a file without progress is given up."""
-        self.attempts = 0
-        self.save()
+        if self.attempts:
+            self.attempts = 0
+            self.save()
 
-    def hold(self, sha256: str) -> None:
-        """Record that the file waits for an operator, and release the claim."""
-        self.held = sha256
-        self.save()
-        self.release()
-
-    def reset_attempts(self) -> None:
-        """Clear ``held`` and the attempt count, so that the file is tried again."""
-        self.held, self.attempts = None, 0
-
-    def release_untried(self) -> None:
-        """Release the claim without counting the attempt: the file did not cause the failure."""
+    def leave_untried(self) -> None:
+        """Leave the file for the next run without counting the attempt: it did not cause it."""
         self.attempts = max(self.attempts - 1, 0)
         with suppress(OSError):
             self.save()
-        self.release()
-
-    def release(self) -> None:
-        """Release the claim unchanged; the next run adopts it."""
-        os.close(self.lock)
-
-    def _remove(self) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
-        os.close(self.lock)
 
 
-def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
-    """Claim a dropped file. Return None if another worker claimed it first.
+class IncomingFile:
+    """A file that is being copied or uploaded. ``discard`` it in the end, whatever became of it."""
 
-    Args:
-        path: relative to the drop zone, as ``discover`` returned it.
-        at: the current time, milliseconds since 1970; stored as the start of the ingestion.
-    """
-    claims = zone / CLAIMS
-    claims.mkdir(exist_ok=True, mode=0o700)
-    claim_id = f"{at:013d}-{secrets.token_hex(6)}"
-    fresh = claims / f"{_NEW}{claim_id}"
-    fresh.mkdir(mode=0o700)
-    lock = os.open(fresh / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    # Lock the claim before it gets its final name, so that no worker takes it for an abandoned one.
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    fresh.rename(claims / claim_id)
-    new_claim = FileClaim(claim_id, zone, path, lock, started_at=at)
-    new_claim.save()
-    try:
-        with open_parent(zone, path) as (folder, name):
-            os.rename(name, new_claim.file, src_dir_fd=folder)
-    except (FileNotFoundError, FileVanished):
-        new_claim.drop()
-        return None
-    except BaseException:
-        new_claim.drop()
-        raise
-    sync_folder(new_claim.directory)
-    return new_claim
+    def __init__(self, zone: Path) -> None:
+        self._zone = zone
+        self._id = secrets.token_hex(8)
+        self._folder = zone / CLAIMS / f"{INCOMING}{self._id}"
+        self._folder.mkdir(parents=True, mode=0o700)
+        self.file = (self._folder / "file").open("xb")
 
+    def __enter__(self) -> Self:
+        return self
 
-def claim_names(zone: Path) -> list[str]:
-    """Return the ids of all workers' claims: fewest attempts first, then the oldest."""
-    try:
-        names = os.listdir(zone / CLAIMS)  # noqa: PTH208 - names alone are needed
-    except FileNotFoundError:
-        return []
-    tried = {name: (_read_state(zone / CLAIMS / name) or {}).get("attempts", 0) for name in names}
-    return sorted(names, key=lambda name: (tried[name], name))
+    def __exit__(self, *_: object) -> None:
+        self.discard()
 
+    def place(
+        self, path: str, *, sender: Mapping[str, Any] | None = None, sha256: str | None = None
+    ) -> None:
+        """Pass the complete file to the next run, durably, as if dropped at ``path``."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        claim_id = f"{time.time_ns() // 1_000_000:013d}-{sha256 or ''}-{self._id}"
+        # Written under the hidden name: what is not complete is no claim.
+        waiting = FileClaim(self._folder.name, self._zone, path, sender=sender, sha256=sha256)
+        waiting.save()
+        self._folder.rename(self._zone / CLAIMS / claim_id)
+        sync_folder(self._zone / CLAIMS)
 
-def adopt(zone: Path, names: Iterable[str] | None = None) -> Iterator[FileClaim]:
-    """Take over the claims whose worker is gone, and yield them.
-
-    Args:
-        names: the ids of the claims that may be adopted, in order; None: all.
-    """
-    for name in claim_names(zone) if names is None else names:
-        adopted = _adopt_one(zone, name)
-        if adopted is not None:
-            yield adopted
-
-
-def is_claimed(zone: Path, claim_id: str) -> bool:
-    """Return True while a claim still has its file, whichever worker owns it."""
-    return _exists(zone / CLAIMS / claim_id / _FILE)
-
-
-def claimed_paths(zone: Path, *, include_held: bool = True) -> set[str]:
-    """Return the paths at which the claimed files were dropped.
-
-    Args:
-        include_held: include files that wait for an operator.
-    """
-    if not (zone / CLAIMS).is_dir():
-        return set()
-    states = _states(zone, but="")
-    return {state["path"] for state in states if include_held or not state.get("held")}
-
-
-def claim_states(zone: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the id and the state of each claim, of any worker, that still has its file."""
-    for claim_id in claim_names(zone):
-        if is_claimed(zone, claim_id):
-            fallback = {"path": f"recovered-{claim_id}"}
-            yield claim_id, _read_state(zone / CLAIMS / claim_id) or fallback
+    def discard(self) -> None:
+        """Close the file, and remove it unless it was placed."""
+        # On a full disk the last bytes cannot be written, which does not matter here.
+        with suppress(OSError):
+            self.file.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @contextmanager
-def zone_lock(zone: Path) -> Iterator[None]:
-    """Lock the drop zone against all other workers; for short operations."""
-    claims = zone / CLAIMS
-    claims.mkdir(exist_ok=True, mode=0o700)
-    descriptor = os.open(claims / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def exclusive_run(zone: Path) -> Iterator[None]:
+    """Wait until no other run ingests this drop zone, and exclude others."""
+    (zone / CLAIMS).mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(zone / CLAIMS / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -281,82 +213,102 @@ def zone_lock(zone: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _adopt_one(zone: Path, name: str) -> FileClaim | None:
-    directory = zone / CLAIMS / name
-    if name.startswith(_NEW):
-        _sweep(directory)
-        return None
+def claim(zone: Path, path: str, *, at: int) -> FileClaim | None:
+    """Move a dropped file into a claim. Return None if it is gone.
+
+    Args:
+        path: relative to the drop zone, as ``discover`` returned it.
+        at: the current time, milliseconds since 1970; stored as the start of the ingestion.
+    """
+    new = FileClaim(f"{at:013d}-{secrets.token_hex(8)}", zone, path, started_at=at)
+    new.directory.mkdir(parents=True, mode=0o700)
     try:
-        lock = os.open(directory / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        # A claim has its lock file until it is removed: this one was being removed.
-        if not _exists(directory / _FILE):
-            shutil.rmtree(directory, ignore_errors=True)
+        new.save()
+        with open_parent(zone, path) as (folder, name):
+            os.rename(name, new.file, src_dir_fd=folder)
+    except (FileNotFoundError, FileVanished):
+        new.remove()
         return None
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            return None
+    except BaseException:
+        new.remove()
         raise
-    if not _exists(directory / _FILE):
-        # The worker died before it had the file or after it had moved it: nothing is left to do.
-        shutil.rmtree(directory, ignore_errors=True)
-        os.close(lock)
-        return None
-    # The claim's state may be lost, but its file must not be.
-    state = _read_state(directory) or {"path": f"recovered-{name}"}
-    return FileClaim(
-        name,
-        zone,
-        str(state["path"]),
-        lock,
-        adopted=True,
-        attempts=int(state.get("attempts", 0)),
-        target=state.get("target"),
-        started_at=int(state.get("started_at", 0)),
-        held=state.get("held"),
-    )
+    sync_folder(new.directory)
+    return new
 
 
-def _sweep(directory: Path) -> None:
-    """Remove an incomplete claim unless it is recent: then its worker may still complete it."""
-    with suppress(FileNotFoundError):
-        if time.time() - directory.stat().st_mtime > _ABANDONED_SECONDS:
-            shutil.rmtree(directory, ignore_errors=True)
+def claims(zone: Path, sha256: str | None = None) -> list[FileClaim]:
+    """Return the claims that have their file: fewest attempts first, then the oldest.
 
-
-def _read_state(directory: Path) -> dict[str, Any] | None:
+    Args:
+        sha256: only those of uploaded files with this content.
+    """
     try:
-        state = json.loads((directory / _STATE).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
-    return state if isinstance(state, dict) and isinstance(state.get("path"), str) else None
+        names = os.listdir(zone / CLAIMS)  # noqa: PTH208 - names alone are needed
+    except FileNotFoundError:
+        return []
+    wanted = (name for name in sorted(names) if not sha256 or sha256 in name)
+    read = [_read(zone, name) for name in wanted if not name.startswith(".")]
+    present = [claim for claim in read if os.path.lexists(claim.file)]
+    return sorted(present, key=lambda claim: claim.attempts)
 
 
-def _states(zone: Path, but: str) -> Iterator[dict[str, Any]]:
-    for directory in (zone / CLAIMS).iterdir():
-        if directory.name != but and (state := _read_state(directory)) is not None:
-            yield state
+def _read(zone: Path, claim_id: str) -> FileClaim:
+    """Return a claim; its state may be lost, but its file must not be."""
+    state: Any = None
+    with suppress(OSError, ValueError):
+        state = json.loads((zone / CLAIMS / claim_id / _STATE).read_text(encoding="ascii"))
+    if not isinstance(state, dict) or not isinstance(state.get("path"), str):
+        state = {"path": f"recovered-{claim_id}", "started_at": 1}
+    saved = {name: state[name] for name in _SAVED if name in state}
+    return FileClaim(claim_id, zone, **saved, adopted=True)
+
+
+def remove_stale(zone: Path) -> None:
+    """Remove what killed runs, copies and uploads left; call it in an ``exclusive_run``."""
+    for folder in (zone / CLAIMS).iterdir():
+        with suppress(FileNotFoundError):
+            status = folder.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                continue
+            if folder.name.startswith(INCOMING):
+                gone = time.time() - status.st_mtime > STALE_SECONDS
+            else:
+                # It died before it had the file or after it had moved it.
+                gone = not os.path.lexists(folder / "file")
+            if gone:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_reachable(folder: Path, path: str) -> bool:
+    """Return True if every parent of a path below a folder is a folder or is missing."""
+    for part in PurePosixPath(path).parts[:-1]:
+        folder /= part
+        try:
+            mode = folder.lstat().st_mode
+        except FileNotFoundError:
+            return True
+        if not stat.S_ISDIR(mode):
+            return False
+    return True
 
 
 def _fitting(path: str, number: int, folder: Path) -> str:
-    """Return ``path``, numbered if ``number`` > 1, such that the names of the file and its manifest
-    are legal.
+    """Return ``path``, with ``~<number>`` from 2 on, such that the names of the file and of its
+    manifest are legal.
     """
     pure = PurePosixPath(path)
-    name = numbered(pure.name, number, MAX_NAME_BYTES - len(MANIFEST_ENDING))
+    stem, suffix = pure.stem, pure.suffix
+    mark = f"~{number}" if number > 1 else ""
+    limit = MAX_NAME_BYTES - len(MANIFEST_ENDING) - len(mark)
+    if len(os.fsencode(suffix)) > limit // 2:
+        stem, suffix = pure.name, ""
+    while len(os.fsencode(stem + suffix)) > limit:
+        stem = stem[:-1]
+    name = f"{stem}{mark}{suffix}"
     renamed = str(pure.with_name(name))
     # A deep path can be walked folder by folder and still be too long as a whole.
     fits = len(os.fsencode(folder / renamed)) < _MAX_PATH_BYTES and is_reachable(folder, renamed)
     return renamed if fits else name
-
-
-def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 MANIFEST_VERSION = 1

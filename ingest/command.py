@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import typer
 
 from ingest.claims import CLAIMS, IngestReport
-from ingest.drop_zone import OWN_FOLDERS
+from ingest.drop_zone import OWN_FOLDERS, stage
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
@@ -167,16 +167,12 @@ def command(
     with cli.orchestrator(orchestrator) as handle:
         if dry_run:
             return _previewed(handle, paths or [], retry=retry)
-        staged = _stage(paths or [], handle)
+        skipped = stage(paths or [], handle.paths.ingest)
         results = (_watch if watch else _run_once)(cli, handle, retry=retry)
         embedding = cli.after_writing(handle)
         zone = handle.paths.ingest
     totals = dict(sorted(Counter(result.outcome for result in results).items()))
-    not_copied = [
-        {"path": str(file.source), "reason": str(file.reason)}
-        for file in staged
-        if file.copied_to is None
-    ]
+    not_copied = _not_copied(skipped)
     data = {
         "files": [result.as_dict() for result in results],
         "totals": totals,
@@ -187,8 +183,8 @@ def command(
     def show(screen: Terminal) -> None:
         if not watch:
             _show(screen, results)
-        for skipped in not_copied:
-            screen.line(f"not copied ({skipped['reason']}): {skipped['path']}", style="yellow")
+        for file in not_copied:
+            screen.line(f"not copied ({file['reason']}): {file['path']}", style="yellow")
         summary = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
         memories, edges = (sum(_stored(result, name) for result in results) for name in COUNTED)
         if memories or edges:
@@ -207,9 +203,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
     data = {
         "files": [planned.as_dict() for planned in previews],
         "totals": totals,
-        "not_copied": [
-            {"path": str(file.source), "reason": str(file.reason)} for file in not_copied
-        ],
+        "not_copied": _not_copied(not_copied),
     }
 
     def show(screen: Terminal) -> None:
@@ -230,12 +224,8 @@ def _preview_row(file: FilePreview) -> tuple[str, ...]:
     return (_shortened(file.path), file.outcome, file.recognised or "", types, _why(file))
 
 
-def _stage(paths: Sequence[Path], handle: Orchestrator) -> list[FileToCopy]:
-    if not paths:
-        return []
-    from ingest.drop_zone import stage
-
-    return stage(paths, handle.paths.ingest)
+def _not_copied(files: Sequence[FileToCopy]) -> list[dict[str, str]]:
+    return [{"path": str(file.source), "reason": str(file.reason)} for file in files]
 
 
 def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:

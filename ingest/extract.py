@@ -3,78 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
-    DocumentLink,
     IngestCandidate,
     ParsedDocument,
     ParseFinding,
 )
-from ingest.reasons import SkippedPart
+from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import InvalidInput
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import (
     CapturedBy,
-    EdgeType,
     MemoryKind,
     MemoryType,
     Scope,
     Sensitivity,
     SourceType,
 )
-from memgraph.model.sources import Document, FileLink
-from memgraph.model.values import MAX_NAME_CHARS, EdgeInput, MemoryInput, Source, validated
-
-
-def extract(document: ParsedDocument) -> ParsedDocument:
-    """Limit the importance and confidence of every candidate.
-
-    A file cannot define an Identity: it becomes a Fact, which the findings count.
-    """
-    lowered = sum(candidate.type is MemoryType.IDENTITY for candidate in document.candidates)
-    findings = document.findings
-    if lowered:
-        findings = (*findings, ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
-    candidates = tuple(map(_bounded, document.candidates))
-    return replace(document, candidates=candidates, findings=findings)
-
-
-def _bounded(candidate: IngestCandidate) -> IngestCandidate:
-    kind = candidate.type
-    if kind is MemoryType.IDENTITY:
-        kind = MemoryType.FACT
-    importance = candidate.importance
-    if importance is None:
-        importance = DEFAULT_IMPORTANCE[kind]
-    return replace(
-        candidate,
-        type=kind,
-        importance=min(max(importance, 0), MAX_IMPORTANCE),
-        confidence=min(max(candidate.confidence, 0.0), MAX_CONFIDENCE),
-    )
+from memgraph.model.sources import Document
+from memgraph.model.values import MAX_NAME_CHARS, MemoryInput, Source, validated
 
 
 def to_memories(
     parsed: ParsedDocument, *, sha256: str, source_path: str
 ) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
-    """Return the valid candidates as inputs, and a finding for each invalid one.
+    """Return the valid candidates as inputs, and all findings, with one for each invalid candidate.
 
+    Importance and confidence are limited. A file cannot define an Identity: it becomes a Fact.
     ``source_path`` is the absolute path of the stored file.
+
+    Raises:
+        IngestRejected: no_valid_items.
     """
     memories: list[MemoryInput] = []
-    findings: list[ParseFinding] = []
+    findings = list(parsed.findings)
+    lowered = sum(candidate.type is MemoryType.IDENTITY for candidate in parsed.candidates)
+    if lowered:
+        findings.append(ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
     for candidate in parsed.candidates:
         try:
-            memories.append(_memory(candidate, sha256=sha256, source_path=shortened(source_path)))
+            memories.append(_memory(candidate, sha256, shortened(source_path)))
         except InvalidInput as error:
-            problems = error.details.get("problems", [])
-            findings.append(
-                ParseFinding(SkippedPart.VALUE_INVALID, candidate.locator, {"problems": problems})
-            )
+            problems = {"problems": error.details.get("problems", [])}
+            findings.append(ParseFinding(SkippedPart.VALUE_INVALID, candidate.locator, problems))
+    if parsed.candidates and not memories:
+        raise refuse(
+            RejectionReason.NO_VALID_ITEMS,
+            "the file contains no valid memory",
+            findings=[finding.as_dict() for finding in findings[:100]],
+        )
     return tuple(memories), tuple(findings)
 
 
@@ -92,26 +72,15 @@ def to_document(
     ``path`` is where the file was dropped, relative to the drop zone, in printable form. Edges of
     candidates that are not among ``memories`` are left out.
     """
-    keys = {memory.key for memory in memories}
+    keys = {f"#{memory.key}" for memory in memories}
     return Document(
         sha256=sha256,
         path=shortened(path),
         memories=memories,
-        edges=tuple(
-            EdgeInput(
-                from_id=f"#{edge.from_key}",
-                to_id=f"#{edge.to_key}",
-                edge_type=edge.edge_type,
-                weight=edge.weight,
-                reason=edge.reason,
-                partial=edge.partial,
-            )
-            for edge in parsed.edges
-            if edge.from_key in keys and edge.to_key in keys
-        ),
-        links=tuple(_link(link) for link in parsed.links if len(link.target) <= MAX_NAME_CHARS),
-        main=f"#{parsed.main_key}" if parsed.main_key in keys else None,
-        document_keys=_short_enough(parsed.document_keys),
+        edges=tuple(edge for edge in parsed.edges if {edge.from_id, edge.to_id} <= keys),
+        links=parsed.links,
+        main=f"#{parsed.main_key}" if f"#{parsed.main_key}" in keys else None,
+        document_keys=tuple(key for key in parsed.document_keys if len(key) <= MAX_NAME_CHARS),
         relate=parsed.format != "decision_record",
         plan=plan,
         manifest=dict(manifest),
@@ -126,16 +95,20 @@ def shortened(path: str) -> str:
     return f"{path[:100]}…{path[-tail:]}"
 
 
-def _memory(candidate: IngestCandidate, *, sha256: str, source_path: str) -> MemoryInput:
+def _memory(candidate: IngestCandidate, sha256: str, source_path: str) -> MemoryInput:
     turn = candidate.kind is MemoryKind.EPISODE and candidate.source_role is not None
+    kind = MemoryType.FACT if candidate.type is MemoryType.IDENTITY else candidate.type
+    importance = candidate.importance
     fields: dict[str, Any] = {
         "key": candidate.key,
         "content": candidate.content,
         "summary": candidate.summary,
         "kind": candidate.kind,
-        "type": candidate.type,
-        "importance": candidate.importance,
-        "confidence": candidate.confidence,
+        "type": kind,
+        "importance": min(
+            DEFAULT_IMPORTANCE[kind] if importance is None else importance, MAX_IMPORTANCE
+        ),
+        "confidence": min(candidate.confidence, MAX_CONFIDENCE),
         "status": candidate.status,
         "sensitivity": candidate.sensitivity or Sensitivity.INTERNAL,
         "scope": candidate.scope or Scope.GLOBAL,
@@ -158,20 +131,3 @@ def _memory(candidate: IngestCandidate, *, sha256: str, source_path: str) -> Mem
         ),
     }
     return validated(MemoryInput, fields)
-
-
-def _link(link: DocumentLink) -> FileLink:
-    return FileLink(
-        local=f"#{link.local_key}",
-        target=link.target,
-        edge_type=link.edge_type,
-        outgoing=link.outgoing,
-        weight=link.weight,
-        reason=link.reason,
-        partial=link.edge_type is EdgeType.UPDATES and not link.supersedes,
-        fallbacks=_short_enough(link.fallbacks),
-    )
-
-
-def _short_enough(keys: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(key for key in keys if len(key) <= MAX_NAME_CHARS)

@@ -1,22 +1,21 @@
 """The ingest pipeline: discover, claim, parse, extract, validate, store, manifest, move.
 
 Each content is stored exactly once; a large file takes many short transactions. A worker may be
-killed at any point: a later run adopts its claim and continues. New files are processed first,
-small ones before large ones, then interrupted ones.
+killed at any point: the next run continues with its claim. New files are processed first, small
+ones before large ones, then interrupted ones.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from ingest.candidates import ParsedDocument, ParseFinding
 from ingest.claims import (
     CLAIMS,
     MANIFEST_VERSION,
@@ -24,28 +23,18 @@ from ingest.claims import (
     FileResult,
     IngestReport,
     Outcome,
-    adopt,
     claim,
-    claim_names,
-    is_claimed,
+    claims,
+    exclusive_run,
+    remove_stale,
     summary_of,
     with_partial,
 )
-from ingest.drop_zone import (
-    OWN_FOLDERS,
-    DropEntry,
-    discover,
-    display_path,
-    forget_sender,
-    remove_emptied,
-    remove_stale,
-    sender_of,
-    sent_digest,
-)
-from ingest.extract import extract, shortened, to_document, to_memories
+from ingest.drop_zone import OWN_FOLDERS, DropEntry, discover, display_path, remove_emptied
+from ingest.extract import shortened, to_document, to_memories
 from ingest.parse import parse_document
 from ingest.propose import ModelExtractor
-from ingest.reasons import RejectionReason, refuse
+from ingest.reasons import RejectionReason
 from ingest.safe_files import (
     FileContent,
     FileVanished,
@@ -55,19 +44,17 @@ from ingest.safe_files import (
     open_parent,
     read_head,
     read_safely,
-    write_text,
+    written,
 )
 from memgraph.clock import SystemClock, iso
-from memgraph.config import Settings
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
 from memgraph.model.enums import IngestStatus
-from memgraph.model.sources import Document, DocumentOutcome
-from memgraph.paths import OrchestratorPaths, naming_full_disk
+from memgraph.model.sources import Document
+from memgraph.paths import naming_full_disk
 from memgraph.text.dates import DateOrder, date_order
 
 if TYPE_CHECKING:
-    from memgraph.model.values import MemoryInput
-    from memgraph.operations.ingestion.extraction import Proposals
+    from memgraph.operations.orchestrator import Orchestrator
 
 # After this many attempts without progress, a file is held for an operator.
 MAX_ATTEMPTS = 10
@@ -80,7 +67,6 @@ MEGABYTE = 1_000_000
 # The dates of a decision record are in its first lines.
 _HEAD_BYTES = 2_000
 HELD = f"failed {MAX_ATTEMPTS} times without progress; retry it with: memgraph ingest --retry"
-_T = TypeVar("_T")
 _COUNT_FIELDS = (
     "memories",
     "edges",
@@ -90,45 +76,6 @@ _COUNT_FIELDS = (
     "to_compare",
     "rejected_items",
 )
-
-
-class DocumentIngestion(Protocol):
-    """The members of an orchestrator's ``ingestion`` that the pipeline uses."""
-
-    def known(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None: ...
-
-    def store(
-        self,
-        document: Document,
-        *,
-        progress: Callable[[int, int], None],
-        stop: Callable[[], bool],
-    ) -> DocumentOutcome: ...
-
-    def under_way(self, sha256: str) -> str | None: ...
-
-    def give_up(self, sha256: str) -> int: ...
-
-    def reject(self, sha256: str, *, path: str, manifest: Mapping[str, Any]) -> None: ...
-
-    def propose(self, text: str) -> Proposals | None: ...
-
-    def log_event(self, event: str, **fields: Any) -> None: ...
-
-    def on_behalf(self, sender: Mapping[str, Any]) -> DocumentStore: ...
-
-
-class DocumentStore(Protocol):
-    """The members of an orchestrator's handle that the pipeline uses; see ``Orchestrator``."""
-
-    @property
-    def paths(self) -> OrchestratorPaths: ...
-
-    @property
-    def settings(self) -> Settings: ...
-
-    @property
-    def ingestion(self) -> DocumentIngestion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +94,35 @@ class Progress:
     steps: int = 0
 
 
-def is_large(zone: Path, entry: DropEntry) -> bool:
-    """Return True for a file that is processed after the others."""
-    try:
-        return (zone / entry.path).lstat().st_size > LARGE_BYTES
-    except OSError:
-        return False
+def place_of(item: DropEntry | FileClaim) -> str:
+    """Return where a waiting file lies, relative to the drop zone."""
+    return f"{CLAIMS}/{item.claim_id}/file" if isinstance(item, FileClaim) else item.path
 
 
-def read_above(zone: Path, path: str, name: str) -> bytes | None:
-    """Return a file from the parent folder of ``path``, in the drop zone or in ``processed/``."""
-    folders = path.split("/")[:-2]
-    for candidate in ("/".join((*folders, name)), "/".join(("processed", *folders, name))):
+def waiting_files(zone: Path) -> tuple[list[DropEntry | FileClaim], list[FileClaim]]:
+    """Return the new files, small ones before large ones, and those that a run has begun."""
+
+    def is_large(item: DropEntry | FileClaim) -> bool:
+        try:
+            return (zone / place_of(item)).lstat().st_size > LARGE_BYTES
+        except OSError:
+            return False
+
+    claimed = claims(zone)
+    new: list[DropEntry | FileClaim] = [
+        *discover(zone),
+        *(each for each in claimed if not each.started_at),
+    ]
+    return sorted(new, key=is_large), [each for each in claimed if each.started_at]
+
+
+def read_above(
+    zone: Path, claimed_files: Iterable[FileClaim], path: str, name: str
+) -> bytes | None:
+    """Return a file of the parent folder of ``path``, whether it waits or was processed."""
+    wanted = "/".join((*path.split("/")[:-2], name))
+    claimed = [place_of(each) for each in claimed_files if each.path == wanted]
+    for candidate in (wanted, *claimed, f"processed/{wanted}"):
         with (
             suppress(FileVanished, StillBeingWritten, IngestRejected),
             open_parent(zone, candidate) as (parent, bare),
@@ -167,46 +131,8 @@ def read_above(zone: Path, path: str, name: str) -> bytes | None:
     return None
 
 
-MAX_MEMORIES: Final = 100_000
-"""A file with more statements, turns or items is rejected."""
-
-
-def check_count(parsed: ParsedDocument) -> None:
-    """Check that a file has at most ``MAX_MEMORIES`` memories.
-
-    Raises:
-        IngestRejected: too_many_items.
-    """
-    if len(parsed.candidates) > MAX_MEMORIES:
-        raise refuse(
-            RejectionReason.TOO_MANY_ITEMS,
-            f"the file has {len(parsed.candidates)} memories,"
-            f" and at most {MAX_MEMORIES} are allowed: split the file",
-            limit=MAX_MEMORIES,
-        )
-
-
-def valid_memories(
-    parsed: ParsedDocument, sha256: str, source_path: str
-) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
-    """Return the memories of an extracted file, and all findings.
-
-    Raises:
-        IngestRejected: no_valid_items.
-    """
-    memories, broken = to_memories(parsed, sha256=sha256, source_path=source_path)
-    findings = (*parsed.findings, *broken)
-    if parsed.candidates and not memories:
-        raise refuse(
-            RejectionReason.NO_VALID_ITEMS,
-            "the file contains no valid memory",
-            findings=[finding.as_dict() for finding in findings[:100]],
-        )
-    return memories, findings
-
-
 class IngestPipeline:
-    """Processes the drop zone of one orchestrator. Several processes may run one concurrently.
+    """Processes the drop zone of one orchestrator. Runs of several processes take turns.
 
     Args:
         store: the orchestrator's handle.
@@ -219,7 +145,7 @@ class IngestPipeline:
 
     def __init__(
         self,
-        store: DocumentStore,
+        store: Orchestrator,
         *,
         now_ms: Callable[[], int] | None = None,
         progress: Callable[[Progress], None] | None = None,
@@ -238,10 +164,11 @@ class IngestPipeline:
         self._results: list[FileResult] = []
         self._known = 0
         self._orders: dict[str, DateOrder] = {}
+        self._claims: list[FileClaim] = []
         self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
-        """Process the files in the drop zone, then abandoned claims.
+        """Process the files in the drop zone, then those that an earlier run did not finish.
 
         Raises:
             MemoryDisabled: ``memory.ingest.enabled`` is false.
@@ -249,59 +176,49 @@ class IngestPipeline:
             StorageError: the database failed, or the disk is full; the current file stays claimed,
                 and the next run continues with it.
         """
-        with naming_full_disk(self.zone):
+        if not self._store.settings.memory.ingest.enabled:
+            raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
+        for own in ("", CLAIMS, *sorted(OWN_FOLDERS)):
+            with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
+                pass  # raises if it is a link: files must not be moved out of the drop zone
+        with naming_full_disk(self.zone), exclusive_run(self.zone):
             return self._run()
 
     def _run(self) -> IngestReport:
-        settings = self._store.settings.memory.ingest
-        if not settings.enabled:
-            raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
-        for own in (CLAIMS, *sorted(OWN_FOLDERS)):
-            with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
-                pass  # raises if it is a link: files must not be moved out of the drop zone
         remove_stale(self.zone)
         self._emptied = set()
         self._extractor = ModelExtractor(self._store.ingestion.propose)
         self._results = []
-        entries = sorted(discover(self.zone), key=partial(is_large, self.zone))
-        # Listed before the run: claims that this run leaves are for the next one.
-        interrupted = claim_names(self.zone)
-        self._known = len(entries)
-        self._orders = self._date_orders(entries)
-        for entry in self._until_stopped(entries):
-            self._report(entry.display)
-            result = self._take(entry)
+        new, begun = waiting_files(self.zone)
+        self._known = len(new)
+        self._claims = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
+        self._orders = self._date_orders(new)
+        for item in (*new, *begun):
+            path = display_path(item.path)
+            self._report(path)
+            result = self._finish(item) if isinstance(item, FileClaim) else self._take(item)
             if result is not None:
                 self._results.append(result)
-                self._report(entry.display, result)
-        if not self._stop():
-            for adopted in self._until_stopped(adopt(self.zone, interrupted)):
-                self._report(display_path(adopted.path))
-                self._results.append(self._finish_claim(adopted))
-                self._report(self._results[-1].path, self._results[-1])
+                self._report(path, result)
+            if self._stop():
+                break
         # Files that are held again wait for the next --retry.
         self._retry = False
         remove_emptied(self.zone, self._emptied)
         return IngestReport(tuple(self._results))
 
-    def _date_orders(self, entries: Iterable[DropEntry]) -> dict[str, DateOrder]:
+    def _date_orders(self, items: Iterable[DropEntry | FileClaim]) -> dict[str, DateOrder]:
         """Return the date order (day or month first) of each folder, if its records reveal it."""
         heads: dict[str, list[str]] = {}
-        for entry in entries:
-            if entry.verdict != "take" or not entry.path.casefold().endswith(".md"):
+        for item in items:
+            if not item.path.casefold().endswith(".md"):
                 continue
             with suppress(FileVanished, IngestRejected, OSError):
-                with open_parent(self.zone, entry.path) as (folder, name):
+                with open_parent(self.zone, place_of(item)) as (folder, name):
                     text = read_head(name, folder, _HEAD_BYTES).decode("utf-8", "replace")
-                heads.setdefault(entry.path.rpartition("/")[0], []).append(text)
+                heads.setdefault(item.path.rpartition("/")[0], []).append(text)
         orders = {folder: date_order(texts) for folder, texts in heads.items()}
         return {folder: order for folder, order in orders.items() if order is not None}
-
-    def _until_stopped(self, items: Iterable[_T]) -> Iterator[_T]:
-        for item in items:
-            yield item
-            if self._stop():
-                return
 
     def _report(
         self, path: str, result: FileResult | None = None, at: tuple[int, int] = (0, 0)
@@ -311,7 +228,7 @@ class IngestPipeline:
             self._progress(Progress(done, max(self._known, done), path, result, *at))
 
     def _take(self, entry: DropEntry) -> FileResult | None:
-        """Process one entry of the drop zone; None if another worker has taken it."""
+        """Process one entry of the drop zone; None if it is gone."""
         if entry.verdict == "skip":
             return FileResult(entry.display, "skipped", entry.reason)
         try:
@@ -329,20 +246,21 @@ class IngestPipeline:
         except IngestRejected as error:
             # A folder of the path became a link, so the file is not touched.
             return FileResult(entry.display, "skipped", str(error.details["reason"]), error.message)
-        return None if claimed is None else self._finish_claim(claimed)
+        if claimed is None:
+            return None
+        self._claims.append(claimed)
+        self._emptied.add(entry.path.rpartition("/")[0])
+        return self._finish(claimed)
 
-    def _finish_claim(self, file_claim: FileClaim) -> FileResult:
+    def _finish(self, file_claim: FileClaim) -> FileResult:
         path = display_path(file_claim.path)
         if self._retry:
-            file_claim.reset_attempts()
+            file_claim.held, file_claim.attempts = None, 0
         elif file_claim.held is not None and not self._is_stored(file_claim.held):
-            file_claim.release()
             return FileResult(path, "skipped", RejectionReason.HELD, HELD, file_claim.held)
-        self._emptied.add(file_claim.path.rpartition("/")[0])
 
         def progress(done: int, total: int) -> None:
-            if file_claim.attempts:
-                file_claim.has_progressed()
+            file_claim.has_progressed()
             self._report(path, at=(done, total))
 
         order = self._orders.get(file_claim.path.rpartition("/")[0])
@@ -350,6 +268,7 @@ class IngestPipeline:
             self._store,
             self._extractor,
             file_claim,
+            self._claims,
             path,
             self._now_ms,
             progress,
@@ -359,21 +278,17 @@ class IngestPipeline:
         try:
             result = work.finish(self._settle_seconds)
         except StillBeingWritten:
-            file_claim.release_untried()
+            file_claim.leave_untried()
             return FileResult(path, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except _LeftForLater as left:
-            file_claim.release_untried()
+            file_claim.leave_untried()
             return FileResult(path, "skipped", left.reason)
         except DatabaseBusy as error:
-            file_claim.release_untried()
+            file_claim.leave_untried()
             return FileResult(path, "failed", error.code, error.message)
         except MemgraphError:
             # A failure of the database, not of the file: all other files would fail too.
-            file_claim.release_untried()
-            raise
-        except BaseException:
-            # The attempt is counted, and the next run adopts the claim.
-            file_claim.release()
+            file_claim.leave_untried()
             raise
         self._store.ingestion.log_event(
             f"ingest.{result.outcome}",
@@ -402,9 +317,10 @@ class _LeftForLater(Exception):
 class _Work:
     """The processing of one claimed file, which ends in ``processed/`` or ``rejected/``."""
 
-    store: DocumentStore
+    store: Orchestrator
     extractor: ModelExtractor
     claim: FileClaim
+    claims: Sequence[FileClaim]
     display: str
     now_ms: Callable[[], int]
     progress: Callable[[int, int], None]
@@ -414,8 +330,11 @@ class _Work:
     def finish(self, settle_seconds: float) -> FileResult:
         content: FileContent | None = None
         attempts = self.claim.attempts
+        if self.claim.sender is not None:
+            # An uploaded file is stored with the permissions of its sender.
+            self.store = self.store.ingestion.on_behalf(self.claim.sender)
         try:
-            self.claim.begin()
+            self.claim.begin(self.now_ms())
             with open_directory(str(self.claim.directory)) as folder:
                 content = read_safely(
                     self.claim.file.name,
@@ -423,32 +342,21 @@ class _Work:
                     max_bytes=self.store.settings.memory.ingest.max_file_size_mb * MEGABYTE,
                     settle_seconds=settle_seconds,
                 )
-            self._act_for_sender(content.sha256)
             if attempts >= MAX_ATTEMPTS and self.claim.held is None:
                 return self._hold(content, attempts)
             return self._ingest(content)
         except IngestRejected as error:
             return self._reject(error, content)
 
-    def _act_for_sender(self, sha256: str) -> None:
-        """Restrict the storing of a sent file to the sender's permissions."""
-        sender = sender_of(self.claim.zone, sha256)
-        if sender is not None:
-            self.store = self.store.ingestion.on_behalf(sender)
-
     def _ingest(self, content: FileContent) -> FileResult:
         before = self.store.ingestion.known(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
-        under_way = self.store.ingestion.under_way(content.sha256)
-        if under_way is not None:
-            other = under_way.partition(":")[0]
-            if other != self.claim.claim_id and is_claimed(self.claim.zone, other):
+        under_way = (self.store.ingestion.under_way(content.sha256) or "").partition(":")[0]
+        for other in self.claims:
+            if under_way == other.claim_id != self.claim.claim_id and other.file.exists():
                 raise _LeftForLater(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
-        if under_way is not None and under_way != document.plan:
-            # The claim that began storing it is gone, or has lost its plan.
-            document = document.model_copy(update={"replaces": under_way})
         outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
             raise _LeftForLater(RejectionReason.INTERRUPTED)
@@ -469,14 +377,13 @@ class _Work:
         read = parse_document(
             content.data,
             self.display,
-            partial(read_above, self.claim.zone, self.claim.path),
+            partial(read_above, self.claim.zone, self.claims, self.claim.path),
             self.order,
         )
-        check_count(read)
-        parsed = self.extractor.extend(extract(read))
-        self.claim.reserve("processed")
+        parsed = self.extractor.extend(read)
+        self.claim.reserve("processed", self.claims)
         stored_as = display_path(os.path.realpath(self.claim.stored_file))
-        memories, findings = valid_memories(parsed, content.sha256, stored_as)
+        memories, findings = to_memories(parsed, sha256=content.sha256, source_path=stored_as)
         manifest = {
             **self._head(content),
             "format": parsed.format,
@@ -493,7 +400,8 @@ class _Work:
         )
         steps = len(memories) + len(document.edges) + len(document.links)
         if steps > _SMALL or sum(len(memory.content) for memory in memories) > _SMALL_CHARS:
-            write_text(self.claim.plan_file, document.model_dump_json())
+            with written(self.claim.directory, document.model_dump_json()) as fresh:
+                fresh.rename(self.claim.plan_file)
         return document
 
     def _processed(
@@ -519,7 +427,7 @@ class _Work:
         """
         if recorded.get("claim") == self.claim.claim_id:
             return self._processed(content, recorded, resumed=True)
-        self.claim.reserve("processed")
+        self.claim.reserve("processed", self.claims)
         first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
         return self._close("duplicate", content, {**self._head(content), "first": first})
 
@@ -535,12 +443,13 @@ class _Work:
             "details": {"attempts": attempts},
         }
         self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
-        self.claim.hold(sha256)
+        self.claim.held = sha256
+        self.claim.save()
         return FileResult(self.display, "held", RejectionReason.HELD, HELD, sha256)
 
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])
-        self.claim.reserve("rejected")
+        self.claim.reserve("rejected", self.claims)
         manifest = {
             **self._head(content),
             "reason": reason,
@@ -548,15 +457,11 @@ class _Work:
             "details": {name: value for name, value in error.details.items() if name != "reason"},
         }
         # An unreadable file has no digest, unless it was computed when the file was sent.
-        sha256 = content.sha256 if content else sent_digest(self.claim.zone, self.claim.path)
+        sha256 = content.sha256 if content else self.claim.sha256
         if sha256 is not None:
-            self._act_for_sender(sha256)
             self.store.ingestion.give_up(sha256)
             self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
-        closed = self._close("rejected", content, manifest, reason=reason, message=error.message)
-        if sha256 is not None:
-            forget_sender(self.claim.zone, sha256)
-        return closed
+        return self._close("rejected", content, manifest, reason=reason, message=error.message)
 
     def _close(
         self,
@@ -586,8 +491,6 @@ class _Work:
             partial=facts.get("partial", False),
         )
         self.claim.finish()
-        if content is not None:
-            forget_sender(self.claim.zone, content.sha256)
         return result
 
     def _head(self, content: FileContent | None) -> dict[str, Any]:

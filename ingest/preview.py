@@ -9,33 +9,33 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import CLAIMS, Outcome, claim_states, summary_of
-from ingest.drop_zone import DropEntry, FileToCopy, choose, discover, display_path
-from ingest.extract import extract
+from ingest.claims import FileClaim, Outcome, summary_of
+from ingest.drop_zone import DropEntry, FileToCopy, choose, display_path
+from ingest.extract import to_memories
 from ingest.parse import Above, parse_document
 from ingest.pipeline import (
     HELD,
     MAX_ATTEMPTS,
     MEGABYTE,
-    DocumentStore,
-    check_count,
-    is_large,
+    place_of,
     read_above,
-    valid_memories,
+    waiting_files,
 )
 from ingest.reasons import RejectionReason
 from ingest.safe_files import (
     FileVanished,
     StillBeingWritten,
-    check_safely,
     open_parent,
     read_safely,
 )
 from memgraph.errors import IngestRejected, MemoryDisabled
 from memgraph.model.enums import IngestStatus
+
+if TYPE_CHECKING:
+    from memgraph.operations.orchestrator import Orchestrator
 
 RECOGNISED: Final[Mapping[Format, str]] = {
     "decision_record": "decision record",
@@ -76,7 +76,7 @@ class FilePreview:
 
 
 def preview(
-    store: DocumentStore, paths: Iterable[Path] = (), *, retry: bool = False
+    store: Orchestrator, paths: Iterable[Path] = (), *, retry: bool = False
 ) -> tuple[list[FilePreview], list[FileToCopy]]:
     """Return previews of the given files and the drop zone, and the files that would not be copied.
 
@@ -88,7 +88,7 @@ def preview(
     """
     if not store.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
-    previewer = _Preview(store, retry=retry)
+    previewer = _Preview(store)
     not_copied: list[FileToCopy] = []
     previews: list[FilePreview] = []
     for chosen in choose(paths):
@@ -97,7 +97,7 @@ def preview(
             not_copied.append(FileToCopy(chosen.source, chosen.relative, result))
         else:
             previews.append(result)
-    return [*previews, *previewer.dropped(), *previewer.claimed()], not_copied
+    return [*previews, *previewer.waiting(retry=retry)], not_copied
 
 
 def label(document: ParsedDocument) -> str:
@@ -108,11 +108,10 @@ def label(document: ParsedDocument) -> str:
 
 
 class _Preview:
-    def __init__(self, store: DocumentStore, *, retry: bool) -> None:
+    def __init__(self, store: Orchestrator) -> None:
         self._store = store
         self._zone = store.paths.ingest
         self._max_bytes = store.settings.memory.ingest.max_file_size_mb * MEGABYTE
-        self._retry = retry
         self._seen: set[str] = set()
 
     def named(self, chosen: FileToCopy) -> FilePreview | RejectionReason:
@@ -125,7 +124,7 @@ class _Preview:
             if len(chosen.relative.parts) > 1:
                 with suppress(OSError):
                     return (chosen.source.parent.parent / name).read_bytes()
-            return read_above(self._zone, path, name)
+            return read_above(self._zone, (), path, name)
 
         try:
             with chosen.source.open("rb") as file:
@@ -137,37 +136,21 @@ class _Preview:
             return FilePreview(path, "rejected", reason=RejectionReason.TOO_LARGE, message=message)
         return self._content(display_path(path), data, above)
 
-    def dropped(self) -> Iterator[FilePreview]:
-        """Yield the previews of the files in the drop zone."""
-        for entry in sorted(discover(self._zone), key=partial(is_large, self._zone)):
-            with suppress(FileVanished):
-                yield self._entry(entry)
-
-    def claimed(self) -> Iterator[FilePreview]:
-        """Yield the previews of files that an earlier run did not finish."""
-        for claim_id, state in claim_states(self._zone):
-            path = display_path(state["path"])
-            if not self._retry and state.get("held"):
-                yield FilePreview(path, "skipped", reason=RejectionReason.HELD, message=HELD)
-            elif not self._retry and state.get("attempts", 0) >= MAX_ATTEMPTS:
-                yield FilePreview(path, "held", reason=RejectionReason.HELD, message=HELD)
+    def waiting(self, *, retry: bool) -> Iterator[FilePreview]:
+        """Yield the previews of the files that wait, and of those that a run has begun."""
+        new, begun = waiting_files(self._zone)
+        claimed = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
+        for item in (*new, *begun):
+            path = display_path(item.path)
+            if isinstance(item, DropEntry) and item.verdict == "skip":
+                yield FilePreview(path, "skipped", reason=item.reason)
+            elif isinstance(item, FileClaim) and not retry and item.attempts >= MAX_ATTEMPTS:
+                outcome: Outcome = "held" if item.held is None else "skipped"
+                yield FilePreview(path, outcome, reason=RejectionReason.HELD, message=HELD)
             else:
-                file = f"{CLAIMS}/{claim_id}/file"
+                above = partial(read_above, self._zone, claimed, item.path)
                 with suppress(FileVanished):
-                    yield self._file(file, path, partial(read_above, self._zone, state["path"]))
-
-    def _entry(self, entry: DropEntry) -> FilePreview:
-        if entry.verdict == "skip":
-            return FilePreview(entry.display, "skipped", reason=entry.reason)
-        if entry.verdict == "take":
-            try:
-                with open_parent(self._zone, entry.path) as (folder, name):
-                    check_safely(name, folder)
-            except StillBeingWritten:
-                return FilePreview(
-                    entry.display, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN
-                )
-        return self._file(entry.path, entry.display, partial(read_above, self._zone, entry.path))
+                    yield self._file(place_of(item), path, above)
 
     def _file(self, path: str, display: str, above: Above) -> FilePreview:
         try:
@@ -184,17 +167,15 @@ class _Preview:
         before = self._store.ingestion.known(sha256)
         stored = before is not None and before[0] is IngestStatus.PROCESSED
         try:
-            read = parse_document(data, display, above)
-            check_count(read)
-            parsed = extract(read)
-            memories, findings = valid_memories(parsed, sha256, display)
+            parsed = parse_document(data, display, above)
+            memories, findings = to_memories(parsed, sha256=sha256, source_path=display)
         except IngestRejected as error:
             return _rejected(display, error, sha256)
         if stored or sha256 in self._seen:
             return FilePreview(display, "duplicate", label(parsed), sha256=sha256)
         self._seen.add(sha256)
-        keys = {memory.key for memory in memories}
-        edges = sum(edge.from_key in keys and edge.to_key in keys for edge in parsed.edges)
+        keys = {f"#{memory.key}" for memory in memories}
+        edges = sum({edge.from_id, edge.to_id} <= keys for edge in parsed.edges)
         reported = summary_of(findings)
         refused = sum(reported["rejected_items"].values())
         return FilePreview(

@@ -12,16 +12,17 @@ from ingest.candidates import (
     MAX_CANDIDATES,
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
-    CandidateEdge,
     IngestCandidate,
     ParsedDocument,
     ParseFinding,
     line_range,
     lines,
 )
+from ingest.parsers.notes import part_of
 from ingest.reasons import SkippedPart
 from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
-from memgraph.model.enums import EdgeType, MemoryType
+from memgraph.model.enums import MemoryType
+from memgraph.model.values import EdgeInput
 
 if TYPE_CHECKING:
     from memgraph.operations.ingestion.extraction import Proposal, Proposals
@@ -33,7 +34,6 @@ Propose = Callable[[str], "Proposals | None"]
 GIVE_UP_AFTER = 3
 _FORMATS = ("markdown", "prose")
 _DOWN = (ProviderUnavailable.code, ProviderRejected.code, ExtraMissing.code)
-_PART_WEIGHT = 0.6
 _MAX_QUOTE_CHARS = 500
 
 
@@ -148,12 +148,12 @@ class _Merge:
             )
         )
 
-    def _parts(self) -> Iterator[CandidateEdge]:
+    def _parts(self) -> Iterator[EdgeInput]:
         """Yield an edge from each proposal to its note; prose has no memory of the whole file."""
         main = self.extracted.main_key
         if self.extracted.format == "markdown" and main is not None:
             for candidate in self.made:
-                yield CandidateEdge(candidate.key, main, EdgeType.PART_OF, _PART_WEIGHT)
+                yield part_of(candidate.key, main)
 
     def _findings(self) -> Iterator[ParseFinding]:
         for code, count in sorted(self.refused.items()):

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from ingest.reasons import RejectionReason, refuse
 
-MAX_NAME_BYTES = 255
 _CHUNK = 1 << 20
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
@@ -244,21 +243,8 @@ def open_parent(zone: Path, path: str, *, make: bool = False) -> Iterator[tuple[
         yield descriptor, name
 
 
-def write_durably(path: Path, value: Any) -> None:
-    """Write JSON atomically, safe against a power cut; see ``write_text``."""
-    write_text(path, _json_text(value))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text atomically, safe against a power cut."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _written(path.parent, text) as fresh:
-        fresh.rename(path)
-    sync_folder(path.parent)
-
-
 @contextmanager
-def _written(folder: Path, text: str) -> Iterator[Path]:
+def written(folder: Path, text: str) -> Iterator[Path]:
     """Write a text durably to a temporary file, which the caller renames."""
     fresh = folder / f".{secrets.token_hex(8)}.tmp"
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -273,7 +259,8 @@ def _written(folder: Path, text: str) -> Iterator[Path]:
         raise
 
 
-def _json_text(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """Return a value as readable JSON, ASCII only."""
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
@@ -299,27 +286,3 @@ def _descend(
                 os.mkdir(rest[0], dir_fd=descriptor)
         with _descend(rest[0], rest[1:], descriptor, make=make) as inner:
             yield inner
-
-
-def is_reachable(folder: Path, path: str) -> bool:
-    """Return True if every parent of a path below a folder is a folder or is missing."""
-    for part in PurePosixPath(path).parts[:-1]:
-        folder /= part
-        try:
-            mode = folder.lstat().st_mode
-        except FileNotFoundError:
-            return True
-        if not stat.S_ISDIR(mode):
-            return False
-    return True
-
-
-def numbered(name: str, number: int, limit: int) -> str:
-    """Return ``name``, with ``~<number>`` from 2 on, shortened to ``limit`` bytes in all."""
-    stem, suffix = PurePosixPath(name).stem, PurePosixPath(name).suffix
-    mark = f"~{number}" if number > 1 else ""
-    if len(os.fsencode(suffix)) > limit // 2:
-        stem, suffix = name, ""
-    while len(os.fsencode(stem)) > limit - len(mark) - len(os.fsencode(suffix)):
-        stem = stem[:-1]
-    return f"{stem}{mark}{suffix}"

@@ -1,37 +1,23 @@
-"""Uploaded files: written to the drop zone under a hidden name, then renamed."""
+"""Uploaded files: each is received into a claim, with its sender."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.claims import zone_lock
-from ingest.drop_zone import (
-    INCOMING,
-    any_waiting,
-    free_name,
-    is_hidden_or_temporary,
-    note_sender,
-    waiting,
-)
+from ingest.claims import MAX_NAME_BYTES, IncomingFile, claims
+from ingest.drop_zone import is_hidden_or_temporary
 from ingest.parse import SUPPORTED_TYPES
-from ingest.pipeline import IngestPipeline
-from ingest.safe_files import (
-    MAX_NAME_BYTES,
-    sync_folder,
-)
+from ingest.pipeline import MEGABYTE, IngestPipeline
 from memgraph.errors import DatabaseFull, InvalidInput, RequestTooLarge, StorageError
 from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import UploadResult
 from memgraph.operations.orchestrator import Orchestrator
-
-_MEGABYTE: Final = 1_000_000
 
 
 class ReceivedFile:
@@ -39,7 +25,7 @@ class ReceivedFile:
 
     Args:
         handle: the sender's handle of the orchestrator.
-        name: the file's name in the drop zone.
+        name: the file's name.
         sender: see ``Uploads``.
 
     Raises:
@@ -51,13 +37,10 @@ class ReceivedFile:
     def __init__(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> None:
         check_name(name)
         self._handle, self._name, self._sender = handle, name, dict(sender)
-        self._zone = handle.paths.ingest
-        self._limit = handle.settings.memory.ingest.max_file_size_mb * _MEGABYTE
+        self._limit = handle.settings.memory.ingest.max_file_size_mb * MEGABYTE
         self._size, self._digest = 0, hashlib.sha256()
-        self._path = self._zone / f"{INCOMING}{secrets.token_hex(8)}"
         with _on_disk():
-            self._zone.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file = self._path.open("xb")
+            self._incoming = IncomingFile(handle.paths.ingest)
 
     def write(self, data: bytes) -> None:
         """Append data. Raises RequestTooLarge when the file exceeds the maximum size."""
@@ -66,37 +49,23 @@ class ReceivedFile:
             raise RequestTooLarge(f"a file may have at most {self._limit} bytes", limit=self._limit)
         self._digest.update(data)
         with _on_disk():
-            self._file.write(data)
+            self._incoming.file.write(data)
 
     def place(self) -> UploadResult:
-        """Move the file into the drop zone.
-
-        Content that is stored already, or waits to be, is reported and not dropped again.
-        """
-        with _on_disk():
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+        """Pass the file to the next run, unless its content is stored already, or waits to be."""
         sha256 = self._digest.hexdigest()
         before = self._handle.ingestion.known(sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return UploadResult(sha256=sha256, name=self._name, known="processed")
-        with _on_disk(), zone_lock(self._zone):
-            if waiting(self._zone, sha256) is not None:
+        with _on_disk():
+            if uploads.waiting(self._handle.paths.ingest, sha256) is not None:
                 return UploadResult(sha256=sha256, name=self._name, known="waiting")
-            target = str(free_name(self._zone, Path(self._name)))
-            # Record the sender first: a file without one would be stored without restrictions.
-            note_sender(self._zone, sha256, path=target, sender=self._sender)
-            self._path.rename(self._zone / target)
-            sync_folder(self._zone)
-        return UploadResult(sha256=sha256, name=target)
+            self._incoming.place(self._name, sender=self._sender, sha256=sha256)
+        return UploadResult(sha256=sha256, name=self._name)
 
     def discard(self) -> None:
-        """Close the file, and remove it unless it was dropped."""
-        # On a full disk the last bytes cannot be written, which does not matter here.
-        with suppress(OSError):
-            self._file.close()
-        self._path.unlink(missing_ok=True)
+        """Close the file, and remove it unless it was placed."""
+        self._incoming.discard()
 
 
 class Uploads:
@@ -110,12 +79,12 @@ class Uploads:
         return ReceivedFile(handle, name, sender)
 
     def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None:
-        """Return the sender of a waiting file; None if no file with this content waits."""
-        return waiting(zone, sha256)
+        """Return the sender of a waiting file; None if no uploaded file with this content waits."""
+        return next((claim.sender for claim in claims(zone, sha256)), None)
 
     def some_wait(self, zone: Path) -> bool:
-        """Return True when any uploaded file waits."""
-        return any_waiting(zone)
+        """Return True when an uploaded file waits, other than for an operator."""
+        return any(claim.sender is not None and claim.held is None for claim in claims(zone))
 
     def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None:
         """Process the drop zone. Raises the errors of ``IngestPipeline.run``."""

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ingest.candidates import (
-    CandidateEdge,
-    DocumentLink,
     IngestCandidate,
     KeySource,
     ParsedDocument,
@@ -43,11 +41,13 @@ from ingest.parsers.decision_parts import (
     option_name,
     status_word,
 )
-from ingest.parsers.file_names import document_keys, link_keys
-from ingest.parsers.notes import LINK_WEIGHT, left_out, linked
+from ingest.parsers.file_names import document_keys
+from ingest.parsers.notes import left_out, linked, links_in, part_of, related_links
 from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.model.sources import FileLink
+from memgraph.model.values import EdgeInput
 from memgraph.text.dates import DateOrder
 from memgraph.text.labels import read_label
 
@@ -76,7 +76,7 @@ class _Draft:
     chosen: str | None = None
     keys: KeySource = field(default_factory=KeySource)
     candidates: list[IngestCandidate] = field(default_factory=list)
-    edges: list[CandidateEdge] = field(default_factory=list)
+    edges: list[EdgeInput] = field(default_factory=list)
     findings: list[ParseFinding] = field(default_factory=list)
 
     @property
@@ -355,18 +355,26 @@ def _add(
     if main is None:
         if key != draft.candidates[0].key:
             whole = draft.candidates[0].key
-            draft.edges.append(CandidateEdge(key, whole, EdgeType.PART_OF, 0.8))
+            draft.edges.append(part_of(key, whole, 0.8))
         return
     if role == _CONSEQUENCE:
-        edge = CandidateEdge(key, main, EdgeType.CAUSED_BY, 1.0, "consequence of the decision")
+        ends, weight, reason = (key, main), 1.0, "consequence of the decision"
     elif role == "context":
-        edge = CandidateEdge(main, key, EdgeType.CAUSED_BY, 0.8, "context of the decision")
+        ends, weight, reason = (main, key), 0.8, "context of the decision"
     else:
-        edge = CandidateEdge(key, main, EdgeType.PART_OF, 0.8, f"{label} of the record"[:200])
-    draft.edges.append(edge)
+        ends, weight, reason = (key, main), 0.8, f"{label} of the record"[:200]
+    draft.edges.append(
+        EdgeInput(
+            from_id=f"#{ends[0]}",
+            to_id=f"#{ends[1]}",
+            edge_type=EdgeType.CAUSED_BY if role in (_CONSEQUENCE, "context") else EdgeType.PART_OF,
+            weight=weight,
+            reason=reason,
+        )
+    )
 
 
-def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
+def _links(draft: _Draft, main: str) -> Iterator[FileLink]:
     """Yield Updates links for statements about other records, and RelatedTo for plain links."""
     own = set(document_keys(draft.path, draft.anatomy.number))
     strongest: dict[tuple[str, bool], RecordRelation] = {}
@@ -379,32 +387,18 @@ def _links(draft: _Draft, main: str) -> Iterator[DocumentLink]:
             strongest[place] = relation
     related = {key for relation in strongest.values() for key in relation.targets}
     for relation in strongest.values():
-        yield DocumentLink(
-            main,
-            relation.targets[0],
-            EdgeType.UPDATES,
+        yield FileLink(
+            local=f"#{main}",
+            target=relation.targets[0],
+            edge_type=EdgeType.UPDATES,
             outgoing=relation.outgoing,
             weight=_WEIGHTS[relation.effect],
             reason=relation.reason,
-            supersedes=relation.effect == "supersedes",
+            partial=relation.effect != "supersedes",
             fallbacks=relation.targets[1:],
         )
-    for _, section in draft.anatomy.sections:
-        for block in section.blocks:
-            for link in block.links:
-                keys = link_keys(link.href, draft.path)
-                # A web page is not a file that could be ingested.
-                if len(keys) < 2 or keys[0] in own or related & set(keys):
-                    continue
-                related.update(keys)
-                yield DocumentLink(
-                    main,
-                    keys[0],
-                    EdgeType.RELATED_TO,
-                    weight=LINK_WEIGHT,
-                    reason=f"links to {link.label}"[:200] if link.label else None,
-                    fallbacks=keys[1:],
-                )
+    sections = (section for _, section in draft.anatomy.sections)
+    yield from related_links(main, draft.path, links_in(sections), (*own, *related))
 
 
 def _relations(draft: _Draft) -> Iterator[RecordRelation]:

@@ -36,13 +36,13 @@ def link_keys(href: str, path: str) -> tuple[str, ...]:
     The result is empty if the link does not lead to a file of a supported type.
     """
     bare = unquote(href.split("#", 1)[0].split("?", 1)[0]).strip()
-    if not bare.casefold().endswith(_TYPES):
+    if not bare.casefold().endswith(_TYPES) or not bare.isprintable() or len(bare) > 300:
         return ()
     name = f"name:{posixpath.basename(bare).casefold()}"
     if _SCHEME.match(bare) or bare.startswith("/"):
         return (name,)
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), bare))
-    if target.startswith(".."):
+    if target.startswith("..") or len(target) > 500:
         return (name,)
     return (f"path:{target.casefold()}", name)
 

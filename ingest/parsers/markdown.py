@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from ingest.candidates import DocumentLink, Origin, ParsedDocument, ParseFinding
+from ingest.candidates import Origin, ParsedDocument, ParseFinding
 from ingest.parsers.blocks import (
     FrontMatter,
     HeadedSection,
@@ -22,6 +22,7 @@ from ingest.parsers.notes import LINK_WEIGHT, parse_note
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryType
+from memgraph.model.sources import FileLink
 from memgraph.text.dates import DateOrder, date_order
 
 
@@ -136,9 +137,7 @@ def with_properties(parsed: ParsedDocument, front: FrontMatter, path: str) -> Pa
     )
 
 
-def _property_links(
-    parsed: ParsedDocument, front: FrontMatter, path: str
-) -> Iterator[DocumentLink]:
+def _property_links(parsed: ParsedDocument, front: FrontMatter, path: str) -> Iterator[FileLink]:
     if parsed.main_key is None:
         return
     for name, values in front.values.items():
@@ -146,10 +145,10 @@ def _property_links(
             target, label = _target(match[2])
             targets = link_keys(quote(target), path) if target else ()
             if len(targets) > 1 and targets[0] not in parsed.document_keys:
-                yield DocumentLink(
-                    parsed.main_key,
-                    targets[0],
-                    EdgeType.RELATED_TO,
+                yield FileLink(
+                    local=f"#{parsed.main_key}",
+                    target=targets[0],
+                    edge_type=EdgeType.RELATED_TO,
                     weight=LINK_WEIGHT,
                     reason=f"{name}: {label}"[:200],
                     fallbacks=targets[1:],

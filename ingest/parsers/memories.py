@@ -15,7 +15,6 @@ from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
     MAX_NAME_CHARS,
-    CandidateEdge,
     IngestCandidate,
     KeySource,
     ParsedDocument,
@@ -25,6 +24,7 @@ from ingest.candidates import (
 from ingest.parsers.file_names import document_keys, title_of
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.values import EdgeInput
 from memgraph.text.dates import read_json_time, to_ms
 
 _FIELDS = frozenset(("memories", "edges"))
@@ -313,8 +313,8 @@ def _code(kind: str) -> SkippedPart:
 
 def _edges(
     raw_edges: Sequence[Any], keys_by_name: Mapping[str, str], findings: list[ParseFinding]
-) -> list[CandidateEdge]:
-    edges: dict[tuple[str, str, str], CandidateEdge] = {}
+) -> list[EdgeInput]:
+    edges: dict[tuple[str, str, str], EdgeInput] = {}
     for place, raw in enumerate(raw_edges):
         where = f"/edges/{place}"
         try:
@@ -335,8 +335,13 @@ def _edges(
         if ends in edges:
             findings.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
             continue
-        edges[ends] = CandidateEdge(
-            ends[0], ends[1], item.type, item.weight, item.reason, item.partial
+        edges[ends] = EdgeInput(
+            from_id=f"#{ends[0]}",
+            to_id=f"#{ends[1]}",
+            edge_type=item.type,
+            weight=item.weight,
+            reason=item.reason,
+            partial=item.partial,
         )
     return list(edges.values())
 

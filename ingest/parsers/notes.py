@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
 
 from ingest.candidates import (
-    CandidateEdge,
-    DocumentLink,
     Format,
     IngestCandidate,
     KeySource,
     ParsedDocument,
     ParseFinding,
 )
-from ingest.parsers.blocks import Block, FrontMatter, HeadedSection
+from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
 from ingest.parsers.file_names import (
     date_in_name,
     document_keys,
@@ -27,6 +25,8 @@ from ingest.parsers.file_names import (
 from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.model.sources import FileLink
+from memgraph.model.values import EdgeInput
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named
@@ -102,7 +102,7 @@ def parse_note(
         format_,
         tuple(draft.candidates),
         tuple(parts_of(draft.candidates, main)),
-        links=() if main is None else tuple(_links(draft, parts, main.key)),
+        links=() if main is None else tuple(related_links(main.key, path, links_in(parts))),
         findings=tuple(draft.findings),
         title=title or title_of(path),
         main_key=None if main is None else main.key,
@@ -236,7 +236,7 @@ def type_of_headings(section: Sequence[str]) -> MemoryType | None:
 
 def parts_of(
     candidates: Sequence[IngestCandidate], main: IngestCandidate | None
-) -> Iterator[CandidateEdge]:
+) -> Iterator[EdgeInput]:
     """Yield PartOf edges to the memory that stands for the document."""
     if main is None:
         return
@@ -245,7 +245,14 @@ def parts_of(
         if candidate is main:
             continue
         if candidate.type is not main.type or _folded(candidate.content) != same:
-            yield CandidateEdge(candidate.key, main.key, EdgeType.PART_OF, PART_WEIGHT)
+            yield part_of(candidate.key, main.key)
+
+
+def part_of(key: str, main_key: str, weight: float = PART_WEIGHT) -> EdgeInput:
+    """Return a PartOf edge between two candidates."""
+    return EdgeInput(
+        from_id=f"#{key}", to_id=f"#{main_key}", edge_type=EdgeType.PART_OF, weight=weight
+    )
 
 
 def _folded(text: str) -> str:
@@ -253,21 +260,34 @@ def _folded(text: str) -> str:
     return fold(" ".join(text.split())).rstrip(" .!?…")
 
 
-def _links(draft: _Draft, parts: Sequence[HeadedSection], main_key: str) -> Iterator[DocumentLink]:
-    """Yield links to other files, each once."""
-    linked = set(document_keys(draft.path)[:1])
+def related_links(
+    main_key: str, path: str, links: Iterable[TextLink], known: Iterable[str] = ()
+) -> Iterator[FileLink]:
+    """Yield a RelatedTo link for each other file that a text links to, once.
+
+    Args:
+        known: document keys that are not linked.
+    """
+    linked = {*known, *document_keys(path)[:1]}
+    for link in links:
+        keys = link_keys(link.href, path)
+        # A web page is not a file that could be ingested.
+        if len(keys) < 2 or linked & set(keys[:1]):
+            continue
+        linked.add(keys[0])
+        yield FileLink(
+            local=f"#{main_key}",
+            target=keys[0],
+            edge_type=EdgeType.RELATED_TO,
+            weight=LINK_WEIGHT,
+            reason=f"links to {link.label}"[:200] if link.label else None,
+            fallbacks=keys[1:],
+        )
+
+
+def links_in(parts: Iterable[HeadedSection]) -> Iterator[TextLink]:
+    """Yield the links of the headings and blocks of a document, in order."""
     for part in parts:
-        for link in (*part.links, *(link for block in part.blocks for link in block.links)):
-            keys = link_keys(link.href, draft.path)
-            # A web page is not a file that could be ingested.
-            if len(keys) < 2 or keys[0] in linked:
-                continue
-            linked.add(keys[0])
-            yield DocumentLink(
-                main_key,
-                keys[0],
-                EdgeType.RELATED_TO,
-                weight=LINK_WEIGHT,
-                reason=f"links to {link.label}"[:200] if link.label else None,
-                fallbacks=keys[1:],
-            )
+        yield from part.links
+        for block in part.blocks:
+            yield from block.links

@@ -164,8 +164,8 @@ class FileLink(Value):
 class Document(Value):
     """A parsed file.
 
-    A large file is stored in parts: parts stored under the same ``plan`` belong to it, and parts of
-    the plan that it ``replaces`` are dropped. ``main`` is the memory (``#key``) that represents the
+    A large file is stored in parts: parts stored under the same ``plan`` belong to it, and those of
+    another plan are dropped. ``main`` is the memory (``#key``) that represents the
     file under its ``document_keys``. ``relate``: compare its statements with stored ones; False for
     formats that state their relations themselves, where marks are seldom right.
     """
@@ -179,7 +179,6 @@ class Document(Value):
     document_keys: tuple[Name, ...] = ()
     relate: bool = True
     plan: str = ""
-    replaces: str = ""
     manifest: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.candidates import DocumentLink, IngestCandidate, ParsedDocument
+from ingest.candidates import IngestCandidate, ParsedDocument
 from ingest.parse import parse_document
 from ingest.parsers.decision_record import MAX_DECISION_CHARS
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
+from memgraph.model.sources import FileLink
 
 
 def record(status: str = "Accepted", *, title: str = "# 7. Use queues", **sections: str) -> str:
@@ -29,7 +30,7 @@ def decision(document: ParsedDocument) -> IngestCandidate:
     return found
 
 
-def updates(document: ParsedDocument) -> list[DocumentLink]:
+def updates(document: ParsedDocument) -> list[FileLink]:
     return [link for link in document.links if link.edge_type is EdgeType.UPDATES]
 
 
@@ -37,7 +38,9 @@ def joined(document: ParsedDocument, edge_type: EdgeType) -> list[str]:
     content = {each.key: each.content for each in document.candidates}
     main = decision(document).key
     return [
-        content[e.from_key] for e in document.edges if e.edge_type is edge_type and e.to_key == main
+        content[e.from_id[1:]]
+        for e in document.edges
+        if e.edge_type is edge_type and e.to_id[1:] == main
     ]
 
 
@@ -46,9 +49,9 @@ def grounds(document: ParsedDocument) -> list[str]:
     content = {each.key: each.content for each in document.candidates}
     main = decision(document).key
     return [
-        content[e.to_key]
+        content[e.to_id[1:]]
         for e in document.edges
-        if e.edge_type is EdgeType.CAUSED_BY and e.from_key == main
+        if e.edge_type is EdgeType.CAUSED_BY and e.from_id[1:] == main
     ]
 
 
@@ -117,7 +120,7 @@ def test_superseded_as_a_whole(status: str) -> None:
     assert decision(document).status is MemoryStatus.SUPERSEDED
     assert decision(document).attributes["decision_status"] == "Superseded"
     (link,) = updates(document)
-    assert (link.target, link.outgoing, link.supersedes) == (
+    assert (link.target, link.outgoing, not link.partial) == (
         "path:adr/0009-streams.md",
         False,
         True,
@@ -141,7 +144,7 @@ def test_superseded_in_part_by_a_link_elsewhere() -> None:
     document = parse(text)
     assert decision(document).status is MemoryStatus.ACTIVE
     (link,) = updates(document)
-    assert (link.target, link.outgoing, link.supersedes) == ("path:adr/0009-s.md", False, False)
+    assert (link.target, link.outgoing, not link.partial) == ("path:adr/0009-s.md", False, False)
     assert link.weight == 0.5
 
 
@@ -160,7 +163,7 @@ def test_relations_in_the_status(status: str, outgoing: bool, whole: bool, weigh
     document = parse(record(status))
     (link,) = updates(document)
     assert link.target == "path:adr/0003-c.md"
-    assert (link.outgoing, link.supersedes, link.weight) == (outgoing, whole, weight)
+    assert (link.outgoing, not link.partial, link.weight) == (outgoing, whole, weight)
     assert decision(document).status is MemoryStatus.ACTIVE
 
 
@@ -174,7 +177,7 @@ def test_relations_in_the_status(status: str, outgoing: bool, whole: bool, weigh
 )
 def test_relations_in_the_text(sentence: str, whole: bool) -> None:
     (link,) = updates(parse(record(context=sentence)))
-    assert (link.target, link.outgoing, link.supersedes) == ("path:adr/0003-c.md", True, whole)
+    assert (link.target, link.outgoing, not link.partial) == ("path:adr/0003-c.md", True, whole)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +295,7 @@ def test_fields_above_the_first_section() -> None:
     document = parse(text, "0005-queues.md")
     assert decision(document).attributes["decision_status"] == "Accepted"
     assert decision(document).event_time == 1577923200000
-    assert [(link.target, link.supersedes) for link in updates(document)] == [
+    assert [(link.target, not link.partial) for link in updates(document)] == [
         ("path:0002-q.md", True)
     ]
     assert grounds(document) == ["Use queues (context): Calls time out often."]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
-from ingest.extract import extract
+from ingest.extract import to_memories
 from ingest.parse import parse_document
 from ingest.reasons import SkippedPart
 from memgraph.errors import IngestRejected
@@ -13,7 +13,7 @@ from memgraph.model.enums import MemoryType
 
 
 def made(text: str, path: str = "notes.txt") -> ParsedDocument:
-    return extract(parse_document(text.encode(), path))
+    return parse_document(text.encode(), path)
 
 
 def typed(text: str, path: str = "notes.txt") -> list[tuple[MemoryType, str]]:
@@ -51,7 +51,6 @@ def test_a_line_is_kept_as_it_is_written(text: str, path: str) -> None:
         ("- [ ] TODO: order belts and glue", MemoryType.TODO, "order belts and glue"),
         ("TODO (Ana): order more glue", MemoryType.TODO, "TODO (Ana): order more glue"),
         ("Action for Lena: draft it", MemoryType.TODO, "Action for Lena: draft it"),
-        ("Identity: I am the owner", MemoryType.FACT, "I am the owner"),
     ],
 )
 @pytest.mark.parametrize("path", ["notes.txt", "notes.md"])
@@ -62,7 +61,9 @@ def test_a_label_is_carried_by_the_type(
 
 
 def test_a_file_cannot_define_an_identity() -> None:
-    (finding,) = made("Identity: I am the owner").findings
+    parsed = made("Identity: I am the owner")
+    (memory,), (finding,) = to_memories(parsed, sha256="0" * 64, source_path="/notes.txt")
+    assert (memory.type, memory.content) == (MemoryType.FACT, "I am the owner")
     assert finding.code is SkippedPart.IDENTITY_LOWERED
 
 
@@ -104,7 +105,7 @@ def test_lines_of_a_note_with_their_types_and_dates() -> None:
         *["3 April 2026"] * 2,
     ]
     main = document.candidates[0].key
-    assert [(e.from_key, e.to_key) for e in document.edges] == [
+    assert [(e.from_id[1:], e.to_id[1:]) for e in document.edges] == [
         (each.key, main) for each in document.candidates[1:]
     ]
 
@@ -142,9 +143,11 @@ def test_bounds_hold_whatever_is_written(text: str) -> None:
     except IngestRejected:
         return
     keys = {each.key for each in document.candidates}
-    assert all(link.local_key in keys for link in document.links)
+    assert all(link.local[1:] in keys for link in document.links)
     assert document.main_key in keys
-    for each in document.candidates:
+    memories, _ = to_memories(document, sha256="0" * 64, source_path="/t.md")
+    assert len(memories) == len(document.candidates)
+    for each in memories:
         assert each.type is not MemoryType.IDENTITY
         assert each.importance is not None
         assert 0 <= each.importance <= MAX_IMPORTANCE

@@ -146,11 +146,11 @@ def test_they_can_be_shown_to_a_person(
 
 BOUNDED = """
 import resource, sys
-from ingest import pipeline
+from ingest import candidates
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService
 resource.setrlimit(resource.RLIMIT_CPU, (25, 25))
-pipeline.MAX_MEMORIES = 20_000
+candidates.MAX_CANDIDATES = 20_000
 with MemoryService(sys.argv[1], environ={}, background=False) as service:
     [result] = IngestPipeline(service.orchestrator("orc"), settle_seconds=0).run().results
     print(result.outcome, result.reason)

@@ -76,7 +76,11 @@ def test_own_document() -> None:
     assert new.event_time == 1714953600000
     assert (new.kind, new.locator) == (MemoryKind.FACT, "/memories/1")
     (edge,) = parsed.edges
-    assert (edge.from_key, edge.to_key, edge.edge_type) == (new.key, old.key, EdgeType.UPDATES)
+    assert (edge.from_id[1:], edge.to_id[1:], edge.edge_type) == (
+        new.key,
+        old.key,
+        EdgeType.UPDATES,
+    )
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_structure_of_a_document() -> None:
     assert parts[0].tags == ("ops", "infra")
     assert parts[1].attributes["section"] == "Tasks"
     assert parts[4].attributes["section"] == "Start / Run this"
-    assert [(edge.to_key, edge.edge_type) for edge in document.edges] == [
+    assert [(edge.to_id[1:], edge.edge_type) for edge in document.edges] == [
         (parts[0].key, EdgeType.PART_OF)
     ] * 6
     assert document.findings == ()
@@ -146,7 +146,7 @@ def test_links_between_files() -> None:
     document = parse(PLAN)
     (link,) = document.links
     assert link.edge_type is EdgeType.RELATED_TO
-    assert link.local_key == document.main_key
+    assert link.local[1:] == document.main_key
     assert link.target == "path:docs/notes/spec.md"
     target = parse("# Spec\n\nIt holds.", "docs/notes/spec.md")
     assert link.target in target.document_keys

@@ -72,8 +72,8 @@ def check(data: bytes, path: str) -> ParsedDocument | None:
     keys = [each.key for each in document.candidates]
     assert len(keys) == len(set(keys))
     for edge in document.edges:
-        assert edge.from_key != edge.to_key
-        assert {edge.from_key, edge.to_key} <= set(keys)
+        assert edge.from_id[1:] != edge.to_id[1:]
+        assert {edge.from_id[1:], edge.to_id[1:]} <= set(keys)
         assert 0 <= edge.weight <= 1
     for each in document.candidates:
         assert each.content.strip()
@@ -86,7 +86,7 @@ def check(data: bytes, path: str) -> ParsedDocument | None:
         json.dumps(each.attributes, allow_nan=False).encode()
         each.content.encode()
     for link in document.links:
-        assert link.local_key in keys
+        assert link.local[1:] in keys
     assert document.main_key in (keys or [None])
     json.dumps([finding.as_dict() for finding in document.findings])
     return document

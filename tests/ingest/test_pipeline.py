@@ -429,11 +429,10 @@ def test_a_broken_database_stops_the_run_and_loses_nothing(orc: Orchestrator, dr
 
 def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator, drop: Drop) -> None:
     drop("a.md", record(1, "Tea"))
-    taken = claim(orc.paths.ingest, "a.md", at=0)
+    taken = claim(orc.paths.ingest, "a.md", at=1)
     assert taken is not None
     for _ in range(MAX_ATTEMPTS):
-        taken.begin()
-    taken.release()
+        taken.begin(at=1)
     assert [only(run(orc)).outcome for _ in range(2)] == ["held", "skipped"]
     assert taken.file.exists()
 

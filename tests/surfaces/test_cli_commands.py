@@ -397,7 +397,6 @@ def test_a_held_file_is_named_with_what_to_do_and_tried_again_when_asked(
     assert held is not None
     held.attempts = MAX_ATTEMPTS
     held.save()
-    held.release()
     (seen,) = cli.error("ingest", "orc-1", "--dry-run")["details"]["files"]
     assert (seen["path"], seen["outcome"], seen["reason"]) == ("note.md", "held", "held")
     assert cli.error("ingest", "orc-1")["details"]["totals"] == {"held": 1}

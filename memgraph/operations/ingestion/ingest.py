@@ -245,11 +245,11 @@ class _DocumentWriter:
         previous = ingest_files.get(transaction, sha256)
         if previous is not None and previous.status is IngestStatus.PROCESSED:
             return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
-        in_place = self._in_place(transaction)
-        if in_place is None:
-            # Another worker is storing the same content under another plan.
-            return DocumentOutcome(outcome="begun")
-        if not in_place:
+        last = ingest_files.last_part(transaction, sha256)
+        if last is not None and last.plan != self._document.plan:
+            # The run that began it was killed and its plan is lost.
+            ingest_files.forget_parts(transaction, sha256)
+        elif (0 if last is None else last.part) != self._part:
             # Another worker has stored this part.
             self.resume(transaction)
             return None
@@ -273,20 +273,6 @@ class _DocumentWriter:
             outcomes=progress.written(),
         )
         return None
-
-    def _in_place(self, transaction: Transaction) -> bool | None:
-        """Return True if this worker's next part is the next one to store.
-
-        None if the content is being stored under another plan; the parts of a plan that the
-        document replaces are dropped.
-        """
-        last = ingest_files.last_part(transaction, self._document.sha256)
-        if last is None or last.plan == self._document.plan:
-            return (0 if last is None else last.part) == self._part
-        if self._part or last.plan != self._document.replaces:
-            return None
-        ingest_files.forget_parts(transaction, self._document.sha256)
-        return True
 
     def _store(
         self, transaction: JournalledTransaction, part: _Part, errors: list[MemgraphError]

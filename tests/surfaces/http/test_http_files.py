@@ -16,8 +16,8 @@ import httpx
 import pytest
 from serving_worlds import Served, serving
 
-from ingest import pipeline, uploads
-from ingest.claims import FileClaim
+from ingest import pipeline
+from ingest.claims import FileClaim, claims
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason, refuse
 from memgraph.model.enums import STORED_STATUSES, Sensitivity
@@ -278,7 +278,7 @@ def test_a_disk_that_takes_no_file_is_told_without_a_path(
     def fail(path: Path) -> None:
         raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr(uploads, "sync_folder", fail)
+    monkeypatch.setattr("ingest.claims.sync_folder", fail)
     with sent.client(sent.key()) as client:
         answer = client.put(f"{FILES}/a.md", content=NOTE)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -312,4 +312,4 @@ def test_the_server_itself_works_off_what_is_sent_and_what_was_left(tmp_path: Pa
             served.service.intake.wake_waiting()
             assert done.wait(30)
             assert client.get(f"{FILES}/{sha256(NOTE)}").json()["status"] == "processed"
-    assert not os.listdir(served.service.paths("orc-1").ingest / ".uploads")  # noqa: PTH208
+    assert claims(served.service.paths("orc-1").ingest) == []
