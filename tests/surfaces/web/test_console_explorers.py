@@ -61,34 +61,24 @@ def test_the_first_view_has_the_way_to_what_was_taken_back(
     )
 
 
-def between(browser: Browser, *ids: str, query: str = "", token: str | None = None) -> Any:
-    """Return the edges between drawn memories, as the explorer's script requests them."""
-    given = token_of(browser.page()) if token is None else token
-    return browser.post(f"{HOME}graph/edges{query}", token=given, ids=" ".join(ids))
-
-
-def test_what_joins_memories_of_several_answers_is_asked_for_as_of_a_time(
+def test_what_is_expanded_comes_with_its_edges_as_of_a_time(
     browser: Browser, orc: Orchestrator, clock: FixedClock
 ) -> None:
     one, other, third = (orc.remember(f"Press {name} is blue.") for name in ("A", "B", "C"))
+    fourth = orc.remember("Press D is blue.")
     early = orc.relate(one, EdgeType.RELATED_TO, other)
     then = iso(clock.now_ms())
     clock.advance(ms=60_000)
     late = orc.relate(other, EdgeType.PART_OF, third)
+    first = orc.relate(third, EdgeType.RELATED_TO, fourth)
     orc.retract(third, reason="a mistake")
-    found = between(browser, one, other, third).json()["edges"]
-    assert {each["id"] for each in found} == {early, late}
-    assert [each["id"] for each in between(browser, one, third).json()["edges"]] == []
-    past = between(browser, one, other, third, query=f"?as_of={then}").json()["edges"]
-    assert [each["id"] for each in past] == [early]
-
-
-def test_what_joins_a_crowd_is_bounded_and_takes_a_token(browser: Browser) -> None:
-    ids = [f"fact_{number:027}" for number in range(exploring.MOST_NODES + 1)]
-    assert between(browser, *ids[1:]).json() == {"edges": []}
-    assert between(browser, *ids).status_code == 422
-    assert between(browser, "").status_code == 422
-    assert between(browser, ids[0], token="0" * 64).status_code == 403
+    found = drawn(browser, f"?seed={fourth}&expand={one}&expand=fact_nowhere")
+    assert names(found) == {one, other, third, fourth}
+    # One joins what was found around the two.
+    assert {each["id"] for each in found["edges"]} == {early, late, first}
+    past = drawn(browser, f"?seed={fourth}&expand={one}&as_of={then}")
+    assert [each["id"] for each in past["edges"]] == [early]
+    assert names(drawn(browser, "?seed=fact_nowhere&expand=fact_nowhere")) == set()
 
 
 def test_addresses_that_a_script_goes_on_from_are_without_a_time(browser: Browser) -> None:

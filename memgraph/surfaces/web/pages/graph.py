@@ -49,35 +49,33 @@ def explorer(visit: Visit) -> Response:
 
 
 def data(visit: Visit) -> Response:
-    """Return the neighbourhood of the given memories, or of disputed, stale or connected ones."""
-    orc = visit.enter()
-    seeds = visit.request.query_params.getlist("seed")
-    if len(seeds) > MAX_SEEDS:
-        raise InvalidInput(f"seed: at most {MAX_SEEDS}", field="seed")
-    stale = _stale(visit, orc)
-    limit = _bound(visit, "max_nodes", NODES)
-    result = orc.graph.subgraph(
-        seeds or _seeds(orc, stale, visit.as_of, limit),
-        hops=_bound(visit, "hops", 1),
-        max_nodes=limit,
-        as_of=visit.as_of,
-        retracted=True,
-    )
-    return JSONResponse(drawing(result, stale, as_of=visit.as_of))
+    """Return the neighbourhood of the given memories, or of disputed, stale or connected ones.
 
-
-def between(visit: Visit) -> Response:
-    """Return the edges between memories that were loaded by separate requests.
-
-    The ids are sent in a form, because there may be too many for a URL.
+    The neighbours of the memories in ``expand`` are added to it.
     """
     orc = visit.enter()
-    ids = visit.required("ids").split()
-    if len(ids) > MOST_NODES:
-        raise InvalidInput(f"ids: at most {MOST_NODES:,}", field="ids")
-    result = orc.graph.subgraph(ids, hops=1, max_nodes=len(ids), as_of=visit.as_of, retracted=True)
-    drawn = drawing(result, _stale(visit, orc), as_of=visit.as_of)
-    return JSONResponse({"edges": drawn["edges"]})
+    asked = visit.request.query_params
+    seeds, expanded = asked.getlist("seed"), asked.getlist("expand")
+    if len(seeds) > MAX_SEEDS or len(expanded) > MAX_SEEDS:
+        raise InvalidInput(f"seed, expand: at most {MAX_SEEDS}", field="seed")
+    stale = _stale(visit, orc)
+    limit, hops = _bound(visit, "max_nodes", NODES), _bound(visit, "hops", 1)
+
+    def around(ids: Sequence[str], hops: int, limit: int) -> Subgraph:
+        return orc.graph.subgraph(
+            ids, hops=hops, max_nodes=limit, as_of=visit.as_of, retracted=True
+        )
+
+    result = around(seeds or _seeds(orc, stale, visit.as_of, limit), hops, limit)
+    if expanded:
+        more = around(expanded, 1, limit)
+        known = dict.fromkeys(node.memory_id for node in (*result.nodes, *more.nodes))
+        reasons = dict.fromkeys((*result.cut_reasons, *more.cut_reasons))
+        # With the edges between the two.
+        ids = [*known][:MOST_NODES]
+        joined = around(ids, 1, len(ids)) if ids else more
+        result = joined.model_copy(update={"cut_reasons": tuple(reasons)})
+    return JSONResponse(drawing(result, stale, as_of=visit.as_of))
 
 
 def _stale(visit: Visit, orc: Orchestrator) -> Sequence[StaleMemory]:
@@ -158,7 +156,6 @@ def drawing(
             for place in sorted(set(places.values()))
         ],
         "missing": list(subgraph.missing),
-        "cut": subgraph.cut,
         "cut_reasons": list(subgraph.cut_reasons),
         "as_of": None if as_of is None else iso(as_of),
     }
@@ -276,5 +273,4 @@ def _derivations(
 PAGES: Final = (
     ConsolePage("/{orchestrator}/graph", explorer, timed=True),
     ConsolePage("/{orchestrator}/graph/data", data, timed=True),
-    ConsolePage("/{orchestrator}/graph/edges", between, "POST", timed=True),
 )

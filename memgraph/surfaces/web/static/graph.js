@@ -13,14 +13,12 @@
   const MARGIN = 40;
   const NEAR = 1.25; // as near as a whole drawing is shown
   const SEEDS = 200; // so many may be asked for together
-  const TOGETHER = 2_000; // the edges between so many, too
   const PAUSE_MS = 200; // a slider has stopped when it was still for so long
   const form = document.getElementById("graph-filters");
   const told = document.getElementById("graph-told");
   const chosen = document.getElementById("graph-chosen");
   const list = document.getElementById("graph-list");
   const slider = document.getElementById("graph-time");
-  const named = new URLSearchParams(location.search).getAll("seed");
   const expanded = new Set(); // beyond what the page began with
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const filters = ["type", "status", "edge"];
@@ -40,55 +38,25 @@
 
   // ── loading ──────────────────────────────────────────────────────────────────────────────────
 
-  function address(seeds) {
+  function address() {
     const query = new URLSearchParams(location.search);
-    for (const name of ["seed", "as_of"]) query.delete(name);
-    for (const seed of seeds) query.append("seed", seed);
+    query.delete("as_of");
+    for (const id of [...expanded].slice(-SEEDS)) query.append("expand", id);
     if (asOf) query.set("as_of", asOf);
     return `${frame.dataset.url}?${query}`;
   }
 
-  // The answers to some questions as one, with the edges between them and from them to `standing`
-  // (ids); null: there is none, or it is no longer wanted.
-  async function ask(places, standing = []) {
+  // null: there is no answer, or it is no longer wanted.
+  async function ask(place) {
     const turn = (asked += 1);
     tell("Loading");
     try {
-      const answers = await Promise.all(places.map((place) => answered(place)));
-      const found = joined(answers);
-      if (turn === asked && (answers.length > 1 || standing.length)) {
-        found.edges = unique([...found.edges, ...(await between(found.nodes, standing))]);
-      }
+      const found = await answered(place);
       return turn === asked ? found : null; // else a later question is on its way
     } catch (error) {
       if (turn === asked) tell(error.message);
       return null;
     }
-  }
-
-  async function between(nodes, standing) {
-    const ids = new Set([...nodes.map((node) => node.id), ...standing]);
-    const together = [...ids].slice(0, TOGETHER).join(" ");
-    const then = asOf ? `?${new URLSearchParams({ as_of: asOf })}` : "";
-    const { edges } = await answered(`${frame.dataset.edges}${then}`, {
-      method: "POST",
-      body: new URLSearchParams({ ids: together, csrf_token: frame.dataset.token }),
-    });
-    return edges;
-  }
-
-  function joined(answers) {
-    return {
-      nodes: unique(answers.flatMap((each) => each.nodes)),
-      edges: unique(answers.flatMap((each) => each.edges)),
-      groups: unique(answers.flatMap((each) => each.groups)),
-      cut_reasons: [...new Set(answers.flatMap((each) => each.cut_reasons))],
-      as_of: answers[0].as_of,
-    };
-  }
-
-  function unique(elements) {
-    return [...new Map(elements.map((each) => [each.id, each])).values()];
   }
 
   function tell(text) {
@@ -119,17 +87,15 @@
   // Of memories alone: a document is a node of the library, too.
   const memories = () => cy.nodes("[!document]");
 
-  // Draws an answer; what stands stays where it is. `only`: what is not in it goes.
-  function draw(answer, only) {
+  // Draws an answer; what stands stays where it is, and what is not in it goes.
+  function draw(answer) {
     const known = new Map(memories().map((node) => [node.id(), { ...node.position() }]));
     const fresh = elements(answer);
     cy.batch(() => {
-      if (only) {
-        const kept = new Set(fresh.map((each) => each.data.id));
-        const gone = cy.elements().filter((each) => !kept.has(each.id()));
-        gone.nodes("[?document]").children().move({ parent: null }); // a box takes what is in it along
-        gone.remove();
-      }
+      const kept = new Set(fresh.map((each) => each.data.id));
+      const gone = cy.elements().filter((each) => !kept.has(each.id()));
+      gone.nodes("[?document]").children().move({ parent: null }); // a box takes what is in it along
+      gone.remove();
       for (const each of fresh) {
         const there = cy.getElementById(each.data.id);
         if (there.empty()) cy.add(each);
@@ -278,11 +244,9 @@
   }
 
   async function expand(id) {
-    const drawn = memories().map((node) => node.id());
-    const answer = await ask([address([id])], drawn);
-    if (answer === null) return;
     expanded.add(id);
-    draw(answer, false);
+    const answer = await ask(address());
+    if (answer !== null) draw(answer);
   }
 
   function pick(node) {
@@ -329,10 +293,9 @@
   }
 
   async function travel() {
-    const more = expanded.size ? [address([...expanded].slice(-SEEDS))] : [];
-    const answer = await ask([address(named), ...more]);
+    const answer = await ask(address());
     if (answer === null) return;
-    draw(answer, true);
+    draw(answer);
     inView();
     chosen.replaceChildren();
   }
@@ -392,13 +355,13 @@
   const ends = (values) => [Math.min(...values), Math.max(...values)];
 
   async function begin() {
-    const answer = await ask([frame.dataset.first]);
+    const answer = await ask(frame.dataset.first);
     if (answer === null) return;
     cy.one("render", () => {
       document.documentElement.dataset.drawn = Math.round(performance.now());
     });
     asOf = answer.as_of ?? ""; // as the server reads it: a browser takes a time without a zone for its own
-    draw(answer, true);
+    draw(answer);
     whole();
     name();
     first = Math.min(last, ...answer.nodes.map((node) => Date.parse(node.created_at)));
