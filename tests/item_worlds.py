@@ -133,9 +133,6 @@ _OPERANDS: dict[str, st.SearchStrategy[Any]] = {
     "timestamp": times() | st.integers(1_700_000_000_000, 1_800_000_000_000) | st.datetimes(),
     "importance": _NUMBERS,
     "token_cost": _NUMBERS,
-    "payload.n": _JSON,
-    "payload.text": _JSON,
-    "payload.lesson.n": _JSON,
 }
 _OPERATORS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte")
 

@@ -12,11 +12,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from memgraph.clock import iso, parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
-from memgraph.model.recall import MAX_TOKEN_BUDGET
 from memgraph.model.values import (
     MAX_CONTENT_CHARS,
     Memory,
@@ -25,7 +26,9 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.rules.budget import token_cost
-from memgraph.rules.filters import MAX_DEPTH, same
+
+MAX_DEPTH: Final = 100
+"""The maximum depth of nested lists and objects in a payload; SQLite's own limit is 1,000."""
 
 RECORD: Final = "context_item"
 """The attribute with the fields for which a memory has no column."""
@@ -59,7 +62,7 @@ _TYPES = {each.value.lower(): each for each in MemoryType} | {
     "reasoning": MemoryType.OBSERVATION,
     "tool_output": MemoryType.OBSERVATION,
 }
-_MARKERS = {Scope.SESSION: "task", Scope.PROJECT: "project", Scope.GLOBAL: "global"}
+_RECORDED: Final = frozenset({"kind", "source", "timestamp", "importance", "token_cost"})
 
 
 def type_of(kind: str) -> MemoryType:
@@ -74,7 +77,7 @@ def text_key(payload: Mapping[str, Any]) -> str | None:
 
 def source_of(scope: Scope, scope_id: str | None) -> str:
     """Return the default source of an item: ``task/t1``, ``project/web``, ``global``."""
-    return _MARKERS[scope] if scope_id is None else f"{_MARKERS[scope]}/{scope_id}"
+    return scope.tier if scope_id is None else f"{scope.tier}/{scope_id}"
 
 
 def memory_input_of(
@@ -129,21 +132,29 @@ def item_of(memory: Memory) -> ContextItem:
     A memory that was not stored as an item gets its ``memory_id`` as id, its type in lower case as
     kind, its scope as source, and its ``text`` and attributes as payload.
     """
-    record = _record(memory)
-    weight = _importance(record, memory)
-    cost = record.get("token_cost", memory.token_cost)
+    at = memory.created_at if memory.event_time is None else memory.event_time
+    record = memory.attributes.get(RECORD)
+    # Any caller may store a memory with this attribute, so its values are not trusted.
+    record = record if isinstance(record, dict) else {}
     fields: dict[str, Any] = {
         "context_item_id": memory.item_id or memory.memory_id,
-        "kind": _recorded_text(record, "kind", memory.type.value.lower()),
-        "source": _recorded_text(record, "source", source_of(memory.scope, memory.scope_id)),
-        "timestamp": _timestamp(record, memory),
+        "kind": memory.type.value.lower(),
+        "source": source_of(memory.scope, memory.scope_id),
+        "timestamp": iso(at),
         "tags": memory.tags,
-        "importance": weight,
-        "token_cost": cost if _is_cost(cost) else memory.token_cost,
-        "payload": _payload(record, memory),
+        "importance": memory.importance / 100,
+        "token_cost": memory.token_cost,
     }
+    recorded = {name: record[name] for name in fields.keys() & record.keys() & _RECORDED}
+    if recorded:
+        try:
+            item = ContextItem.model_validate(fields | recorded)
+            if type_of(item.kind) is memory.type and parse_time(item.timestamp) == at:
+                fields |= recorded
+        except ValidationError:
+            pass
     # Not validated again: a source made from a long scope_id may be longer than a name.
-    return ContextItem.model_construct(**fields)
+    return ContextItem.model_construct(**fields, payload=_payload(record, memory))
 
 
 def checked(item: ContextItem) -> ContextItem:
@@ -164,7 +175,8 @@ def checked(item: ContextItem) -> ContextItem:
 
 def equal(first: ContextItem, second: ContextItem) -> bool:
     """Return True when two items are equal; payloads are compared as JSON, so true is not 1."""
-    return first == second and same(first.payload, second.payload)
+    texts = [json.dumps(item.payload, sort_keys=True) for item in (first, second)]
+    return first == second and texts[0] == texts[1]
 
 
 def _stored_payload(payload: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -195,7 +207,6 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
             payload = json.loads(memory.content)
         except (ValueError, RecursionError):
             payload = None
-        # Any caller may store a memory with this attribute, so its values are not trusted.
         if isinstance(payload, dict) and not _is_deep(payload, MAX_DEPTH):
             return payload
     key = key if isinstance(key, str) else "text"
@@ -207,40 +218,6 @@ def _payload(record: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     return (
         {key: memory.content, "attributes": rest} if key in rest else {key: memory.content, **rest}
     )
-
-
-def _record(memory: Memory) -> Mapping[str, Any]:
-    record = memory.attributes.get(RECORD)
-    return record if isinstance(record, dict) else {}
-
-
-def _recorded_text(record: Mapping[str, Any], name: str, otherwise: str) -> str:
-    value = record.get(name)
-    return value if isinstance(value, str) and value else otherwise
-
-
-def _timestamp(record: Mapping[str, Any], memory: Memory) -> str:
-    at = memory.created_at if memory.event_time is None else memory.event_time
-    written = _recorded_text(record, "timestamp", iso(at))
-    try:
-        return written if parse_time(written) == at else iso(at)
-    except InvalidInput:
-        return iso(at)
-
-
-def _importance(record: Mapping[str, Any], memory: Memory) -> float | None:
-    value = record.get("importance", memory.importance / 100)
-    if value is None:
-        return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if number and 0 <= value <= 1 else memory.importance / 100
-
-
-def _is_cost(value: Any) -> bool:
-    if value is None:
-        return True
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return is_whole and 0 <= value <= MAX_TOKEN_BUDGET
 
 
 def _is_text(value: Any) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypedDict, Unpack, runtime_checkable
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -19,9 +19,16 @@ from memgraph.model.context import ContextItem
 from memgraph.model.values import validated
 from memgraph.rules.budget import token_cost
 from memgraph.rules.filters import MAX_LIMIT, matches, ordered, parse, parse_limit, parse_order
-from memgraph.rules.lifecycle import evicted, held
+from memgraph.rules.lifecycle import evicted, excess
 
 OLDEST_FIRST = "-timestamp"
+
+
+class Sources(TypedDict, total=False):
+    """The clock and the id source of a store."""
+
+    clock: Clock | None
+    ids: IdSource | None
 
 
 @runtime_checkable
@@ -44,17 +51,13 @@ class MemoryBackend(Protocol):
         """Return the items that pass a filter, sorted.
 
         Args:
-            filters: e.g. ``{"kind": "code", "tags": ["bug"], "importance": {"$gte": 0.7}}``. Every
-                item passes an empty filter.
+            filters: see ``memgraph.rules.filters``. Every item passes an empty filter.
             limit: 1 to 1,000,000 items.
-            order_by: ``timestamp`` (newest first), ``importance``, ``token_cost``, ``kind``,
-                ``source`` or ``context_item_id``, each descending; a leading ``-`` makes it
-                ascending. Ties are broken by id, the lowest first. Items without the field come
-                last in both directions.
+            order_by: a field, descending; a leading ``-`` makes it ascending. Ties are broken by
+                id, the lowest first. Items without the field come last in both directions.
 
         Raises:
-            InvalidInput: a field, an operator or the order is unknown, an operand does not fit its
-                field, or the limit is out of range.
+            InvalidInput: an argument is invalid.
         """
         ...
 
@@ -128,8 +131,6 @@ class InMemoryBackend:
 MAX_OUTPUT_CHARS: Final = 12_000
 """Maximum characters of an output as JSON, so that it fits into a payload with other fields."""
 
-_HEAD_PARTS, _PARTS = 2, 3
-
 
 def output_payload(output: Any) -> tuple[str, dict[str, Any]]:
     """Return the text of an output, and the payload that stores it.
@@ -164,7 +165,7 @@ def shortened(text: str, limit: int) -> str:
     room = limit
     result = text
     while len(_json(result)) > limit:
-        head = room * _HEAD_PARTS // _PARTS
+        head = room * 2 // 3
         tail = room - head
         mark = f"\n[… {len(text) - room:,} characters left out …]\n"
         result = text[:head] + mark + text[len(text) - tail :]
@@ -197,6 +198,8 @@ class ItemStore:
         ids: the source of ids; by default ULIDs.
     """
 
+    marker: str
+
     def __init__(
         self, backend: MemoryBackend, *, clock: Clock | None = None, ids: IdSource | None = None
     ) -> None:
@@ -204,59 +207,42 @@ class ItemStore:
         self._clock = clock or SystemClock()
         self._ids = ids or UlidSource(self._clock)
 
-    def _item(
-        self,
-        prefix: str,
-        text: str,
-        *,
-        kind: str,
-        source: str,
-        tags: Sequence[str],
-        importance: float | None,
-        payload: Mapping[str, Any],
-    ) -> ContextItem:
-        """Return a new item with the current time. Raises InvalidInput that names invalid
-        fields.
-        """
-        fields = {
-            "context_item_id": self._ids.new(f"{prefix}-"),
-            "kind": kind,
-            "source": source,
-            "timestamp": iso(self._clock.now_ms()),
-            "tags": tuple(dict.fromkeys(tags)),
-            "importance": importance,
-            "token_cost": token_cost(text),
-            "payload": payload,
-        }
-        return validated(ContextItem, fields)
+    @property
+    def _source(self) -> str:
+        return self.marker
 
-    @staticmethod
-    def _statement(text: str) -> str:
-        """Return the text. Raises InvalidInput if it is blank."""
+    def _item(self, prefix: str, text: Any, tags: Iterable[str], **fields: Any) -> ContextItem:
+        """Return a new item with the current time. Raises InvalidInput if the text is blank."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput("the text must not be blank", field="text")
-        return text
+        if isinstance(tags, str):
+            raise InvalidInput("tags must be a list of texts", field="tags")
+        defaults = {
+            "context_item_id": self._ids.new(f"{prefix}-"),
+            "source": self._source,
+            "timestamp": iso(self._clock.now_ms()),
+            "tags": tuple(dict.fromkeys((self.marker, *tags))),
+            "token_cost": token_cost(text),
+        }
+        return validated(ContextItem, defaults | fields)
 
-    def _all(self, filters: Mapping[str, Any]) -> list[ContextItem]:
-        """Return all items that pass the filters, newest first."""
-        return self.backend.query(filters, limit=MAX_LIMIT)
+    def _add(
+        self, kind: str, text: str, tags: Iterable[str], importance: float, **payload: Any
+    ) -> ContextItem:
+        """Store a new item of a kind, which is its first tag and begins its id."""
+        tags = tags if isinstance(tags, str) else (kind, *tags)
+        item = self._item(kind, text, tags, kind=kind, importance=importance, payload=payload)
+        self._put(item)
+        return item
 
+    def _put(self, item: ContextItem) -> None:
+        self.backend.add(item)
 
-def add_bounded(backend: MemoryBackend, item: ContextItem, max_items: int) -> tuple[str, ...]:
-    """Add an item and evict the excess; return the ids of the evicted items.
-
-    Both happen in one step if the backend supports it (see ``BoundedBackend``), else separately.
-    """
-    evicted((), max_items)
-    if isinstance(backend, BoundedBackend):
-        return tuple(backend.add_bounded(item, max_items))
-    backend.add(item)
-    if backend.count() <= max_items:
-        return ()
-    evicted_items = evicted(map(held, backend.list_all()), max_items, new=item.context_item_id)
-    for item_id in evicted_items:
-        backend.delete(item_id)
-    return evicted_items
+    def _query(self, kind: str, tags: Iterable[str]) -> list[ContextItem]:
+        """Return at most 100 items of a kind with any of the tags, newest first."""
+        filters: dict[str, Any] = {"kind": kind, "source": self._source}
+        wanted = tags if isinstance(tags, str) else list(tags)
+        return self.backend.query(filters | ({"tags": wanted} if wanted else {}), limit=100)
 
 
 class TaskMemoryStore(ItemStore):
@@ -269,16 +255,12 @@ class TaskMemoryStore(ItemStore):
         backend: stores the items; by default in memory.
     """
 
+    marker = "task"
+
     def __init__(
-        self,
-        task_id: str,
-        backend: MemoryBackend | None = None,
-        *,
-        clock: Clock | None = None,
-        ids: IdSource | None = None,
+        self, task_id: str, backend: MemoryBackend | None = None, **sources: Unpack[Sources]
     ) -> None:
-        items = InMemoryBackend() if backend is None else backend
-        super().__init__(items, clock=clock, ids=ids)
+        super().__init__(InMemoryBackend() if backend is None else backend, **sources)
         self.task_id = task_id
 
     def add_reasoning(self, text: str, stage_id: str) -> ContextItem:
@@ -287,21 +269,20 @@ class TaskMemoryStore(ItemStore):
         Raises:
             InvalidInput: the text is blank or too long, or an id is not a valid name.
         """
-        return self._add(
+        item = self._item(
             f"reasoning-{stage_id}",
-            self._statement(text),
+            text,
+            (stage_id,),
             kind="reasoning",
-            stage_id=stage_id,
-            tags=("task", stage_id),
+            source=f"{self._source}/{stage_id}",
             importance=0.5,
             payload={"text": text},
         )
+        self.backend.add(item)
+        return item
 
     def add_tool_output(
-        self,
-        tool_id: str,
-        output: Any,
-        stage_id: str | None = None,
+        self, tool_id: str, output: Any, stage_id: str | None = None
     ) -> ContextItem:
         """Store the output of a tool: a text or plain JSON.
 
@@ -314,19 +295,22 @@ class TaskMemoryStore(ItemStore):
             InvalidInput: the output is not plain JSON, or an id is not a valid name.
         """
         text, payload = output_payload(output)
-        return self._add(
+        stages = () if stage_id is None else (stage_id,)
+        item = self._item(
             f"tool-{tool_id}",
-            text,
+            text or _json(output),
+            ("tool", tool_id, *stages),
             kind="tool_output",
-            stage_id=stage_id,
-            tags=("task", "tool", tool_id) + (() if stage_id is None else (stage_id,)),
+            source="/".join((self._source, *stages)),
             importance=0.7,
             payload={"tool_id": tool_id, **payload},
         )
+        self.backend.add(item)
+        return item
 
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
         """Return the reasoning and the tool outputs of a stage, newest first."""
-        return self._all({"source": self._source(stage_id)})
+        return self.backend.query({"source": f"{self._source}/{stage_id}"}, limit=MAX_LIMIT)
 
     def clear(self) -> None:
         """Remove all items of the finished task.
@@ -336,16 +320,9 @@ class TaskMemoryStore(ItemStore):
         """
         self.backend.clear()
 
-    def _add(self, prefix: str, text: str, *, stage_id: str | None, **fields: Any) -> ContextItem:
-        item = self._item(prefix, text, source=self._source(stage_id), **fields)
-        self.backend.add(item)
-        return item
-
-    def _source(self, stage_id: str | None) -> str:
-        return f"task/{self.task_id}" + ("" if stage_id is None else f"/{stage_id}")
-
-
-SOURCE = "global"
+    @property
+    def _source(self) -> str:
+        return f"task/{self.task_id}"
 
 
 class GlobalMemoryStore(ItemStore):
@@ -358,15 +335,15 @@ class GlobalMemoryStore(ItemStore):
         confirmation_callback: asks for consent; without it changes that need consent are refused.
     """
 
+    marker = "global"
+
     def __init__(
         self,
         backend: MemoryBackend,
         confirmation_callback: ConfirmationCallback | None = None,
-        *,
-        clock: Clock | None = None,
-        ids: IdSource | None = None,
+        **sources: Unpack[Sources],
     ) -> None:
-        super().__init__(backend, clock=clock, ids=ids)
+        super().__init__(backend, **sources)
         self.confirmation_callback = confirmation_callback
 
     def add_preference(
@@ -384,11 +361,11 @@ class GlobalMemoryStore(ItemStore):
             InvalidInput: the text is blank or too long, or the category is not a valid name.
             ConfirmationMissing: the callback returned no answer.
         """
-        item = self._new(
+        item = self._item(
             "pref",
             preference,
+            ("preference", category),
             kind="preference",
-            group=category,
             importance=0.9,
             payload={"preference": preference, "category": category},
         )
@@ -415,16 +392,10 @@ class GlobalMemoryStore(ItemStore):
             raise NotFound(f"no preference {context_item_id[:80]!r}")
         # A promoted or remembered preference has its text under another key than an added one.
         key = text_key(old.payload) or "preference"
-        fresh = self._item(
-            "pref",
-            self._statement(preference),
-            kind=old.kind,
-            source=old.source,
-            tags=old.tags,
-            importance=old.importance,
-            payload={**old.payload, key: preference},
-        )
-        item = fresh.model_copy(update={"context_item_id": context_item_id})
+        fresh = self._item("pref", preference, (), kind=old.kind)
+        new = {name: getattr(fresh, name) for name in ("timestamp", "token_cost")}
+        payload = {**old.payload, key: preference}
+        item = validated(ContextItem, {**dict(old), **new, "payload": payload})
         question = (
             f"Change global preference: {old.payload.get(key)!r} to {preference!r}"
             f" (category: {old.payload.get('category')})?"
@@ -442,23 +413,11 @@ class GlobalMemoryStore(ItemStore):
         Raises:
             InvalidInput: the text is blank or too long, or the domain is not a valid name.
         """
-        item = self._new(
-            "pattern",
-            pattern,
-            kind="pattern",
-            group=domain,
-            importance=0.7,
-            payload={"pattern": pattern, "domain": domain},
-        )
-        self.backend.add(item)
-        return item
+        return self._add("pattern", pattern, (domain,), 0.7, pattern=pattern, domain=domain)
 
     def query_preferences(self, category: str | None = None) -> list[ContextItem]:
         """Return at most 100 preferences, of one category or all, newest first."""
-        filters: dict[str, Any] = {"kind": "preference", "source": SOURCE}
-        if category:
-            filters["tags"] = [category]
-        return self.backend.query(filters, limit=100)
+        return self._query("preference", [category] if category else ())
 
     def clear_all(self) -> bool:
         """Remove all global items; return False if the person declined.
@@ -474,10 +433,76 @@ class GlobalMemoryStore(ItemStore):
     def _consent(self, question: str) -> bool:
         return confirmed(self.confirmation_callback, question)
 
-    def _new(self, prefix: str, text: str, *, kind: str, group: str, **fields: Any) -> ContextItem:
-        tags = ["global", kind, group]
-        statement = self._statement(text)
-        return self._item(prefix, statement, kind=kind, source=SOURCE, tags=tags, **fields)
+
+class ProjectMemoryStore(ItemStore):
+    """Stores the decisions, conventions and failures of a project; other projects do not see them.
+
+    A write that exceeds ``max_items`` also evicts a tenth of the items; see
+    ``memgraph.rules.lifecycle``.
+
+    Attributes:
+        project_id: the id of the project.
+        max_items: the maximum number of items, 1 or more.
+    """
+
+    marker = "project"
+
+    def __init__(
+        self,
+        project_id: str,
+        backend: MemoryBackend,
+        max_items: int = 1000,
+        **sources: Unpack[Sources],
+    ) -> None:
+        excess(0, max_items)
+        super().__init__(backend, **sources)
+        self.project_id = project_id
+        self.max_items = max_items
+
+    def add_decision(self, decision: str, tags: Iterable[str] = ()) -> ContextItem:
+        """Store a decision.
+
+        Raises:
+            InvalidInput: the text is blank or too long, or a tag is not a valid name.
+        """
+        return self._add("decision", decision, tags, 0.9, decision=decision)
+
+    def add_convention(self, convention: str, scope: str) -> ContextItem:
+        """Store a convention and its ``scope``: ``python``, ``commits`` …
+
+        Raises:
+            InvalidInput: see ``add_decision``.
+        """
+        return self._add(
+            "convention", convention, (scope,), 0.8, convention=convention, scope=scope
+        )
+
+    def add_failure(self, failure: object, lesson: str) -> ContextItem:
+        """Store a failure and the lesson from it.
+
+        Raises:
+            InvalidInput: see ``add_decision`` and ``failure_fields``.
+        """
+        code, fields = failure_fields(failure)
+        return self._add("failure", lesson, (code,), 0.85, failure=fields, lesson=lesson)
+
+    def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
+        """Return at most 100 decisions, newest first; with ``tags`` only those with any of them."""
+        return self._query("decision", tags or ())
+
+    @property
+    def _source(self) -> str:
+        return f"project/{self.project_id}"
+
+    def _put(self, item: ContextItem) -> None:
+        if isinstance(self.backend, BoundedBackend):
+            self.backend.add_bounded(item, self.max_items)
+            return
+        self.backend.add(item)
+        if self.backend.count() > self.max_items:
+            items = self.backend.list_all()
+            for item_id in evicted(items, self.max_items, new=item.context_item_id):
+                self.backend.delete(item_id)
 
 
 def failure_fields(failure: object) -> tuple[str, dict[str, Any]]:
@@ -503,99 +528,3 @@ def failure_fields(failure: object) -> tuple[str, dict[str, Any]]:
             field="failure.code",
         )
     return str(code), fields
-
-
-class ProjectMemoryStore(ItemStore):
-    """Stores the decisions, conventions and failures of a project; other projects do not see them.
-
-    A write that exceeds ``max_items`` also evicts a tenth of the items; see
-    ``memgraph.rules.lifecycle``.
-
-    Attributes:
-        project_id: the id of the project.
-        max_items: the maximum number of items, 1 or more.
-    """
-
-    def __init__(
-        self,
-        project_id: str,
-        backend: MemoryBackend,
-        max_items: int = 1000,
-        *,
-        clock: Clock | None = None,
-        ids: IdSource | None = None,
-    ) -> None:
-        if max_items < 1:
-            raise InvalidInput("max_items must be 1 or more", field="max_items")
-        super().__init__(backend, clock=clock, ids=ids)
-        self.project_id = project_id
-        self.max_items = max_items
-
-    def add_decision(self, decision: str, tags: Iterable[str] = ()) -> ContextItem:
-        """Store a decision.
-
-        Raises:
-            InvalidInput: the text is blank or too long, or a tag is not a valid name.
-        """
-        return self._add(
-            decision,
-            kind="decision",
-            tags=_tags(tags),
-            importance=0.9,
-            payload={"decision": decision},
-        )
-
-    def add_convention(self, convention: str, scope: str) -> ContextItem:
-        """Store a convention and its ``scope``: ``python``, ``commits`` …
-
-        Raises:
-            InvalidInput: see ``add_decision``.
-        """
-        return self._add(
-            convention,
-            kind="convention",
-            tags=[scope],
-            importance=0.8,
-            payload={"convention": convention, "scope": scope},
-        )
-
-    def add_failure(self, failure: object, lesson: str) -> ContextItem:
-        """Store a failure and the lesson from it.
-
-        Raises:
-            InvalidInput: see ``add_decision`` and ``failure_fields``.
-        """
-        code, fields = failure_fields(failure)
-        return self._add(
-            lesson,
-            kind="failure",
-            tags=[code],
-            importance=0.85,
-            payload={"failure": fields, "lesson": lesson},
-        )
-
-    def query_decisions(self, tags: Iterable[str] | None = None) -> list[ContextItem]:
-        """Return at most 100 decisions, newest first; with ``tags`` only those with any of them."""
-        filters: dict[str, Any] = {"kind": "decision", "source": self._source}
-        tag_set = _tags(tags or ())
-        if tag_set:
-            filters["tags"] = tag_set
-        return self.backend.query(filters, limit=100)
-
-    @property
-    def _source(self) -> str:
-        return f"project/{self.project_id}"
-
-    def _add(self, text: str, *, kind: str, tags: list[str], **fields: Any) -> ContextItem:
-        statement = self._statement(text)
-        item = self._item(
-            kind, statement, kind=kind, source=self._source, tags=["project", kind, *tags], **fields
-        )
-        add_bounded(self.backend, item, self.max_items)
-        return item
-
-
-def _tags(tags: Iterable[str]) -> list[str]:
-    if isinstance(tags, str):
-        raise InvalidInput("tags must be a list of texts", field="tags")
-    return list(tags)

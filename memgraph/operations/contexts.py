@@ -103,7 +103,7 @@ class Contexts(TierHandle[F], group="contexts"):
         backend = DatabaseBackend(self, scope, scope_id)
         items = tuple(
             TierItem.model_construct(memory_id=item.memory_id, **dict(item.item))
-            for item in backend.query_held({}, limit=limit)
+            for item in backend.newest(limit)
         )
         return TierPage(tier=scope, scope_id=scope_id, count=backend.count(), items=items)
 

@@ -377,29 +377,13 @@ KEPT_TYPES = frozenset({MemoryType.GOAL, MemoryType.TODO, MemoryType.DECISION})
 _KEPT_KINDS = frozenset(each.value.lower() for each in KEPT_TYPES)
 
 
-class EvictionCandidate(NamedTuple):
-    """An item that may be evicted.
-
-    Attributes:
-        id: the id of the item, which breaks ties.
-        importance: on the same scale for all items; 0 if unknown.
-        at: when it was written, milliseconds.
-        kept: True if it is of ``KEPT_TYPES`` or confirmed by a person: it is evicted last.
-    """
-
-    id: str
-    importance: float
-    at: int
-    kept: bool
-
-
 def evicted(
-    items: Iterable[EvictionCandidate], max_items: int, *, new: str | None = None
+    items: Iterable[ContextItem], max_items: int, *, new: str | None = None
 ) -> tuple[str, ...]:
     """Return the ids of the items to evict, in order; empty while ``max_items`` is not exceeded.
 
-    Evicts a tenth of the items, and at least as many as are too many. Items that are not ``kept``
-    go first, among them the least important, then the oldest.
+    Goals, todos and decisions go last; among the others and among these the least important goes
+    first, then the oldest.
 
     Args:
         max_items: 1 or more.
@@ -410,9 +394,16 @@ def evicted(
     """
     present = list(items)
     number = excess(len(present), max_items)
-    present = [item for item in present if item.id != new]
-    present.sort(key=lambda item: (item.kept, item.importance, item.at, item.id))
-    return tuple(item.id for item in present[:number])
+    old = [item for item in present if item.context_item_id != new]
+    old.sort(key=_worth)
+    return tuple(item.context_item_id for item in old[:number])
+
+
+def _worth(item: ContextItem) -> tuple[bool, int, int, str]:
+    # In hundredths, as the importance of a memory is stored.
+    importance = round((item.importance or 0.0) * 100)
+    is_kept = item.kind in _KEPT_KINDS
+    return is_kept, importance, parse_time(item.timestamp), item.context_item_id
 
 
 def excess(count: int, max_items: int) -> int:
@@ -425,13 +416,3 @@ def excess(count: int, max_items: int) -> int:
         raise InvalidInput("max_items must be 1 or more", field="max_items")
     too_many = count - max_items
     return max(too_many, count // SHARE) if too_many > 0 else 0
-
-
-def held(item: ContextItem) -> EvictionCandidate:
-    """Return an item as an eviction candidate, judged by its own fields alone."""
-    return EvictionCandidate(
-        item.context_item_id,
-        item.importance or 0.0,
-        parse_time(item.timestamp),
-        item.kind in _KEPT_KINDS,
-    )

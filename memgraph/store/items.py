@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.model.enums import MemoryKind, MemoryStatus, Scope
-from memgraph.model.recall import MAX_TOKEN_BUDGET
+from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import Memory
-from memgraph.rules.filters import PAYLOAD, FilterTerm, Operator, SortOrder
 from memgraph.rules.lifecycle import KEPT_TYPES
 from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
@@ -22,7 +19,6 @@ from memgraph.store.statements import (
     Column,
     among,
     listed,
-    member,
     ordered,
     prepared,
     unindexed,
@@ -35,83 +31,9 @@ from memgraph.store.visibility import (
     memory_fields,
 )
 
-# The fields of an item in terms of a row of ``memories``.
-
 
 def _id(m: sa.FromClause) -> Column:
     return sa.func.coalesce(m.c.item_id, m.c.memory_id)
-
-
-_PLAIN: dict[str, Callable[[sa.FromClause], Column]] = {
-    "kind": lambda m: sa.func.lower(m.c.type),
-    "source": lambda m: value("place_source"),  # noqa: ARG005
-}
-_FIELDS: dict[str, Callable[[sa.FromClause], Column]] = {
-    "context_item_id": _id,
-    "kind": lambda m: _item_member(m, "kind", ["text"], _PLAIN["kind"](m)),
-    "source": lambda m: _item_member(m, "source", ["text"], _PLAIN["source"](m)),
-    "timestamp": happened_at,
-    "importance": lambda m: _item_member(
-        m, "importance", ["real", "integer", "null"], m.c.importance.op("/")(sa.literal(100.0)), 1
-    ),
-    "token_cost": lambda m: _item_member(
-        m, "token_cost", ["integer", "null"], m.c.token_cost, MAX_TOKEN_BUDGET
-    ),
-}
-"""SQL expressions for the sortable fields of an item; they use the parameter ``place_source``."""
-
-
-def _item_member(
-    m: sa.FromClause, name: str, types: Sequence[str], default: Column, maximum: int | None = None
-) -> Column:
-    """Return the expression for a member of the attribute ``context_item``, or else a default.
-
-    See ``memgraph.context.items``.
-
-    Args:
-        types: the valid JSON types; ``null`` gives NULL.
-        default: the value if the member is missing or invalid. An empty text is invalid.
-        maximum: the largest valid number; the smallest is 0. None: the member is a text.
-    """
-    type_ = None if maximum is None else sa.Numeric(asdecimal=False)
-    member_value = member(m.c.attributes, f"context_item.{name}", type_)
-    is_valid = (
-        member_value != ""
-        if maximum is None
-        else member_value.between(sa.literal(0), sa.literal(maximum))
-    )
-    its_type = sa.func.json_type(m.c.attributes, f"$.context_item.{name}")
-    return sa.case(
-        (its_type.in_(types) & (member_value.is_(None) | is_valid), member_value), else_=default
-    )
-
-
-class _Hint(NamedTuple):
-    """A condition that every item fulfils which has a text in a field; others may, too.
-
-    It looks for the text as our JSON encoder spells it in the whole row, which costs a tenth of
-    extracting a member of the JSON.
-
-    Attributes:
-        name: the parameter with the text; ``{name}_spelled`` is the text as JSON.
-    """
-
-    name: str
-    field: str
-
-    def where(self, m: sa.FromClause) -> Column:
-        text, spelled = value(self.name), value(f"{self.name}_spelled")
-        in_attributes = sa.func.instr(m.c.attributes, spelled) > 0
-        if self.field != PAYLOAD:
-            return (_PLAIN[self.field](m) == text) | in_attributes
-        in_content = sa.func.instr(m.c.content, spelled) > 0
-        return sa.or_(in_attributes, m.c.content == text, in_content)
-
-
-def _is_hint(term: FilterTerm) -> bool:
-    is_text = term.operator is Operator.EQ and isinstance(term.operand, str)
-    # SQLite ends JSON texts at a NUL.
-    return is_text and term.field in (PAYLOAD, *_PLAIN) and "\x00" not in term.operand
 
 
 ROWS_AT_A_TIME = 200
@@ -131,14 +53,12 @@ class ItemPlace:
     Attributes:
         view: the reader's view of active memories.
         at: the time in milliseconds; memories that have expired by then are left out. 0: none are.
-        source: the ``source`` of items that do not state one.
     """
 
     view: View
     scope: Scope
     scope_id: str | None
     at: int = 0
-    source: str = ""
 
     @property
     def shape(self) -> PlaceShape:
@@ -147,12 +67,8 @@ class ItemPlace:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Return the parameters of ``PlaceShape.where`` and ``_FIELDS``."""
-        return self.view.params | {
-            "place_scope_id": self.scope_id,
-            "place_source": self.source,
-            "place_at": self.at,
-        }
+        """Return the parameters of ``PlaceShape.where``."""
+        return self.view.params | {"place_scope_id": self.scope_id, "place_at": self.at}
 
 
 class PlaceShape(NamedTuple):
@@ -219,36 +135,30 @@ def count(snapshot: Snapshot, place: ItemPlace) -> int:
 
 @prepared
 def _select(
-    place: PlaceShape, hints: tuple[_Hint, ...], order: SortOrder, limit: int | None
+    place: PlaceShape, of_type: bool, newest_first: bool, limit: int | None
 ) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    by = _FIELDS[order.field](m)
-    query = sa.select(m.c.pk).where(place.where(m), *(hint.where(m) for hint in hints))
-    query = query.order_by(by.is_(None), by.desc() if order.descending else by, _id(m), m.c.pk)
+    when = happened_at(m)
+    its_type = (m.c.type == value("type"),) if of_type else ()
+    query = sa.select(m.c.pk).where(place.where(m), *its_type)
+    query = query.order_by(when.desc() if newest_first else when, _id(m), m.c.pk)
     return query.limit(limit)
 
 
 def select(
     snapshot: Snapshot,
     place: ItemPlace,
-    terms: Sequence[FilterTerm],
-    order: SortOrder,
+    *,
+    newest_first: bool,
+    of_type: MemoryType | None = None,
     limit: int | None = None,
 ) -> Iterator[Memory]:
-    """Return the memories that may match a filter, in the order of their item fields.
-
-    They are read on demand; the caller checks the terms. Without terms there are at most ``limit``.
-    """
-    hints: list[_Hint] = []
-    params: dict[str, Any] = {}
-    for number, term in enumerate(terms):
-        if _is_hint(term):
-            hint = _Hint(f"term_{number}", term.field)
-            params[hint.name] = term.operand
-            params[f"{hint.name}_spelled"] = json.dumps(term.operand, ensure_ascii=False)
-            hints.append(hint)
-    statement = _select(place.shape, tuple(hints), order, None if terms else limit)
-    return _in_order(snapshot, statement.column(snapshot, place.params | params))
+    """Return the items of a place in order of time, ties by id. They are read on demand."""
+    statement = _select(place.shape, of_type is not None, newest_first, limit)
+    pks = statement.column(snapshot, place.params | {"type": of_type})
+    for start in range(0, len(pks), ROWS_AT_A_TIME):
+        some = pks[start : start + ROWS_AT_A_TIME]
+        yield from map(memory_from_row, _of_keys().rows(snapshot, keys=some))
 
 
 @prepared
@@ -256,13 +166,13 @@ def _next_to_evict(place: PlaceShape) -> sa.Select[Any]:
     m, log = tables.memories.alias("m"), tables.audit_log.alias("a")
     # The same order as in ``rules.lifecycle``.
     confirmed = sa.exists().where(log.c.subject == m.c.memory_id, log.c.action == "confirm")
-    importance = sa.func.coalesce(_FIELDS["importance"](m), 0)
+    unknown = sa.func.json_type(m.c.attributes, "$.context_item.importance") == "null"
     return (
         sa.select(_id(m), m.c.memory_id)
         .where(place.where(m), _id(m).is_distinct_from(value("but")))
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
-            importance,
+            sa.case((unknown, 0), else_=m.c.importance),
             happened_at(m),
             _id(m),
             m.c.pk,
@@ -302,13 +212,6 @@ def _of_keys() -> sa.Select[Any]:
     f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
     query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
     return query.order_by(f.c.key)
-
-
-def _in_order(snapshot: Snapshot, pks: Sequence[int]) -> Iterator[Memory]:
-    for start in range(0, len(pks), ROWS_AT_A_TIME):
-        yield from map(
-            memory_from_row, _of_keys().rows(snapshot, keys=pks[start : start + ROWS_AT_A_TIME])
-        )
 
 
 def is_id(text: Any) -> bool:

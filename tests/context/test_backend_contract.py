@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from item_worlds import HOSTILE, KINDS, asked, filters, ids, item, items
 
 from memgraph import MemoryService, Orchestrator, Viewer
-from memgraph.context.stores import InMemoryBackend, MemoryBackend, add_bounded
+from memgraph.context.stores import InMemoryBackend, MemoryBackend, ProjectMemoryStore
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import Scope
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.filters import FIELDS, ORDER_FIELDS
+from memgraph.rules.lifecycle import evicted
 
 PROJECTS = frozenset({"web"})
 
@@ -103,8 +103,6 @@ def test_true_is_not_one(backend: MemoryBackend) -> None:
     filled(backend, item(payload={"text": "x", "n": 1}), item(payload={"text": "x", "n": True}))
 
     assert backend.list_all()[0].payload["n"] is True
-    assert backend.query({"payload.n": 1}) == []
-    assert len(backend.query({"payload.n": True})) == 1
 
 
 def test_two_items_may_say_the_same(backend: MemoryBackend) -> None:
@@ -184,16 +182,6 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
     ({"timestamp": "2026-01-01T12:00:00+00:00"}, ["a"]),
     ({"timestamp": {"$gt": "2026-01-01T13:00:00+01:00"}}, ["b", "c"]),
     ({"timestamp": {"$in": ["2026-01-02"]}}, ["b"]),
-    ({"payload.why": "cost"}, ["a"]),
-    ({"payload.why": None}, ["c"]),
-    ({"payload.why": {"$ne": "cost"}}, ["b", "c"]),
-    ({"payload.why.code": 3}, ["b"]),
-    ({"payload.why.code": {"$gte": 2.5}}, ["b"]),
-    ({"payload.why.code": {"$gte": "2"}}, []),
-    ({"payload.why": {"$eq": {"code": 3.0}}}, ["b"]),
-    ({"payload.list": [1]}, ["c"]),
-    ({"payload.list": {"$eq": [1, 2]}}, ["c"]),
-    ({"payload.decision": {"$in": ["first", "third"]}}, ["a", "c"]),
 ]
 
 
@@ -235,8 +223,7 @@ def test_filters(backend: MemoryBackend, wanted: dict[str, Any], found: list[str
 REFUSED: list[tuple[Any, str]] = [
     ({"colour": "red"}, "colour"),
     ({"payload": {"$eq": {}}}, "payload"),
-    ({"payload.": 1}, "payload."),
-    ({"payload.a..b": 1}, "payload.a..b"),
+    ({"payload.code": 1}, "payload.code"),
     ({3: 1}, "3"),
     ({"kind": {}}, "kind"),
     ({"kind": {"$regex": "x"}}, "kind"),
@@ -245,9 +232,7 @@ REFUSED: list[tuple[Any, str]] = [
     ({"kind": ["decision"]}, "kind"),
     ({"kind": 3}, "kind"),
     ({"kind": None}, "kind"),
-    ({"kind": "\ud800"}, "kind"),
     ({"kind": {"$in": "decision"}}, "kind"),
-    ({"kind": {"$in": ["a"] * 1_001}}, "kind"),
     ({"tags": "x"}, "tags"),
     ({"tags": [3]}, "tags"),
     ({"tags": {"$gt": ["x"]}}, "tags"),
@@ -261,14 +246,6 @@ REFUSED: list[tuple[Any, str]] = [
     ({"timestamp": None}, "timestamp"),
     ({"timestamp": 1.5}, "timestamp"),
     ({"timestamp": True}, "timestamp"),
-    ({"payload.n": {"$gt": True}}, "payload.n"),
-    ({"payload.n": {"$gt": [1]}}, "payload.n"),
-    ({"payload.n": {"$eq": float("nan")}}, "payload.n"),
-    ({"payload.n": {"$eq": {1: 2}}}, "payload.n"),
-    ({"payload.n": object()}, "payload.n"),
-    ({"payload.n": {"$eq": json.loads("[" * 101 + "]" * 101)}}, "payload.n"),
-    ({"payload.n": {"$in": [json.loads('{"a":' * 400 + "1" + "}" * 400)]}}, "payload.n"),
-    ({f"payload.n{number}": 1 for number in range(65)}, "filters"),
     ([("kind", "decision")], "filters"),
 ]
 
@@ -308,43 +285,26 @@ def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: Memo
     filled(backend, item("a"))
 
     with pytest.raises(InvalidInput, match="tags"):
-        add_bounded(backend, item("b", tags=tuple(map(str, range(65)))), 1)
+        backend.add(item("b", tags=tuple(map(str, range(65)))))
 
     assert names(backend.list_all()) == ["a"]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_names_are_names(backend: MemoryBackend, hostile: str) -> None:
-    one = item(hostile, kind=hostile, source=hostile, tags=(hostile,), payload={hostile: hostile})
-    filled(backend, item("other"), one)
-
-    for wanted in (
-        {"kind": hostile},
-        {"source": {"$in": [hostile]}},
-        {"tags": [hostile]},
-        {"context_item_id": hostile},
-    ):
-        assert backend.query(wanted) == [one]
-    assert backend.get(hostile) == one
-    assert backend.delete(hostile) is True
+def test_hostile_names_are_names(backend: MemoryBackend) -> None:
+    filled(backend, item("other"))
+    for hostile in HOSTILE:
+        one = item(hostile, kind=hostile, source=hostile, tags=(hostile,), payload={hostile: "x"})
+        backend.add(one)
+        for wanted in (
+            {"kind": hostile},
+            {"source": {"$in": [hostile]}},
+            {"tags": [hostile]},
+            {"context_item_id": hostile},
+        ):
+            assert backend.query(wanted) == [one]
+        assert backend.get(hostile) == one
+        assert backend.delete(hostile) is True
     assert names(backend.list_all()) == ["other"]
-
-
-@pytest.mark.parametrize("hostile", [*HOSTILE, 'a\\"b', "\x00", "\x1b", "/"])
-def test_any_text_of_a_payload_is_found_wherever_it_is_kept(
-    backend: MemoryBackend, hostile: str
-) -> None:
-    kept = [
-        item("content", payload={"text": hostile}),
-        item("attribute", payload={"decision": "x", "text": 1, "in": {"text": hostile}}),
-        item("whole", payload={"n": {"text": hostile}}),
-        item("reserved", payload={"text": "x", "supersedes": {"text": hostile}}),
-    ]
-    filled(backend, item("other"), *kept)
-
-    for path, one in zip(("text", "in.text", "n.text", "supersedes.text"), kept, strict=True):
-        assert backend.query({f"payload.{path}": hostile}) == [one]
-        assert backend.query({f"payload.{path}": {"$in": [hostile]}}) == [one]
 
 
 @pytest.mark.parametrize("unheard_of", ["", "\ud800", "a\x00b", "x" * 600])
@@ -361,27 +321,12 @@ def test_what_is_too_much_is_evicted_with_the_write(backend: MemoryBackend) -> N
         item("unweighed", kind="reasoning", importance=None),
         item("old", kind="reasoning", importance=0.9, timestamp="2020-01-01"),
     )
+    store = ProjectMemoryStore("web", backend, 3)
 
-    gone = add_bounded(backend, item("new", kind="reasoning", importance=0.0), 3)
-
-    assert list(gone) == ["unweighed", "light"]
-    assert sorted(names(backend.list_all())) == ["goal", "new", "old"]
-    assert list(add_bounded(backend, item("new", kind="reasoning", importance=0.0), 3)) == []
-
-
-def test_of_equals_the_lowest_id_is_evicted_first(backend: MemoryBackend) -> None:
-    filled(backend, *(item(each) for each in ("b", "d", "a", "c", "e")))
-
-    assert list(add_bounded(backend, item("0"), 4)) == ["a", "b"]
-
-
-def test_a_bound_below_one_is_refused(backend: MemoryBackend) -> None:
-    filled(backend, item("a"))
-
-    with pytest.raises(InvalidInput, match="max_items"):
-        add_bounded(backend, item("b"), 0)
-
-    assert names(backend.list_all()) == ["a"]
+    new = store.add_convention("Short lines.", "python").context_item_id
+    assert {*names(backend.list_all())} == {"goal", "old", new}
+    kept = store.add_decision("Long lines.").context_item_id
+    assert {*names(backend.list_all())} == {"goal", "old", kept}
 
 
 def test_threads_do_not_disturb_one_another(backend: MemoryBackend) -> None:
@@ -405,33 +350,12 @@ def handle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrator]:
     """One database for all examples of a property; each has a project of its own in it."""
     with MemoryService(tmp_path_factory.mktemp("root"), environ={}, background=False) as made:
         made.orchestrator("orc-1", create=True)
-        granted = Viewer(project_ids=frozenset(f"p-{number}" for number in range(2_000)))
+        granted = Viewer(project_ids=frozenset(f"p-{number}" for number in range(1_000)))
         yield made.orchestrator("orc-1", viewer=granted)
 
 
-def test_both_backends_answer_every_question_alike(handle: Orchestrator) -> None:
-    fresh = iter(range(1_000))
-
-    @settings(max_examples=40)
-    @given(
-        st.lists(items(), max_size=6),
-        st.lists(filters(), min_size=1, max_size=6),
-        st.sampled_from([*ORDER_FIELDS, *(f"-{each}" for each in ORDER_FIELDS)]),
-        st.integers(1, 6),
-    )
-    def alike(
-        given_items: list[ContextItem], asked_for: list[dict[str, Any]], order: str, limit: int
-    ) -> None:
-        one = filled(InMemoryBackend(), *given_items)
-        other = filled(DatabaseBackend(handle, Scope.PROJECT, f"p-{next(fresh)}"), *given_items)
-        for wanted in ({}, *asked_for):
-            assert asked(one, wanted, limit, order) == asked(other, wanted, limit, order)
-
-    alike()
-
-
 def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None:
-    fresh = iter(range(1_000, 2_000))
+    fresh = iter(range(1_000))
 
     class Lives(RuleBasedStateMachine):
         @initialize()
@@ -447,7 +371,11 @@ def test_no_life_of_items_tells_the_backends_apart(handle: Orchestrator) -> None
 
         @rule(one=items(), most=st.integers(1, 4))
         def add_bounded(self, one: ContextItem, most: int) -> None:
-            assert add_bounded(self.one, one, most) == add_bounded(self.other, one, most)
+            self.one.add(one)
+            gone = evicted(self.one.list_all(), most, new=one.context_item_id)
+            assert self.other.add_bounded(one, most) == gone
+            for item_id in gone:
+                self.one.delete(item_id)
 
         @rule(item_id=ids())
         def delete(self, item_id: str) -> None:

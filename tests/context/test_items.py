@@ -10,6 +10,7 @@ from item_worlds import item, items
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.context.items import (
+    MAX_DEPTH,
     RECORD,
     RESERVED,
     checked,
@@ -23,7 +24,6 @@ from memgraph.model.context import ContextItem
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, SourceType
 from memgraph.model.values import Memory, MemoryInput
 from memgraph.rules.budget import token_cost
-from memgraph.rules.filters import MAX_DEPTH
 from memgraph.store import enrichment as enriching
 
 PLACES = {Scope.SESSION: "t-1", Scope.PROJECT: "web", Scope.GLOBAL: None}

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from item_worlds import item
 
 from memgraph import MemoryService, Viewer
@@ -295,33 +293,3 @@ def test_a_name_is_a_name(
 def test_a_project_holds_something(max_items: int) -> None:
     with pytest.raises(InvalidInput):
         ProjectMemoryStore("p", InMemoryBackend(), max_items)
-
-
-class Plain:
-    """A backend that knows the seven methods and nothing of bounds."""
-
-    def __init__(self) -> None:
-        self._inner = InMemoryBackend()
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "add_bounded":
-            raise AttributeError(name)
-        return getattr(self._inner, name)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
-@given(st.lists(st.sampled_from(["decision", "convention", "failure"]), max_size=25))
-def test_any_backend_evicts_alike(kinds: list[str]) -> None:
-    left = []
-    for backend in (InMemoryBackend(), Plain()):
-        store = ProjectMemoryStore("p", backend, 5, clock=FixedClock(), ids=CountingIds())  # type: ignore[arg-type]
-        for number, kind in enumerate(kinds):
-            if kind == "decision":
-                store.add_decision(f"Decision {number}.")
-            elif kind == "convention":
-                store.add_convention(f"Convention {number}.", "x")
-            else:
-                store.add_failure({"code": number}, f"Lesson {number}.")
-        left.append(backend.list_all())
-        assert len(left[-1]) <= 5
-    assert left[0] == left[1]

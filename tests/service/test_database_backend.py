@@ -9,8 +9,6 @@ import item_workers
 import pytest
 import sqlalchemy as sa
 from denial_lines import denials
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from item_workers import GRANTED
 from item_worlds import item
 from pair_readers import CHANGES, ScriptedReader, reading
@@ -19,7 +17,7 @@ from working import NAME
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.context.items import RECORD, item_of, memory_input_of
+from memgraph.context.items import MAX_DEPTH, RECORD, item_of, memory_input_of
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.remote import TierPage
@@ -27,7 +25,6 @@ from memgraph.model.values import Memory
 from memgraph.operations.context import database_backend
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.operations.context.promotion import retract_all
-from memgraph.rules.filters import MAX_DEPTH, matches, parse
 from memgraph.service.open_orchestrator import Transaction
 
 EVERYTHING = Viewer(
@@ -96,20 +93,6 @@ def test_an_item_is_a_memory_of_its_scope(orc: Orchestrator, web: DatabaseBacken
     assert (memory.scope, memory.scope_id, memory.item_id) == (Scope.PROJECT, "web", "i-1")
     assert memory.content == "We deploy on Tuesdays"
     assert [each.memory.memory_id for each in orc.recall("Tuesdays").items] == [memory.memory_id]
-
-
-def test_items_come_with_the_ids_of_their_memories(orc: Orchestrator, web: DatabaseBackend) -> None:
-    for number in range(3):
-        web.add(item(f"i-{number}", kind="bug" if number else "idea"))
-    ids = {each.item_id: each.memory_id for each in stored(orc)}
-
-    held = web.query_held({"kind": "bug"}, order_by="context_item_id")
-
-    assert [each.item for each in held] == web.query({"kind": "bug"}, order_by="context_item_id")
-    assert {each.item.context_item_id: each.memory_id for each in held} == {
-        name: ids[name] for name in ("i-1", "i-2")
-    }
-    assert len(web.query_held({"kind": "bug"}, limit=1)) == 1
 
 
 def test_every_change_is_journalled(service: MemoryService, web: DatabaseBackend) -> None:
@@ -246,7 +229,6 @@ def test_a_memory_that_claims_to_be_a_deep_item_is_its_text(
 
     [found] = web.list_all()
     assert found.payload == {"text": deep}
-    assert web.query({"payload.a.a": {"$ne": {"b": 1}}}) == [found]
 
 
 @pytest.mark.parametrize(
@@ -443,47 +425,6 @@ def test_no_item_of_a_host_expires(service: MemoryService, clock: FixedClock) ->
 
     assert orc.jobs.run("decay").counts["retired"] == 0
     assert (everywhere.list_all(), web.list_all()) == ([item()], [item()])
-
-
-NOTES = st.fixed_dictionaries(
-    {},
-    optional={
-        "kind": st.sampled_from([None, True, "", "goal", "decision", 5, ["goal"]]),
-        "source": st.sampled_from([None, "", "global", {"a": 1}]),
-        "importance": st.sampled_from([None, False, "0.5", 0, 1, 0.25, 7, -1, 10**30]),
-        "token_cost": st.sampled_from([None, True, 3, 3.0, -3, 10**30, "3"]),
-        "timestamp": st.sampled_from([None, "", "yesterday", "2026-01-01", 5]),
-        "text": st.sampled_from([None, "decision", 5, "n"]),
-    },
-)
-QUESTIONS: tuple[dict[str, Any], ...] = (
-    {"kind": "goal"},
-    {"kind": {"$gt": "decision"}},
-    {"source": {"$ne": "global"}},
-    {"importance": None},
-    {"importance": {"$lte": 0.25}},
-    {"token_cost": {"$in": [3, None]}},
-    {"token_cost": {"$gt": 2}},
-    {"timestamp": {"$lt": "2026-02-01"}},
-    {"payload.n": "x"},
-    {"payload.text": "said"},
-)
-
-
-def test_notes_of_another_hand_are_read_alike_by_sql_and_by_us(
-    orc: Orchestrator, web: DatabaseBackend
-) -> None:
-    @settings(max_examples=40)
-    @given(NOTES | st.sampled_from(["x", 3, [], None]))
-    def alike(notes: Any) -> None:
-        attributes = {"context_item": notes, "n": "x"}
-        orc.remember("said", scope="project", scope_id="web", attributes=attributes)
-        [one] = web.list_all()
-        for wanted in QUESTIONS:
-            assert bool(web.query(wanted)) == matches(one, parse(wanted)), (wanted, notes)
-        web.clear()
-
-    alike()
 
 
 def test_a_session_is_called_a_task_where_a_tier_is_sent() -> None:

@@ -7,15 +7,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from memgraph.context.items import checked, equal, item_of, memory_input_of
-from memgraph.context.stores import OLDEST_FIRST
+from memgraph.context.items import checked, equal, item_of, memory_input_of, type_of
 from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.values import ActorReason, validated
 from memgraph.operations.context.promotion import evict, retract_all, store_versions, tier_place
 from memgraph.operations.handle import Handle, closed_to_viewer
-from memgraph.rules.filters import matches, parse, parse_limit, parse_order
+from memgraph.rules.filters import EQ, matches, ordered, parse, parse_limit, parse_order
 from memgraph.rules.lifecycle import CLEARED, TASK_CLOSED
 from memgraph.rules.scope import ScopeFacts
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -31,7 +30,7 @@ _INHERITED = ("kind", "sensitivity", "agent_id")
 
 
 class BackendItem(NamedTuple):
-    """An item and the id of its memory, as needed by promote, trace and show."""
+    """An item and the id of its memory."""
 
     memory_id: str
     item: ContextItem
@@ -79,17 +78,25 @@ class DatabaseBackend(Handle):
         self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
     ) -> list[ContextItem]:
         """Return the items that pass a filter, see ``MemoryBackend``."""
-        return [item.item for item in self.query_held(filters, limit, order_by)]
-
-    def query_held(
-        self, filters: Mapping[str, Any], limit: int = 100, order_by: str = "timestamp"
-    ) -> list[BackendItem]:
-        """Return the items of ``query``, each with the id of its memory."""
         terms, order, count = parse(filters), parse_order(order_by), parse_limit(limit)
+        kinds = [term.operand for term in terms if (term.field, term.operator) == ("kind", EQ)]
+        in_time = order.field == "timestamp"
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            rows = items.select(snapshot, self._place(opened), terms, order, limit=count)
-            candidates = (BackendItem(memory.memory_id, item_of(memory)) for memory in rows)
-            return list(islice((item for item in candidates if matches(item.item, terms)), count))
+            rows = items.select(
+                snapshot,
+                self._place(opened),
+                newest_first=in_time and order.descending,
+                of_type=type_of(kinds[0]) if kinds else None,
+                limit=count if in_time and not terms else None,
+            )
+            matching = (item for item in map(item_of, rows) if matches(item, terms))
+            return list(islice(matching if in_time else ordered(matching, order), count))
+
+    def newest(self, limit: int) -> list[BackendItem]:
+        """Return the newest items, each with the id of its memory."""
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            rows = items.select(snapshot, self._place(opened), newest_first=True, limit=limit)
+            return [BackendItem(memory.memory_id, item_of(memory)) for memory in rows]
 
     def get(self, item_id: str) -> ContextItem | None:
         """Return the item with that id; if several match, the newest."""
@@ -111,7 +118,7 @@ class DatabaseBackend(Handle):
     def list_all(self) -> list[ContextItem]:
         """Return every item, oldest first, ties by id."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            rows = items.select(snapshot, self._place(opened), (), parse_order(OLDEST_FIRST))
+            rows = items.select(snapshot, self._place(opened), newest_first=False)
             return list(map(item_of, rows))
 
     def clear(self, reason: str | None = None) -> int:

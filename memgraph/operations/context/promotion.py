@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from memgraph.context.assembly import ConfirmationCallback, confirmed
-from memgraph.context.items import RECORD, RESERVED, source_of
+from memgraph.context.items import RECORD, RESERVED
 from memgraph.errors import Conflict, InvalidInput
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Source
@@ -174,7 +174,7 @@ def _promotion(memory: Memory, target: PromotionTarget, source: Source) -> Memor
 def tier_place(viewer: Viewer, scope: Scope, scope_id: str | None, *, at: int) -> ItemPlace:
     """Return the place of the items of a task, of a project or of the global tier."""
     view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
-    return ItemPlace(view, scope, scope_id, at, source=source_of(scope, scope_id))
+    return ItemPlace(view, scope, scope_id, at)
 
 
 def store_versions(
