@@ -15,6 +15,7 @@ from memgraph import __version__
 from memgraph.errors import MemgraphError
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.access.gate import Gate
+from memgraph.service.readiness import Readiness
 from memgraph.surfaces.asgi import ASGIApp, HostCheck, Pages
 from memgraph.surfaces.http import limits
 from memgraph.surfaces.http.access import SlowRequestLimit
@@ -68,6 +69,7 @@ def create_app(
     """
     app = Api(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
+    app.state.readiness = Readiness(gate.service)
     handlers = {
         MemgraphError: on_memgraph_error,
         RequestValidationError: on_invalid,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, cast
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -258,8 +257,6 @@ def verify(request: Request, orc: Auditor) -> Response:
         return answered(AuditReport.model_validate(without_root(orc.verify().as_dict(), root)))
 
 
-_MAKING: Final = threading.Lock()
-
 process_router = APIRouter(tags=["running"])
 
 
@@ -324,13 +321,7 @@ def metrics(request: Request, principal: Asking) -> Response:
 
 
 def _readiness(request: Request) -> Readiness:
-    """Return the server's readiness check; made at first use."""
-    state = request.app.state
-    with _MAKING:
-        if not hasattr(state, "readiness"):
-            state.readiness = Readiness(gate_of(request).service)
-    readiness: Readiness = state.readiness
-    return readiness
+    return cast(Readiness, request.app.state.readiness)
 
 
 def _lets_in(request: Request) -> bool:

@@ -2,7 +2,10 @@
 "use strict";
 
 const memgraphGraphStyle = (() => {
-  const { colour } = memgraphShared;
+  // A colour of the style sheet, in the current scheme.
+  function colour(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  }
 
   // The style for types, in the order of their colours, in the current colour scheme.
   function of(types) {

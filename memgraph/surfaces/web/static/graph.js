@@ -6,7 +6,6 @@
   const frame = document.getElementById("graph");
   if (!frame) return;
 
-  const { answered } = memgraphShared;
   const MANY = 1_200; // from so many elements on, what is moved is drawn coarsely
   const LISTED = 100;
   const FEW = 30; // so few have room for their names
@@ -44,6 +43,23 @@
     for (const id of [...expanded].slice(-SEEDS)) query.append("expand", id);
     if (asOf) query.set("as_of", asOf);
     return `${frame.dataset.url}?${query}`;
+  }
+
+  // The JSON of a response.
+  async function answered(place) {
+    const answer = await fetch(place, { credentials: "same-origin" }).catch(() => {
+      throw new Error("the server did not respond");
+    });
+    if (answer.redirected) throw new Error("your session has ended: sign in again");
+    if (!answer.ok) throw new Error(await trouble(answer));
+    return answer.json();
+  }
+
+  // The message of an error page.
+  async function trouble(answer) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const alert = page.querySelector("[role=alert]");
+    return alert ? alert.textContent.trim() : `request failed: ${answer.status}`;
   }
 
   // null: there is no answer, or it is no longer wanted.
