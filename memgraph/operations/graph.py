@@ -39,18 +39,25 @@ class Graph(Handle[F], group="graph", tag="auditing"):
         self,
         ids: Annotated[Sequence[str], WireFormat(tuple[Name, ...]), Field(max_length=1_000)],
         *,
-        hops: int = 1,
-        max_nodes: int = 200,
+        hops: Annotated[int, Field(ge=1, le=4)] = 1,
+        max_nodes: Annotated[int, Field(ge=1, le=2_000)] = 200,
         edge_types: Annotated[
             Collection[EdgeType | str] | None, WireFormat(tuple[EdgeType, ...], write=_sorted_types)
         ] = None,
         as_of: Time | None = None,
         retracted: bool = False,
     ) -> Subgraph:
-        """Return the memories within ``hops`` (1 to 4) of ``ids``, and the edges between them.
+        """Return the memories around the named ones, and the edges between them, up to the limits.
 
         ``cut`` is True if a limit (``max_nodes``, the edges of a node) left something out.
-        ``retracted`` includes retracted memories.
+
+        Args:
+            ids: where to start.
+            hops: the maximum distance, 1 to 4.
+            max_nodes: the maximum number of memories, 1 to 2,000.
+            edge_types: follow only these types.
+            as_of: as of this time.
+            retracted: include retracted memories.
 
         Raises:
             InvalidInput: a limit is out of range.

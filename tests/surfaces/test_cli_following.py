@@ -22,7 +22,11 @@ def test_differences_are_told_until_now(cli: CommandLine) -> None:
     one = cli.remember("The oven is slow.")
     at = cli.json("trace", "orc-1", one)["memory"]["created_at"]
     before = iso(parse_time(at) - 1)
-    assert [each["memory_id"] for each in cli.json("diff", "orc-1", before)["learnt"]] == [one]
+    for since in (before, "yesterday", "last week"):
+        told = cli.json("diff", "orc-1", since)["learnt"]
+        assert [each["memory_id"] for each in told] == [one], since
+    assert "id       text" in cli("diff", "orc-1", "yesterday").out
+    assert "yesterday" in cli.error("diff", "orc-1", "soon")["message"]
 
 
 def _line(line: SourceLine) -> str:
@@ -59,14 +63,14 @@ def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
         [ground],
         [late],
     ]
-    told = [line.strip("│├└─ ") for line in cli("impact", "orc-1", ground).out.splitlines()]
+    told = [line.strip() for line in cli("impact", "orc-1", ground).out.splitlines()]
     for label, receipt, memory in (
         ("own hand outs (1)", own["receipt_id"], ground),
         ("further hand outs (1)", further["receipt_id"], late),
     ):
-        line = told[told.index(label) + 1]
+        line = told[told.index(label) + 3]
         assert line.startswith(receipt)
-        assert line.endswith(memory)
+        assert line.endswith(memory[-6:].lower())
     sides = cli.json("case", "orc-1", edge)["sides"]
     counts = {each["memory"]["memory_id"]: each["influence"]["recalls"] for each in sides}
     assert counts == {ground: 1, other: 0}

@@ -124,18 +124,28 @@ def test_a_backup_is_restored_where_the_settings_of_the_new_name_point(
     assert stores["orc-1"] == stores["orc-3"] != stores["orc-2"]
 
 
-def test_a_table_that_a_terminal_is_too_narrow_for_goes_below_each_row(
+def test_a_narrow_terminal_shows_the_columns_that_matter_and_wraps_the_text(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "The shop in the old town opens at nine on Mondays, and at ten on every other day."
     kept = cli.remember(text)
+    cli.json("recall", "orc-1", "when does the shop open?")
     monkeypatch.setattr("memgraph.surfaces.cli.screen._width", lambda: 80)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", each) for each in cli("list", "orc-1").out.splitlines()]
-    assert lines[2].split() == [kept, "Fact", "active", lines[2].split()[-1]]
-    assert " ".join(each.strip() for each in lines[3:]).startswith(text[:70])
-    assert max(map(len, lines)) <= 80
+
+    def lines(*command: str) -> list[str]:
+        shown = cli(*command).out.splitlines()
+        return [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in shown]
+
+    listed = lines("list", "orc-1")
+    assert listed[2].split()[:3] == [kept[-6:].lower(), "Fact", "active"]
+    assert text in " ".join(" ".join(listed[2:]).split())
+    receipts = lines("receipts", "orc-1")
+    assert receipts[0].split() == ["id", "query", "when", "memories"]
+    assert "(not kept)" in receipts[2]
+    assert "not shown: what for" in receipts[3]
+    assert max(map(len, (*listed, *receipts[:4]))) <= 80
 
 
 def test_times_are_shown_in_the_zone_of_this_machine(

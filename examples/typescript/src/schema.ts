@@ -1486,10 +1486,9 @@ export interface paths {
         put?: never;
         /**
          * Subgraph
-         * @description Return the memories within ``hops`` (1 to 4) of ``ids``, and the edges between them.
+         * @description Return the memories around the named ones, and the edges between them, up to the limits.
          *
          *     ``cut`` is True if a limit (``max_nodes``, the edges of a node) left something out.
-         *     ``retracted`` includes retracted memories.
          */
         post: operations["subgraph"];
         delete?: never;

@@ -1,4 +1,4 @@
-"""Format memories and edges as text for the commands."""
+"""Format times, memories, edges and sources as text for people."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from memgraph.surfaces.cli.screen import Screen
 from memgraph.text.dates import period_of
 
 if TYPE_CHECKING:
-    from memgraph.model.graph import Contradiction
-    from memgraph.model.values import Edge, Memory, Source, Value
+    from memgraph.model.graph import JournalNote
+    from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value
     from memgraph.rules.lines import BlockLine
 
 SUMMARY_CHARS = 80
@@ -64,17 +64,12 @@ def summary_of(memory: Memory) -> str:
     return memory.summary or memory.content
 
 
-def status_of(memory: Memory) -> str:
-    """Return the status as one word."""
-    return memory.shown_status.value
-
-
 def memory_line(memory: Memory) -> str:
-    """Return a memory as one line: id, type, status unless active, and its first words."""
-    status = status_of(memory)
+    """Return a memory as one line: short id, type, status unless active, and its first words."""
+    status = memory.shown_status.value
     status_note = "" if status == "active" else f", {status}"
     beginning = f": {short(summary_of(memory))}" if memory.content else ""
-    return f"{memory.memory_id}  {memory.type.value}{status_note}{beginning}"
+    return f"{short_id(memory.memory_id)}  {memory.type.value}{status_note}{beginning}"
 
 
 def below_drop_zone(path: str) -> str:
@@ -114,7 +109,7 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     An open mark is shown with its probability and its short id, by which it is decided.
 
     Args:
-        names: texts to show instead of memory ids.
+        names: texts to show instead of short ids, by memory id.
     """
     notes = []
     if edge.is_open_mark:
@@ -124,8 +119,8 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     elif reason := _reason_of(edge):
         notes.append(short(reason))
     suffix = f" ({'; '.join(notes)})" if notes else ""
-    from_name, to_name = ((names or {}).get(end, end) for end in (edge.from_id, edge.to_id))
-    return f"{from_name} {edge.relation} {to_name}{suffix}"
+    first, second = ((names or {}).get(end, short_id(end)) for end in (edge.from_id, edge.to_id))
+    return f"{first} {edge.relation} {second}{suffix}"
 
 
 def _reason_of(edge: Edge) -> str | None:
@@ -134,30 +129,17 @@ def _reason_of(edge: Edge) -> str | None:
     return None if quotes else edge.reason
 
 
-def standing_of(edge: Edge, *, moot: bool) -> str:
-    """Return the state of a contradiction or a mark with its dates."""
-    since = day(edge.created_at)
-    if edge.resolved_at is not None:
-        state = contradiction_state(edge.resolution)
-        return f"{state} on {day(edge.resolved_at)}, raised on {since}"
-    return f"open since {since}" + (", moot: one side is no longer in force" if moot else "")
+def journal_line(note: JournalNote) -> str:
+    """Return an entry of the journal as one line: when, what, by whom and why."""
+    reason = note.details.get("reason")
+    return f"{moment(note.at)}  {note.action} by {note.actor}" + (f": {reason}" if reason else "")
 
 
-def outcome_of(edge: Edge) -> str | None:
-    """Return the resolution of a contradiction with its reason; None while it is open."""
-    resolution = edge.resolution
-    if resolution is None:
-        return None
-    winner = resolution.get("winner_id")
-    outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
-    return f"{outcome}: {resolution.get('reason', '')}"
-
-
-def show_memory(screen: Screen, memory: Memory) -> None:
-    """Print a memory's whole content and all fields that have a value."""
-    screen.heading(f"{memory.memory_id}  {memory.type.value}, {status_of(memory)}")
-    screen.block(memory.content or "[erased]", indent=2)
-    screen.fields([(name, value) for name, value in _fields(memory) if value])
+def period_line(period: StatusPeriod) -> str:
+    """Return a status as one line; a replacement names no memory, for its edge does."""
+    reason = period.reason or ""
+    why = "" if reason.startswith("replaced by ") else reason
+    return f"{moment(period.since)}  {period.status.value} by {period.actor}{why and f': {why}'}"
 
 
 def event_period(memory: Memory) -> str:
@@ -165,56 +147,86 @@ def event_period(memory: Memory) -> str:
     return period_of(memory.attributes.get(HAPPENED), memory.event_time)
 
 
-def _fields(memory: Memory) -> list[tuple[str, str]]:
-    scope = memory.scope.value + (f" {memory.scope_id}" if memory.scope_id else "")
-    return [
-        ("kind", memory.kind.value),
-        ("importance", str(memory.importance)),
-        ("confidence", f"{memory.confidence:g}"),
-        ("decay rate", f"{memory.decay_rate:g} per day"),
-        ("sensitivity", memory.sensitivity.value),
-        ("scope", scope),
-        ("agent", memory.agent_id or ""),
-        ("session", memory.session_id or ""),
-        ("turn", memory.turn_id or ""),
-        ("speaker", memory.source_role or ""),
-        ("event time", event_period(memory) or moment(memory.event_time)),
-        ("created", moment(memory.created_at)),
-        ("updated", moment(memory.updated_at)),
-        ("valid until", moment(memory.valid_until)),
-        ("accessed", counted(memory.access_count, "time") if memory.access_count else ""),
-        ("tags", ", ".join(memory.tags)),
-        ("attributes", str(memory.attributes) if memory.attributes else ""),
-        ("source", memory.source_id),
-    ]
+def date_of(memory: Memory) -> str:
+    """Return when it happened, or else when it was stored."""
+    at = memory.created_at if memory.event_time is None else memory.event_time
+    return event_period(memory) or day(at)
 
 
-def show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
-    """Print contradictions and marks: each with its short id, and both lines as in a prompt."""
+def show_memory(screen: Screen, memory: Memory) -> None:
+    """Print a memory's whole content and all fields that have a value."""
+    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.shown_status.value}")
+    screen.block(memory.content or "[erased]", indent=2)
+    rows = {
+        "short id": short_id(memory.memory_id),
+        "kind": memory.kind.value,
+        "importance": str(memory.importance),
+        "confidence": f"{memory.confidence:g}",
+        "decay rate": f"{memory.decay_rate:g} per day",
+        "sensitivity": memory.sensitivity.value,
+        "scope": " ".join(filter(None, (memory.scope.value, memory.scope_id))),
+        "agent": memory.agent_id,
+        "session": memory.session_id,
+        "turn": memory.turn_id,
+        "speaker": memory.source_role,
+        "event time": event_period(memory) or moment(memory.event_time),
+        "created": moment(memory.created_at),
+        "updated": moment(memory.updated_at),
+        "valid until": moment(memory.valid_until),
+        "accessed": counted(memory.access_count, "time") if memory.access_count else "",
+        "tags": ", ".join(memory.tags),
+        "attributes": str(memory.attributes) if memory.attributes else "",
+        "source": memory.source_id,
+    }
+    screen.fields([(name, value) for name, value in rows.items() if value])
+
+
+def show_pair(
+    screen: Screen,
+    edge: Edge,
+    sides: Sequence[Memory],
+    sources: Sequence[StoredSource],
+    *,
+    moot: bool,
+    first: int = 1,
+) -> None:
+    """Print a contradiction or a mark: its short id, and both lines as in a prompt.
+
+    Args:
+        moot: it is open, but one side is no longer in force.
+        first: the number of the first line.
+    """
     from memgraph.rules.lines import in_time, line_of, records, said_at
 
-    for number, pair in enumerate(pairs):
-        edge = pair.edge
-        odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
-        outcome, standing = outcome_of(edge), standing_of(edge, moot=pair.moot)
-        # Of a decided pair the lines say which one replaces the other.
-        relation = "" if standing.startswith("resolved") else f"{edge.relation}{odds}, "
-        screen.heading(f"{short_id(edge.edge_id)}  {relation}{standing}")
-        sides = pair.first, pair.second
-        said = {memory.memory_id: said_at(memory) for memory in sides}
-        lines = [
-            _with_mark(
-                replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge, said
-            )
-            for memory, source in zip(sides, pair.sources, strict=True)
-        ]
-        for line in records(in_time(lines), first=2 * number + 1).splitlines():
-            screen.block(line, indent=2)
-        for label, text in (("reason", _reason_of(edge)), ("decision", outcome)):
-            if text:
-                screen.block(f"{label}: {text}", indent=2)
-    if pairs:
-        screen.line(SHORT_IDS, style="dim")
+    odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
+    # Of a decided pair the lines say which one replaces the other.
+    state = contradiction_state(edge.resolution)
+    relation = "" if state == "resolved" else f"{edge.relation}{odds}, "
+    standing = f"open since {day(edge.created_at)}"
+    if edge.resolved_at is not None:
+        standing = f"{state} on {day(edge.resolved_at)}, raised on {day(edge.created_at)}"
+    elif moot:
+        standing += ", moot: one side is no longer in force"
+    screen.heading(f"{short_id(edge.edge_id)}  {relation}{standing}")
+    said = {memory.memory_id: said_at(memory) for memory in sides}
+    lines = [
+        _with_mark(replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge, said)
+        for memory, source in zip(sides, sources, strict=True)
+    ]
+    for line in records(in_time(lines), first=first).splitlines():
+        screen.block(line, indent=2)
+    for label, text in (("reason", _reason_of(edge)), ("decision", _decision(edge))):
+        if text:
+            screen.block(f"{label}: {text}", indent=2)
+
+
+def _decision(edge: Edge) -> str | None:
+    """Return the resolution of a contradiction with its reason; None while it is open."""
+    if edge.resolution is None:
+        return None
+    winner = edge.resolution.get("winner_id")
+    outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
+    return f"{outcome}: {edge.resolution.get('reason', '')}"
 
 
 def _with_mark(line: BlockLine, edge: Edge, said: Mapping[str, int]) -> BlockLine:

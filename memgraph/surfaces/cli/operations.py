@@ -16,12 +16,12 @@ import typer
 from pydantic import PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from memgraph.clock import iso
+from memgraph.clock import SystemClock, iso, parse_time
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.operation import Operation, Parameter, is_operation, operation_of
+from memgraph.model.operation import Operation, Parameter, WireFormat, is_operation, operation_of
 from memgraph.model.recall import MAX_QUERY_CHARS
-from memgraph.model.values import Value
+from memgraph.model.values import Millis, Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
 from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import (
@@ -30,8 +30,9 @@ from memgraph.surfaces.cli.invocation import (
     invocation,
     read_stdin,
 )
-from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen, stages
+from memgraph.surfaces.cli.shows import show as show_by_type
+from memgraph.text.dates import moment_of
 
 Show = Callable[[Screen, Any, Mapping[str, Any]], None]
 """Prints a result for a person; the last argument has the values of the parameters, by name."""
@@ -76,17 +77,18 @@ FIELD_HELP: Final = {
 
 def command_of(
     method: Callable[..., Any],
-    show: Show | None = None,
     *,
+    show: Show = show_by_type,
     options: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
     flags: Mapping[str, str] | None = None,
     prepare: Callable[[Invocation, dict[str, Any]], None] | None = None,
+    before: Callable[[Invocation, Any, Mapping[str, Any]], Mapping[str, Any]] | None = None,
     extra: Extra | None = None,
     read: Extra | None = None,
     failure: Callable[[Any, Mapping[str, Any]], MemgraphError | None] | None = None,
     hint: Callable[[Any, Mapping[str, Any]], Sequence[str]] | None = None,
-    done: str = "",
+    done: str | Callable[[Any, Mapping[str, Any]], str] = "",
     reach: bool = False,
 ) -> Function:
     """Return the command for an operation, or for a function whose first argument is a handle.
@@ -95,17 +97,18 @@ def command_of(
     is the answer that the HTTP API sends.
 
     Args:
-        show: prints the result; by default ``show_result``.
+        show: prints the result; by default by its type.
         options: typer arguments and options that replace the derived ones, by parameter; annotated
             types also replace their types.
         defaults: default values that replace those of the library, by parameter.
         flags: further options with their help; ``prepare`` and ``show`` get their values.
         prepare: changes the arguments, or the common options, before the call.
+        before: returns what ``hint`` gets, too, of the state before the call.
         extra: returns more data for the JSON and for ``show``.
         read: the same for ``show`` alone.
         failure: returns the error of a result that is a failure, or None.
         hint: returns the lines to print after the result, such as the commands that can follow.
-        done: prints a line instead of the result: a format string of the result and the arguments.
+        done: the text to print instead of the result, or a format string of the arguments.
         reach: print that what the reader may not see is left out.
     """
     declared = _declared(method)
@@ -124,11 +127,12 @@ def command_of(
             prepare(call, values)
         shown = {name: values.pop(name) for name in flags or ()}
         with call.orchestrator(orchestrator) as handle, _progress(declared) as more:
+            earlier = before(call, handle, values) if before and not call.as_json else {}
             if is_operation(method):
                 result = declared.method_of(handle)(**values, **more)
             else:
                 result = method(handle, **values, **more)
-            arguments = {"orchestrator": orchestrator, **values, **shown}
+            arguments = {"orchestrator": orchestrator, **values, **shown, **earlier}
             added = dict(extra(call, handle, result, arguments)) if extra else {}
             arguments |= added
             if read is not None and not call.as_json:
@@ -138,9 +142,12 @@ def command_of(
 
         def print_result(screen: Screen) -> None:
             if done:
-                screen.line(done.format(result, **arguments))
+                text = done if isinstance(done, str) else done(result, arguments)
+                text = text.format(**arguments) if done is text else text
+                for line in text.splitlines():
+                    screen.line(line)
             else:
-                (show or show_result)(screen, result, arguments)
+                show(screen, result, arguments)
             cursor = data.get("next_cursor") or data.get("next_after")
             for name, parameter in declared.parameters.items():
                 if cursor is not None and parameter.sent == "cursor":
@@ -221,6 +228,7 @@ class _Body:
     """The options for the fields of a body that an operation takes as ``**fields``."""
 
     def __init__(self, declared: Operation, chosen: Mapping[str, Any]) -> None:
+        self._declared = declared
         self._fields: dict[str, tuple[str | None, str, Any]] = {}
         self.parameters: list[inspect.Parameter] = []
         if declared.rest is None or not isinstance(declared.body, type):
@@ -269,6 +277,8 @@ class _Body:
                 continue
             if _without_none(_option_type(hint)[0]) == _Json:
                 value = _json(TypeAdapter(hint), value, name)
+            elif _is_time(hint):
+                value = _time(self._declared, name, value)
             place = values if outer is None else values.setdefault(outer, {})
             place[inner] = value
         return values
@@ -286,11 +296,36 @@ def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
     """
     for name, parameter in declared.parameters.items():
         hint = declared.signature.parameters[name].annotation
+        is_time = values[name] is not None and _is_time(hint)
         if values[name] is not None and _without_none(_option_type(hint)[0]) == _Json:
             values[name] = _json(TypeAdapter(parameter.type), values[name], name)
+        if is_time:
+            values[name] = _time(declared, name, values[name])
         if name in FROM_STDIN and values[name] == "-":
             values[name] = read_stdin(MAX_STDIN_CHARS)
     return values
+
+
+def _time(declared: Operation, name: str, text: str) -> str:
+    """Return a time of the past in ISO 8601; reads take words such as ``yesterday``, too.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if declared.permission not in (Permission.READ, Permission.AUDIT):
+        return text
+    try:
+        parse_time(text)
+    except InvalidInput as error:
+        ends = not name.endswith(("since", "after"))
+        try:
+            return iso(moment_of(text, SystemClock().now_ms(), ends=ends))
+        except InvalidInput:
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidInput(
+                f"{option}: {error.message}, or a word: yesterday, last week"
+            ) from None
+    return text
 
 
 def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
@@ -402,11 +437,10 @@ def _metavar(name: str, bare: Any) -> str:
 def _option_type(hint: Any) -> tuple[Any, str | None]:
     """Return the type that a parameter has on the command line, and its description."""
     described = None
-    is_time = False
+    is_time = _is_time(hint)
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         for part in metadata:
-            is_time |= isinstance(part, PlainSerializer) and part.func is iso
             if isinstance(part, WithJsonSchema) and part.json_schema and "enum" in part.json_schema:
                 hint = _choices(part.json_schema["enum"])
             if isinstance(part, FieldInfo):
@@ -430,6 +464,19 @@ def _option_type(hint: Any) -> tuple[Any, str | None]:
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
         return hint, described
     return _Json, described
+
+
+def _is_time(hint: Any) -> bool:
+    """Return True for a time, or for a time or None."""
+    parts = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return any(map(_is_time, parts))
+    for part in parts[1:] if get_origin(hint) is Annotated else ():
+        if isinstance(part, WireFormat) and part.type == Millis:
+            return True
+        if isinstance(part, PlainSerializer) and part.func is iso:
+            return True
+    return get_origin(hint) is Annotated and _is_time(parts[0])
 
 
 def _choices(values: Sequence[str]) -> Any:

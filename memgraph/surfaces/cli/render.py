@@ -1,38 +1,38 @@
-"""Show results to people: one table for lists, one tree for everything else, by type of result.
+"""Show results to people: one table for lists, one outline for everything else, by type of result.
 
-By default a value is a line of its plain fields, with a branch or a table for each other field. A
-class may have other columns (``COLUMNS``), another line (``LINES``), or a title above a branch for
-each of its fields (``TITLES``). Classes are named, because importing the models takes time.
+By default a value is a title, a line for each plain field, and a section for each other field. A
+class may have other columns (``COLUMNS``), be one line (``LINES``), or have its own title and
+fields (``DETAILS``). Classes are named, because importing the models takes time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, Final, NamedTuple, get_args, get_type_hints
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Final, get_args, get_type_hints
 
 from pydantic import PlainSerializer
 from pydantic.fields import FieldInfo
 
 from memgraph.clock import iso
+from memgraph.ids import short_id
+from memgraph.model.enums import EdgeType
 from memgraph.model.values import Memory, Value
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
     NO_AGENT,
     citation,
-    day,
+    date_of,
     edge_line,
-    event_period,
+    journal_line,
     memory_line,
     moment,
-    outcome_of,
+    period_line,
     short,
     show_memory,
-    standing_of,
-    status_of,
     summary_of,
 )
-from memgraph.surfaces.cli.screen import Branch, Screen
+from memgraph.surfaces.cli.screen import Screen
 
 MOST_SHOWN: Final = 20
 """The maximum number of entries of a list inside of a result; ``--json`` has all."""
@@ -40,42 +40,33 @@ LINE_CHARS: Final = 160
 SHORT_CHARS: Final = 30
 """The length from which on the values of a mapping stand on lines of their own."""
 _MAX_COLUMNS: Final = 7
-_CURSORS: Final = frozenset(("next_after", "next_cursor"))
-_LOOKUPS: Final = _CURSORS | {"memories", "sources"}
-"""The fields that are not shown: they describe the ids in other fields, or continue a page."""
+_MINUTES: Final = len("2026-01-31 08:30")
+_HIDDEN: Final = frozenset(("next_after", "next_cursor", "cut", "cut_reasons"))
 
+Memories = Mapping[str, Memory]
+"""Memories by id, to be shown instead of their ids."""
 Columns = Mapping[str, str | Callable[[Any], Any]]
 """The columns of a table by title: the name of a field, or a function of the row."""
 
 
-class Title(NamedTuple):
-    """The line above the fields of a result.
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """The title of a value, or "", and its fields by label; empty ones are not shown."""
 
-    Attributes:
-        used: the fields that the line contains, or that are not shown.
-        more: properties to show as fields.
-    """
-
-    line: Callable[[Any], str]
-    used: Sequence[str] = ()
-    more: Sequence[str] = ()
+    title: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-def show_result(screen: Screen, result: Any, _: Mapping[str, Any] | None = None) -> None:
-    """Print a result: a memory, a table of a list or a page, a tree, or fields and tables."""
-    kind = type(result).__name__
+def show_result(screen: Screen, result: Any) -> None:
+    """Print a result: a memory, a table of a list or a page, or an outline."""
     if result is None:
         screen.line("done")
     elif isinstance(result, Memory):
         show_memory(screen, result)
     elif isinstance(result, tuple | list):
-        _show_rows(screen, result)
-    elif isinstance(result, Mapping) and not any(isinstance(v, list) for v in result.values()):
-        screen.fields(list(_flat(result)))
-    elif kind in TITLES or kind in LINES or isinstance(getattr(result, "memory", None), Memory):
-        screen.tree(tree_of(result))
+        show_rows(screen, result)
     elif isinstance(result, Value | Mapping) or is_dataclass(result):
-        _show_fields(screen, result)
+        show_detail(screen, result)
     else:
         screen.line(_text(result))
 
@@ -89,108 +80,123 @@ def show_table(screen: Screen, rows: Sequence[Any], columns: Columns | None = No
     )
 
 
-def tree_of(result: Any, names: Mapping[str, Memory] | None = None) -> Branch:
-    """Return a tree of a result: its line or title, and a branch for each field with a value.
-
-    Args:
-        names: memories by id, to be shown instead of their ids; by default those of the result.
-    """
-    known = names or getattr(result, "memory_by_id", None) or {}
-    kind = type(result).__name__
-    if kind in LINES:
-        return Branch(LINES[kind](result, known))
-    values = _fields(result)
-    title = TITLES.get(kind)
-    if title is None and isinstance(values.get("memory"), Memory):
-        title = Title(lambda item: memory_line(item.memory), ("memory", "at", "cut"))
-    if title is not None:
-        root = Branch(title.line(result), style="bold")
+def show_rows(screen: Screen, rows: Sequence[Any]) -> None:
+    """Print a list: a table, or an entry or an outline for each value."""
+    kind = type(rows[0]).__name__ if rows else ""
+    if not rows:
+        screen.line("nothing found")
+    elif kind in COLUMNS:
+        show_table(screen, rows)
+    elif kind in LINES or _is_plain(rows[0]):
+        for row in rows:
+            screen.entry(_line(row, {}))
+    elif kind in DETAILS or _is_nested(rows[0]):
+        for row in rows:
+            show_detail(screen, row)
     else:
-        root = Branch("" if isinstance(result, Mapping) else _line(result, known))
-    hidden = {*(title.used if title else ()), *_CURSORS}
-    hidden |= _LOOKUPS if hasattr(result, "memory_by_id") else set()
-    for name in (*values, *(title.more if title else ())):
-        value = values[name] if name in values else getattr(result, name)
-        in_line = title is None and not isinstance(result, Mapping) and _is_in_line(value)
-        if name not in hidden and not _is_empty(value) and not in_line:
-            label = name if isinstance(result, Mapping) else _label(name)
-            _add_field(root, label, value, _is_time(type(result), name), known)
-    return root
+        show_table(screen, rows)
 
 
-def _line(value: Any, known: Mapping[str, Memory]) -> str:
-    """Return the plain fields of a value as one line: texts as they are, others with their name."""
-    parts = []
-    for name, item in _fields(value).items():
-        if _is_empty(item) or not _is_in_line(item) or (name, item) == ("state", "none"):
-            continue
-        if type(item).__name__ in LINES:
-            parts.append(LINES[type(item).__name__](item, known))
-        elif isinstance(item, str):
-            parts.append(_named(short(item), known))
+def show_detail(
+    screen: Screen, result: Any, known: Memories | None = None, *, depth: int = 0
+) -> None:
+    """Print the title of a value, its plain fields, and a section for each other field."""
+    known = known or getattr(result, "memory_by_id", None) or {}
+    detail = _detail(result)
+    values = detail.fields
+    if detail.title:
+        screen.entry(detail.title, depth=depth, style="" if depth else "bold")
+        depth += 1
+    elif not depth and len(values) == 1:
+        [only] = values.values()
+        if isinstance(only, tuple | list):
+            show_rows(screen, only)
+            values = {}
+    shown = {label: value for label, value in values.items() if not _is_empty(value)}
+    if not depth:
+        # A result without a title: zeros tell something, too.
+        shown = {label: item for label, item in values.items() if item not in (None, "", {})}
+        screen.fields([(label, _text(value)) for label, value in shown.items() if _is_flat(value)])
+        shown = {label: value for label, value in shown.items() if not _is_flat(value)}
+    for label, value in shown.items():
+        if _is_flat(value):
+            screen.entry(f"{label}: {_line(value, known)}", depth=depth)
         else:
-            text = moment(item) if _is_time(type(value), name) else _text(item)
-            parts.append(
-                text if name == "at" else _label(name) if item is True else f"{_label(name)} {text}"
-            )
-    return "  ".join(parts)
+            _show_section(screen, label, value, known, depth)
+    if getattr(result, "cut", False):
+        reasons = ", ".join(getattr(result, "cut_reasons", ()))
+        text = f"there may be more{f' (cut: {reasons})' if reasons else ': use --limit'}"
+        screen.entry(text, depth=depth)
 
 
-def _is_in_line(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return all(map(_is_plain, value))
-    return _is_flat(value) or type(value).__name__ in LINES
+def _show_section(screen: Screen, label: str, value: Any, known: Memories, depth: int) -> None:
+    if not isinstance(value, tuple | list):
+        line = f"{label}: {_line(value, known)}" if _is_line(value) else label
+        screen.entry(line, depth=depth, style="" if depth else "bold")
+        if not _is_line(value):
+            show_detail(screen, value, known, depth=depth + 1)
+        return
+    if all(map(_is_plain, value)) and not known.keys() & {*value}:
+        text = f"{label}: {', '.join(map(_text, value))}"
+        screen.entry(text if value else f"{label}: none", depth=depth)
+        return
+    if label:
+        screen.entry(f"{label} ({len(value)})", depth=depth, style="bold")
+    if type(value[0]).__name__ in COLUMNS or (not depth and not _is_nested(value[0])):
+        show_table(screen, value[:MOST_SHOWN])
+    else:
+        for item in value[:MOST_SHOWN]:
+            if _is_line(item):
+                screen.entry(_line(item, known), depth=depth + 1)
+            else:
+                show_detail(screen, _titled(item, known), known, depth=depth + 1)
+    if len(value) > MOST_SHOWN:
+        screen.entry(f"and {len(value) - MOST_SHOWN} more: --json", depth=depth + 1, style="dim")
+
+
+def _detail(result: Any) -> Detail:
+    kind = type(result).__name__
+    if isinstance(result, Detail):
+        return result
+    if kind in DETAILS:
+        return DETAILS[kind](result)
+    label = str if isinstance(result, Mapping) else _label
+    values = {label(name): value for name, value in _times(result) if name not in _HIDDEN}
+    memory = values.get("memory")
+    if not isinstance(memory, Memory):
+        return Detail("", values)
+    return Detail(memory_line(memory), {**values, "memory": None, "at": None})
+
+
+def _titled(value: Any, known: Memories) -> Any:
+    """Return an item of a list with its plain fields as a title, unless it has one."""
+    detail = _detail(value)
+    if detail.title or isinstance(value, Mapping):
+        return value
+    in_line = {
+        label: item for label, item in detail.fields.items() if _is_line(item) or _is_flat(item)
+    }
+    texts = (
+        _line(item, known)
+        if isinstance(item, str) or _is_line(item)
+        else label
+        if item is True
+        else f"{label} {_text(item)}"
+        for label, item in in_line.items()
+        if not _is_empty(item)
+    )
+    rest = {label: item for label, item in detail.fields.items() if label not in in_line}
+    return Detail("  ".join(texts), rest)
+
+
+def _times(result: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a value, with times as texts."""
+    for name, value in _fields(result).items():
+        yield name, moment(value) if _is_time(type(result), name) else value
 
 
 def _label(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _add_field(
-    root: Branch, label: str, value: Any, is_time: bool, known: Mapping[str, Memory]
-) -> None:
-    if is_time:
-        root.add(f"{label}: {moment(value)}")
-    elif _is_flat(value):
-        root.add(f"{label}: {_named(value, known)}")
-    elif isinstance(value, tuple | list):
-        _add_list(root, label, value, known)
-    else:
-        branch = tree_of(value, known)
-        branch.text = f"{label}: {branch.text}" if branch.text else label
-        root.append(branch)
-
-
-def _add_list(root: Branch, label: str, values: Sequence[Any], known: Mapping[str, Memory]) -> None:
-    if all(map(_is_plain, values)) and not any(value in known for value in values):
-        root.add(f"{label}: {', '.join(map(_text, values))}")
-        return
-    branch = root.add(f"{label} ({len(values)})")
-    places: dict[str, Branch] = {}
-    for value in values[:MOST_SHOWN]:
-        child = Branch(_named(value, known)) if _is_plain(value) else tree_of(value, known)
-        parent = branch
-        if hasattr(value, "via_id"):
-            # What was reached through another memory stands below it.
-            parent = places.get(value.via_id, branch)
-            places[value.memory_id] = child
-        parent.append(child)
-    if len(values) > MOST_SHOWN:
-        branch.add(f"and {len(values) - MOST_SHOWN} more: --json", style="dim")
-
-
-def _show_rows(screen: Screen, rows: Sequence[Any]) -> None:
-    kind = type(rows[0]).__name__ if rows else ""
-    if not rows:
-        screen.line("nothing found")
-    elif kind not in COLUMNS and (kind in TITLES or any(map(_has_rows, _fields(rows[0]).values()))):
-        for row in rows:
-            show_result(screen, row)
-    elif _is_plain(rows[0]):
-        for row in rows:
-            screen.line(_text(row))
-    else:
-        show_table(screen, rows)
 
 
 def _has_rows(value: Any) -> bool:
@@ -198,28 +204,9 @@ def _has_rows(value: Any) -> bool:
     return isinstance(value, tuple | list) and not all(map(_is_plain, value))
 
 
-def _show_fields(screen: Screen, result: Any) -> None:
-    """Print the plain fields of a result, and a table or a tree for each other one."""
-    values = {
-        name: value
-        for name, value in _fields(result).items()
-        if name not in _CURSORS and name not in ("cut", "cut_reasons")
-    }
-    nested = {name: value for name, value in values.items() if not _is_flat(value)}
-    plain = [
-        (name.replace("_", " "), _cell(result, name))
-        for name, value in values.items()
-        if name not in nested and (not _is_empty(value) or value == 0)
-    ]
-    if plain:
-        screen.fields(plain)
-    for name, value in nested.items():
-        if len(values) > 1:
-            screen.heading(name.replace("_", " "))
-        show_result(screen, value)
-    if getattr(result, "cut", False):
-        reasons = ", ".join(getattr(result, "cut_reasons", ()))
-        screen.line(f"there may be more{f' (cut: {reasons})' if reasons else ': use --limit'}")
+def _is_nested(value: Any) -> bool:
+    """Return True for a value of which some fields do not fit into a table."""
+    return type(value).__name__ in LINES or any(map(_has_rows, _fields(value).values()))
 
 
 def _fields(result: Any) -> dict[str, Any]:
@@ -227,14 +214,28 @@ def _fields(result: Any) -> dict[str, Any]:
         return {name: getattr(result, name) for name in type(result).model_fields}
     if is_dataclass(result):
         return {item.name: getattr(result, item.name) for item in fields(result)}
-    return dict(result) if isinstance(result, Mapping) else {"": result}
+    return dict(_flattened(result)) if isinstance(result, Mapping) else {"": result}
+
+
+def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the entries of nested mappings, with dotted names."""
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _flattened(item, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", item
 
 
 def _default_columns(rows: Sequence[Any]) -> Columns:
-    """Return the first fields, but those with rows; an id that comes first is never split."""
+    """Return the first fields with values; an id that comes first is never split."""
     fields_of = list(map(_fields, rows))
     every = dict.fromkeys(name for row in fields_of for name in row)
-    names = [name for name in every if not any(_has_rows(row.get(name)) for row in fields_of)]
+    names = [
+        name
+        for name in every
+        if not any(_has_rows(row.get(name)) for row in fields_of)
+        and not all(row.get(name) in (*_NOTHING, False) for row in fields_of)
+    ] or list(every)
     first, *others = names[:_MAX_COLUMNS]
     return {"id" if first.endswith("_id") else first: first} | {name: name for name in others}
 
@@ -243,7 +244,7 @@ def _cell(row: Any, column: str | Callable[[Any], Any]) -> str:
     if callable(column):
         return _text(column(row))
     value = _fields(row).get(column)
-    return moment(value) if _is_time(type(row), column) else _text(value)
+    return moment(value)[:_MINUTES] if _is_time(type(row), column) else _text(value)
 
 
 def _is_time(kind: type, name: str) -> bool:
@@ -272,12 +273,21 @@ def _is_flat(value: Any) -> bool:
     return all(_is_plain(item) and len(str(item)) < SHORT_CHARS for item in value.values())
 
 
+_NOTHING: Final[tuple[Any, ...]] = (None, "", (), [], {})
+
+
 def _is_empty(value: Any) -> bool:
-    return value in (None, "", (), [], {}, 0)
+    return value in (*_NOTHING, 0)
 
 
-def _named(value: Any, known: Mapping[str, Memory]) -> str:
-    """Return a value as text; the id of a known memory as the line of the memory."""
+def _is_line(value: Any) -> bool:
+    return _is_plain(value) or type(value).__name__ in LINES
+
+
+def _line(value: Any, known: Memories) -> str:
+    """Return a value as one line; the id of a known memory as the line of the memory."""
+    if type(value).__name__ in LINES:
+        return LINES[type(value).__name__](value, known)
     memory = known.get(value) if isinstance(value, str) else None
     return _text(value) if memory is None else memory_line(memory)
 
@@ -301,15 +311,6 @@ def _text(value: Any) -> str:
     return short(str(value), LINE_CHARS)
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
-    """Yield the entries of nested mappings, with dotted names."""
-    for name, item in value.items():
-        if isinstance(item, Mapping):
-            yield from _flat(item, f"{prefix}{name}.")
-        elif item is not None:
-            yield f"{prefix}{name}", _text(item)
-
-
 def _receivers(value: Any) -> str:
     """Return whom a receipt is for: run, conversation and so on, as far as known."""
     asked = getattr(value, "asked", {})
@@ -322,14 +323,9 @@ def _receivers(value: Any) -> str:
     )
 
 
-def _edge(edge: Any, known: Mapping[str, Memory]) -> str:
-    names = {end: _named(end, known) for end in (edge.from_id, edge.to_id)}
-    return f"{edge.edge_id}: {edge_line(edge, names)}"
-
-
-def _link(link: Any, known: Mapping[str, Memory]) -> str:
-    how = "derived" if link.edge_type is None else link.edge_type.value
-    return f"{how}: {_named(link.memory_id, known)}"
+def _edge(edge: Any, known: Memories) -> str:
+    names = {end: memory_line(known[end]) for end in (edge.from_id, edge.to_id) if end in known}
+    return f"{short_id(edge.edge_id)}: {edge_line(edge, names)}"
 
 
 def _source_line(line: Any, _: Any) -> str:
@@ -339,104 +335,204 @@ def _source_line(line: Any, _: Any) -> str:
     return text if line.number is None else f"{line.number}: {text}"
 
 
-LINES: Final[Mapping[str, Callable[[Any, Mapping[str, Memory]], str]]] = {
+def _premise(premise: Any, _: Any) -> str:
+    how = premise.reason or ""
+    if premise.replaced_by:
+        how = f"by {', '.join(map(short_id, premise.replaced_by))}"
+    ended = f"{premise.ended} {moment(premise.ended_at)} by {premise.actor}"
+    return f"{memory_line(premise.ground)} ({ended}{how and f': {short(how)}'})"
+
+
+LINES: Final[Mapping[str, Callable[[Any, Memories], str]]] = {
     "Memory": lambda memory, _: memory_line(memory),
     "Edge": _edge,
     "StoredSource": lambda source, _: f"from {citation(source)}",
-    "JournalNote": lambda note, _: short(
-        f"#{note.seq} {moment(note.at)} {note.action} by {note.actor}: {_text(note.details)}",
-        LINE_CHARS,
-    ),
-    "Link": _link,
+    "MemorySupport": lambda item, _: f"from {citation(item.source)}, added {moment(item.added_at)}",
+    "StatusPeriod": lambda period, _: period_line(period),
+    "JournalNote": lambda note, _: journal_line(note),
     "SourceLine": _source_line,
+    "SourceTurn": lambda turn, _: f"{turn.speaker or 'unknown'}, {moment(turn.at)}: {turn.text}",
+    "InvalidPremise": _premise,
+    "StaleMemory": lambda item, _: (
+        f"{memory_line(item.memory)}; depends on {_premise(item.premise, {})}"
+    ),
 }
 """The classes that are one line, by name; the second argument has the memories by id."""
 
 
-def _contradiction(item: Any) -> str:
-    outcome = outcome_of(item.edge)
-    standing = standing_of(item.edge, moot=item.moot)
-    return f"{item.edge.edge_id}  {standing}" + (f"; {outcome}" if outcome else "")
+def links(items: Sequence[Any], known: Memories, stale: Iterable[str] = ()) -> list[Detail]:
+    """Return links as lines, each indented below the one by which it was reached."""
+    below: dict[str, list[Any]] = {}
+    reached = {item.memory_id for item in items}
+    for item in items:
+        below.setdefault(item.via_id if item.via_id in reached else "", []).append(item)
+
+    def lines(via_id: str) -> list[Detail]:
+        details = []
+        for item in below.pop(via_id, ()):
+            how = "derived" if item.edge_type is None else item.edge_type.value
+            note = " (stale)" if item.memory_id in stale else ""
+            text = f"{how}: {_line(item.memory_id, known)}{note}"
+            details += (
+                [Detail(text, {"": inner})] if (inner := lines(item.memory_id)) else [Detail(text)]
+            )
+        return details
+
+    return lines("")
 
 
-def _by_id(item: Any) -> str:
-    return memory_line(item.memory_by_id[item.memory_id])
+def _trace(trace: Any) -> Detail:
+    known, memory_id = trace.memory_by_id, trace.memory.memory_id
+    undecided = (*trace.open_contradictions, *trace.probable_changes)
+    # What replaces, causes or contains is a link already.
+    others = [
+        edge
+        for edge in (*trace.edges_out, *trace.edges_in)
+        if edge not in undecided
+        and (
+            edge.edge_type in (EdgeType.RELATED_TO, EdgeType.CONTRADICTS)
+            or (edge.edge_type is EdgeType.UPDATES and edge.weight < 1.0)
+        )
+    ]
+    names = {item: memory_line(memory) for item, memory in known.items()} | {memory_id: "this"}
+    edges = {
+        label: [Detail(f"{short_id(edge.edge_id)}: {edge_line(edge, names)}") for edge in items]
+        for label, items in (
+            ("open contradictions", trace.open_contradictions),
+            ("probable changes", trace.probable_changes),
+            ("other edges", others),
+        )
+    }
+    sent = trace.handed_out
+    return Detail(
+        memory_line(trace.memory),
+        {
+            "source": trace.source,
+            "further sources": trace.supports,
+            "independent sources": trace.independent_sources - 1 and trace.independent_sources,
+            "status": trace.status_history,
+            "replaced by": links(trace.replaced_by, known),
+            "replaces": links(trace.replaced, known),
+            "depends on": links(trace.grounds, known, trace.stale_grounds),
+            "dependents": links(trace.dependents, known, trace.stale_dependents),
+            **edges,
+            "journal": trace.journal,
+            "handed out": f"{counted(sent.count, 'time')}, last {moment(sent.last_at)}"
+            if sent.count
+            else "",
+        },
+    )
 
 
-TITLES: Final[Mapping[str, Title]] = {
-    "Contradiction": Title(
-        _contradiction, ("edge", "since", "open_days", "ages_days", "resolved", "dismissed", "moot")
+def _evidence(report: Any) -> Detail:
+    known = report.memory_by_id
+    read = [
+        Detail(
+            f"from {citation(item.source)}: {_line(item.memory_id, known)}"
+            + ("" if item.state in ("none", "kept") else f" ({item.state})"),
+            {"lines": item.lines, "turns": item.turns},
+        )
+        for item in report.lines
+    ]
+    title = memory_line(known[report.memory_id]) if report.memory_id else None
+    return Detail(
+        title or f"run {report.workflow_run_id}",
+        {
+            "depends on": links(report.links, known),
+            "received before": report.given,
+            "hand outs": report.hand_outs,
+            "further sources": report.supports,
+            "sources": read,
+        },
+    )
+
+
+def _titles(line: Callable[[Any], str], *used: str) -> Callable[[Any], Detail]:
+    """Return the default detail with a title; ``used`` are the fields that it contains."""
+    return lambda item: Detail(
+        line(item),
+        {
+            _label(name): value
+            for name, value in _times(item)
+            if name not in used and name not in _HIDDEN
+        },
+    )
+
+
+DETAILS: Final[Mapping[str, Callable[[Any], Detail]]] = {
+    "Trace": _trace,
+    "EvidenceReport": _evidence,
+    "Impact": lambda impact: Detail(
+        memory_line(impact.memory_by_id[impact.memory_id]),
+        {
+            "derived": links(impact.derived, impact.memory_by_id),
+            "purposes": impact.purposes,
+            "own hand outs": impact.own_hand_outs,
+            "further hand outs": impact.further_hand_outs,
+            "runs": impact.runs,
+            "conversations": impact.conversations,
+        },
     ),
-    "Case": Title(_contradiction, ("edge", "state", "moot", "at", "cut")),
-    "Impact": Title(
-        _by_id, ("memory_id", "hand_outs", "cut"), ("own_hand_outs", "further_hand_outs")
+    "Diff": _titles(
+        lambda diff: f"after {moment(diff.since)} until {moment(diff.until)}", "since", "until"
     ),
-    "EvidenceReport": Title(
-        lambda item: _by_id(item) if item.memory_id else f"run {item.workflow_run_id}",
-        ("memory_id", "workflow_run_id", "cut", "supports"),
-    ),
-    "Diff": Title(
-        lambda item: f"after {moment(item.since)} until {moment(item.until)}", ("since", "until")
-    ),
-    "SourceRetraction": Title(
+    "SourceRetraction": _titles(
         lambda item: (
             f"{counted(item.retracted, 'memory', 'memories')}"
             f" {'would be' if item.dry_run else 'were'} retracted"
         ),
-        ("kind", "name", "dry_run"),
+        *("kind", "name", "dry_run"),
     ),
-    "ErasureReport": Title(
+    "ErasureReport": _titles(
         lambda item: (
             counted(len(item.memory_ids), "memory", "memories")
             + (" would be erased" if item.dry_run else f" erased, {item.erasure_id}")
         ),
-        ("orchestrator", "erasure_id", "started_at", "ended_at", "dry_run"),
+        *("orchestrator", "erasure_id", "started_at", "ended_at", "dry_run"),
     ),
-    "EntityProfile": Title(
-        lambda item: f"{item.canonical_name}  {item.type.value}", ("canonical_name", "type")
+    "EntityProfile": _titles(
+        lambda item: f"{item.canonical_name}  {item.type.value}", "canonical_name", "type"
     ),
-    "Receipt": Title(
+    "Receipt": _titles(
         lambda item: f"{item.receipt_id}  {item.purpose or 'recall'}, {moment(item.at)}",
-        ("receipt_id", "purpose", "at", "counts", "items", "answer"),
+        *("receipt_id", "purpose", "at", "counts", "items", "answer"),
     ),
 }
-"""The titles of results that are shown as trees, by the name of the class."""
+"""The titles and fields of results, by the name of the class."""
 
 
-def _date(memory: Memory) -> str:
-    return event_period(memory) or day(
-        memory.created_at if memory.event_time is None else memory.event_time
-    )
+def _memory_ids(row: Any) -> list[str]:
+    return list(map(short_id, row.memory_ids))
 
 
 COLUMNS: Final[Mapping[str, Columns]] = {
     "TierItem": {
-        "id": "memory_id",
-        "item": lambda item: "" if item.context_item_id == item.memory_id else item.context_item_id,
-        "kind": "kind",
-        "importance": "importance",
-        "date": lambda item: item.timestamp[:10],
+        "id": lambda item: short_id(item.memory_id),
         "text": lambda item: next(
             (text for text in item.payload.values() if isinstance(text, str)), item.payload
         ),
+        "kind": "kind",
+        "date": lambda item: item.timestamp[:10],
+        "importance": "importance",
+        "item": lambda item: "" if item.context_item_id == item.memory_id else item.context_item_id,
     },
     "Memory": {
-        "id": "memory_id",
+        "id": lambda memory: short_id(memory.memory_id),
         "type": "type",
-        "status": status_of,
-        "date": _date,
-        "summary": lambda memory: short(summary_of(memory)),
+        "status": lambda memory: memory.shown_status.value,
+        "date": date_of,
+        "text": lambda memory: short(summary_of(memory), LINE_CHARS),
     },
     "Receipt": {
         "id": "receipt_id",
+        "query": lambda receipt: receipt.query or ("(not kept)" if receipt.query_sha256 else ""),
         "when": "at",
+        "memories": lambda receipt: len(receipt.items),
         "what for": lambda receipt: receipt.purpose or "recall",
         "for whom": _receivers,
-        "memories": lambda receipt: len(receipt.items),
-        "query": lambda receipt: receipt.query or (receipt.query_sha256 or "")[:16],
     },
     "ReceiptItem": {
-        "id": "memory_id",
+        "id": lambda item: short_id(item.memory_id),
         "score": lambda item: f"{item.score:.5f}",
         "legs": "legs",
         "modifiers": lambda item: {
@@ -444,17 +540,74 @@ COLUMNS: Final[Mapping[str, Columns]] = {
         },
         "reasons": "reasons",
     },
+    "ReceiptMention": {
+        "id": "receipt_id",
+        "when": "at",
+        "what for": "purpose",
+        "for whom": _receivers,
+        "memories": _memory_ids,
+    },
+    "MemoryEvent": {
+        "id": lambda event: short_id(event.memory_id),
+        "text": "text",
+        "type": "type",
+        "by": "actor",
+        "when": "at",
+        "reason": "reason",
+    },
+    "PairEvent": {
+        "id": lambda event: short_id(event.edge_id),
+        "between": lambda event: (
+            f"{short_id(event.first_id)}: {event.first_text}"
+            f" / {short_id(event.second_id)}: {event.second_text}"
+        ),
+        "by": "actor",
+        "when": "at",
+        "prevails": lambda event: event.winner_id and short_id(event.winner_id),
+        "reason": "reason",
+    },
+    "HealthExample": {"memories": _memory_ids, "text": "text"},
+    "EntityInfo": {
+        "name": "canonical_name",
+        "type": "type",
+        "mentions": "mention_count",
+        "id": "entity_id",
+    },
+    "RelatedEntity": {
+        "name": "canonical_name",
+        "type": "type",
+        "together": "together",
+        "mentions": "mention_count",
+        "id": "entity_id",
+    },
+    "SessionInfo": {
+        "id": "session_id",
+        "turns": "turns",
+        "pending": "pending",
+        "last seen": "last_seen_at",
+        "first seen": "first_seen_at",
+        "completed": "completed_at",
+        "consolidated": "consolidated_at",
+    },
+    "SourceInfo": {
+        "kind": "kind",
+        "name": "name",
+        "active": "active",
+        "retracted": "retracted",
+        "last stored": "last_at",
+        "first stored": "first_at",
+    },
     "JobRun": {
         "job": "job",
-        "by": "trigger",
         "state": "state",
-        "due": "due_at",
         "started": "started_at",
         "took": lambda run: (
             "" if run.ended_at is None else f"{(run.ended_at - run.started_at) / 1000:.1f} s"
         ),
-        "counts": lambda run: {name: count for name, count in run.counts.items() if count},
+        "by": "trigger",
         "remark": lambda run: run.remark,
+        "counts": lambda run: {name: count for name, count in run.counts.items() if count},
+        "due": "due_at",
     },
 }
-"""The columns of tables, by the name of the rows' class; other classes show their first fields."""
+"""The columns of tables, the most important first, by the name of the rows' class."""

@@ -14,19 +14,15 @@ from memgraph.surfaces.cli.files import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
-    from rich.tree import Tree
 
-# In a pipe or a file, prose is wrapped at this width. Table rows and tree nodes are never wrapped.
+# In a pipe or a file, prose is wrapped at this width. Rows and entries are never wrapped there.
 PIPED_WIDTH = 100
 STAGE_CHARS = 40
 LINES_EVERY_S = 5.0
 _UNWRAPPED_WIDTH = 100_000
 _GAP = 3
-# The least width at which the last column of a table is readable.
-_MIN_LAST_COLUMN = 18
-# A longer value is prose, which is readable without the name of its column.
-_LONG_VALUE = 30
+# The least width at which the widest column of a table, which is wrapped, is readable.
+_MIN_WRAPPED = 30
 
 STATUS_STYLE = {
     "active": "green",
@@ -74,125 +70,70 @@ class Screen:
     def heading(self, text: str) -> None:
         self.line(text, style="bold")
 
-    def fields(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Print names and values, one pair per line."""
-        self.table(("", ""), rows, header=False)
-
-    def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
-    ) -> None:
-        """Print a table. Long cells are folded, never cut, and ids are never split.
-
-        If the terminal is too narrow, the last columns are printed below each row.
-        """
-        from rich.cells import cell_len
-
-        cells = [[plain(cell) for cell in row] for row in rows]
-        if header and self._console.is_terminal:
-            columns_with_cells = zip(columns, *cells, strict=True)
-            widths = [max(cell_len(cell) for cell in column) for column in columns_with_cells]
-            if sum(widths[:-1]) + _GAP * len(widths[1:]) + _MIN_LAST_COLUMN > self._console.width:
-                self._stacked(columns, cells, widths)
-                return
-        self._folded(columns, cells, header=header)
-
-    def _stacked(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int]
-    ) -> None:
-        """Print the columns of a row that fit on one line, and the others indented below it."""
-        from rich.cells import set_cell_size
+    def entry(self, text: str, *, depth: int = 0, style: str = "") -> None:
+        """Print an entry of an outline, indented by ``depth``; wrapped only on a terminal."""
         from rich.text import Text
 
-        ends = [sum(widths[: n + 1]) + _GAP * n for n in range(len(widths) - 1)]
-        fitting = max(sum(end <= self._console.width for end in ends), 1)
-        gap = " " * _GAP
+        indent = "  " * depth
+        if not self._console.is_terminal:
+            self.line(indent + text)
+            return
+        width = max(self._console.width - len(indent) - 2, 20)
+        for number, line in enumerate(Text(plain(text)).wrap(self._console, width)):
+            gap = indent if number == 0 else indent + "  "
+            self._console.print(gap + line.plain.rstrip(), style=style, soft_wrap=True)
 
-        def first_line(cells: Sequence[str]) -> Text:
-            parts = [
-                Text(set_cell_size(cell, width), STATUS_STYLE.get(cell, ""))
-                for cell, width in zip(cells[:fitting], widths, strict=False)
-            ]
-            line = Text(gap).join(parts)
-            line.rstrip()
-            return line
+    def fields(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Print names and values, one pair per line."""
+        width = max((len(name) for name, _ in rows), default=0) + 2
+        for name, value in rows:
+            self.line(name.ljust(width) + value)
 
-        heading = first_line(columns)
-        heading.stylize("bold")
-        self._console.print(heading, soft_wrap=True)
-        self._console.print("─" * min(ends[fitting - 1], self._console.width))
-        for row in rows:
-            self._console.print(first_line(row), soft_wrap=True)
-            rest = list(zip(columns, row, strict=True))[fitting:]
-            prose = len(rest) == 1 and widths[-1] > _LONG_VALUE
-            text = ", ".join(cell if prose else f"{name} {cell}" for name, cell in rest if cell)
-            if text:
-                self.block(text, indent=2)
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table with the columns in the order of their importance.
 
-    def _folded(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool
-    ) -> None:
+        On a terminal that is too narrow, the widest column but the first is wrapped. If that is not
+        enough, the last columns are left out and named below it. Empty columns are not shown.
+        """
         from rich.box import SIMPLE_HEAD
+        from rich.cells import cell_len
+        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
+        cells = [[plain(cell) for cell in row] for row in rows]
+        filled = [at for at in range(len(columns)) if at == 0 or any(row[at] for row in cells)]
+        widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+        wrapped = max(range(len(columns)), key=lambda at: (at > 0, widths[at]))
+        kept = [*filled]
+        least = [*widths]
+        least[wrapped] = min(widths[wrapped], _MIN_WRAPPED)
+        width = self._console.width if self._console.is_terminal else _UNWRAPPED_WIDTH
+        while sum(least[at] + _GAP for at in kept) - _GAP > width and len(kept) > 2:
+            kept.remove(max(at for at in kept if at != wrapped))
         table = Table(
-            box=SIMPLE_HEAD if header else None,
-            show_header=header,
+            box=SIMPLE_HEAD,
             pad_edge=False,
             show_edge=False,
             header_style="bold",
             padding=(0, 2, 0, 0),
         )
-        for name in columns:
-            table.add_column(Text(name), overflow="fold", no_wrap=name == "id")
-        for row in rows:
-            table.add_row(*(Text(cell, STATUS_STYLE.get(cell, "")) for cell in row))
-        self._print_lines(table)
-
-    def tree(self, root: Branch) -> None:
-        """Print a tree with guide lines."""
-        self._print_lines(root.rendered())
-
-    def _print_lines(self, renderable: Table | Tree) -> None:
-        """Print at the terminal's width, or unwrapped in a pipe or a file."""
-        from rich.console import Console
-
+        fits = sum(least[at] + _GAP for at in kept) - _GAP <= width
+        for at in kept:
+            is_fixed = fits and at != wrapped
+            table.add_column(Text(columns[at]), overflow="fold", no_wrap=is_fixed)
+        for row in cells:
+            table.add_row(*(Text(row[at], STATUS_STYLE.get(row[at], "")) for at in kept))
         if self._console.is_terminal:
-            self._console.print(renderable)
-            return
-        lines = StringIO()
-        Console(file=lines, markup=False, width=_UNWRAPPED_WIDTH).print(renderable)
-        for line in lines.getvalue().splitlines():
-            self._console.print(line.rstrip(), soft_wrap=True)
-
-
-class Branch:
-    """A node of a tree to print."""
-
-    def __init__(self, text: str, *, style: str = "") -> None:
-        self.text = text
-        self._style = style
-        self._children: list[Branch] = []
-
-    def add(self, text: str, *, style: str = "") -> Branch:
-        """Add a child and return it."""
-        child = Branch(text, style=style)
-        self.append(child)
-        return child
-
-    def append(self, child: Branch) -> None:
-        """Add a branch with all its children."""
-        self._children.append(child)
-
-    def rendered(self, parent: Tree | None = None) -> Tree:
-        from rich.text import Text
-        from rich.tree import Tree
-
-        label = Text(plain(self.text), self._style)
-        tree = Tree(label) if parent is None else parent.add(label)
-        for child in self._children:
-            child.rendered(tree)
-        return tree
+            self._console.print(table)
+        else:
+            lines = StringIO()
+            Console(file=lines, markup=False, width=width).print(table)
+            for line in lines.getvalue().splitlines():
+                self._console.print(line.rstrip(), soft_wrap=True)
+        if kept != filled:
+            names = ", ".join(columns[at] for at in filled if at not in kept)
+            self.line(f"not shown: {names} (use a wider terminal or --json)", style="dim")
 
 
 def note(text: str) -> None:

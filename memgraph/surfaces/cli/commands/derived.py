@@ -25,53 +25,29 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.ids import short_id
-from memgraph.model.enums import EdgeType, JobName, MarkKind, Sensitivity
+from memgraph.model.enums import EdgeType, JobName, Sensitivity
 from memgraph.model.operation import Time
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.formats import (
-    NO_AGENT,
-    SHORT_IDS,
-    below_drop_zone,
-    day,
-    decisions,
-    edge_line,
-    event_period,
-    moment,
-    short,
-    show_memory,
-    show_pairs,
-    summary_of,
-    with_short,
-)
+from memgraph.surfaces.cli.formats import NO_AGENT, decisions, moment, show_memory, with_short
 from memgraph.surfaces.cli.invocation import InvalidContent, Invocation, read_stdin, read_text
-from memgraph.surfaces.cli.render import COLUMNS, show_table, tree_of
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.shows import Call, show_pairs
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
     from memgraph.model.access import StoreHealth
-    from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
+    from memgraph.model.context import ContextBlock
     from memgraph.model.conversation import SessionInfo
     from memgraph.model.erasure import ErasureReport
     from memgraph.model.graph import Case, ContradictionPage, Trace
-    from memgraph.model.recall import Bundle, Mark, RecallItem
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
     from memgraph.model.values import Memory, Outcome
     from memgraph.operations.maintenance.operations import JournalState
 
 Progress = Callable[[str, int, int], None]
-Call = Mapping[str, Any]
-"""The arguments of a command by name, with ``orchestrator`` and what was added to its data."""
-TEXT_CHARS: Final = 400
 TEXTS_SHOWN: Final = 50
 """The number of a receipt's memories whose text is shown; each needs a request."""
-MORE: Final = {
-    "max_edges": "there are more edges; see them with memgraph subgraph",
-    "token_budget": "more memories match; raise --token-budget",
-    "top_n": "more memories match; raise --top-n",
-}
-"""The remedy for each of ``Bundle.cut_reasons``."""
 _NAME = typer.Argument(metavar="NAME", help="A name, a nickname or an id.", show_default=False)
 _DRY_RUN = typer.Option("--dry-run/--yes", help="Only report what would happen, or do it.")
 _CONTENT = typer.Argument(
@@ -183,14 +159,13 @@ def _only_session(call: Invocation, values: dict[str, Any]) -> None:
         values["session_id"] = call.session[0]
 
 
-def _show_said(screen: Screen, done: Mapping[str, Any], _: Call) -> None:
+def _said(done: Mapping[str, Any], _: Call) -> str:
     if "memory_id" in done:
-        screen.line(f"stored {with_short(done['memory_id'])}")
-        return
-    screen.line(f"stored {counted(len(done['outcomes']) - done['rejected'], 'turn')}")
-    for item in done["outcomes"]:
-        if item["outcome"] == "rejected":
-            screen.line(f"line {item['line']}: rejected, {item['message']}")
+        return f"stored {with_short(done['memory_id'])}"
+    stored = f"stored {counted(len(done['outcomes']) - done['rejected'], 'turn')}"
+    rejected = (item for item in done["outcomes"] if item["outcome"] == "rejected")
+    lines = (f"line {item['line']}: rejected, {item['message']}" for item in rejected)
+    return "\n".join((stored, *lines))
 
 
 def _rejected_turns(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
@@ -243,8 +218,7 @@ def _embedded_unless_dry(
 def _failed_run(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     for ran in done.get("runs", ()):
         if ran.failed:
-            reason = ": ".join(item for item in (ran.error_code, ran.reason) if item)
-            return JobFailed(f"{ran.job} {ran.state}: {reason}", cause=ran.error_code)
+            return JobFailed(f"{ran.job} {ran.state}: {ran.remark}", cause=ran.error_code)
     return None
 
 
@@ -328,6 +302,7 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
 
         drained = handle.maintenance.embed_pending(progress=advance)
     result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
+    result["message"] = drained.error
     return result | handle.maintenance.embeddings_status().as_dict()
 
 
@@ -341,7 +316,8 @@ def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     if code is None:
         return None
     kind = ExtraMissing if code == ExtraMissing.code else ProviderError
-    return kind(f"the provider failed ({code}); the other memories stay pending")
+    reason = (done["message"] or code).rstrip(".")
+    return kind(f"{reason}; the memories stay pending")
 
 
 class PromotionTier(StrEnum):
@@ -391,56 +367,8 @@ def _opened_project(call: Invocation, values: dict[str, Any]) -> None:
         call.project.append(values["scope_id"])
 
 
-def subgraph(
-    handle: Any,
-    ids: list[str],
-    *,
-    hops: Annotated[int, Field(ge=1, le=4)] = 1,
-    max_nodes: Annotated[int, Field(ge=1, le=2000)] = 200,
-    edge_types: list[EdgeType] = [],  # noqa: B006  the option's default, never changed
-    as_of: str | None = None,
-    retracted: bool = False,
-) -> Any:
-    """Show the memories around the named ones, and the edges between them, up to the limits.
-
-    Args:
-        ids: where to start.
-        edge_types: follow only these types; repeatable.
-        as_of: as of this time, ISO 8601.
-        retracted: include retracted memories.
-    """
-    return handle.graph.subgraph(
-        ids,
-        hops=hops,
-        max_nodes=max_nodes,
-        edge_types=edge_types or None,
-        as_of=as_of,
-        retracted=retracted,
-    )
-
-
-def _show_subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
-    hops = {"hops": lambda memory: subgraph.distances[memory.memory_id]}
-    if subgraph.nodes:
-        show_table(screen, subgraph.nodes, {**COLUMNS["Memory"], **hops})
-    for edge in subgraph.edges:
-        screen.line(f"  {edge_line(edge)}")
-    if subgraph.missing:
-        screen.line(f"not found: {', '.join(subgraph.missing)}", style="yellow")
-    if subgraph.cut:
-        screen.line(f"cut: {', '.join(subgraph.cut_reasons)}", style="yellow")
-
-
 def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]:
     return {"embedding": call.after_writing(handle)}
-
-
-def _show_stored(screen: Screen, outcome: Outcome, call: Call) -> None:
-    screen.line(f"{outcome.outcome} {with_short(outcome.memory_id)}")
-    for other, reason in outcome.reasons.items():
-        screen.line(f"repeats {other}: {reason}")
-    for item in call["stale_evidence"]:
-        screen.line(f"it is already stale: its evidence {item} was retracted or superseded")
 
 
 def _stale_evidence(_: Invocation, handle: Any, outcome: Outcome, call: Call) -> dict[str, Any]:
@@ -450,6 +378,13 @@ def _stale_evidence(_: Invocation, handle: Any, outcome: Outcome, call: Call) ->
         trace = _trace(handle, outcome.memory_id)
         stale_ids = () if trace is None else trace.stale_grounds
     return {"stale_evidence": [item for item in dict.fromkeys(evidence) if item in stale_ids]}
+
+
+def _stale(_: Outcome, call: Call) -> list[str]:
+    return [
+        f"it is already stale: its evidence {item} was retracted or superseded"
+        for item in call["stale_evidence"]
+    ]
 
 
 def _trace(handle: Any, memory_id: str) -> Any:
@@ -473,11 +408,10 @@ def _corrected(call: Invocation, handle: Any, new_id: str, arguments: Call) -> d
     return {"case": case, **_embedded(call, handle, new_id, arguments)}
 
 
-def _show_correction(screen: Screen, new_id: str, call: Call) -> None:
+def _correction(new_id: str, call: Call) -> str:
     if call["case"] is None:
-        screen.line(f"stored {new_id}, which replaces {call['memory_id']}")
-    else:
-        screen.line(f"stored {new_id}; {_contradicting(call)}")
+        return f"stored {new_id}, which replaces {call['memory_id']}"
+    return f"stored {new_id}; {_contradicting(call)}"
 
 
 def _related(_: Invocation, handle: Any, edge_id: str, call: Call) -> dict[str, Any]:
@@ -486,8 +420,8 @@ def _related(_: Invocation, handle: Any, edge_id: str, call: Call) -> dict[str, 
     return {"case": edge_id if case == edge_id else None}
 
 
-def _show_relation(screen: Screen, edge_id: str, call: Call) -> None:
-    screen.line(f"connected by {edge_id}" if call["case"] is None else _contradicting(call))
+def _relation(edge_id: str, call: Call) -> str:
+    return f"connected by {edge_id}" if call["case"] is None else _contradicting(call)
 
 
 def _contradicting(call: Call) -> str:
@@ -512,12 +446,6 @@ def _restorable(_: Any, call: Call) -> list[str]:
     ]
 
 
-def _show_contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None:
-    if not page.items:
-        screen.line("nothing to decide" if not call["resolved"] else "nothing found")
-    show_pairs(screen, page.items)
-
-
 def _decidable(page: ContradictionPage, call: Call) -> Sequence[str]:
     return decisions(call["orchestrator"], [item.edge for item in page.items])
 
@@ -528,7 +456,7 @@ def _pairs(_: Invocation, handle: Any, memory: Memory, call: Call) -> dict[str, 
     return {"pairs": page.items}
 
 
-def _show_memory(screen: Screen, memory: Memory, call: Call) -> None:
+def _memory(screen: Screen, memory: Memory, call: Call) -> None:
     show_memory(screen, memory)
     if call["pairs"]:
         screen.line()
@@ -544,27 +472,42 @@ def _trace_decisions(trace: Trace, call: Call) -> Sequence[str]:
 
 
 def _after_case(case: Case, call: Call) -> Sequence[str]:
-    orchestrator, edge_id = call["orchestrator"], call["edge_id"]
     if call["as_of"] is not None:
         return ()
     if case.state != "open":
         return _undo(case, call)
-    return (
-        f"to decide: memgraph resolve {orchestrator} {edge_id} --winner ID --reason TEXT",
-        f"if both are valid: memgraph dismiss {orchestrator} {edge_id} --reason TEXT",
-    )
+    lines = decisions(call["orchestrator"], [case.edge])
+    return [line for line in lines if "memgraph case" not in line] + [
+        f"if both are valid: memgraph dismiss {_edge_named(call)}"
+    ] * (case.edge.weight >= 1.0)
 
 
 def _undo(_: Any, call: Call) -> Sequence[str]:
-    return (f"to undo: memgraph reopen {call['orchestrator']} {call['edge_id']} --reason TEXT",)
+    return (f"to undo: memgraph reopen {_edge_named(call)}",)
+
+
+def _edge_named(call: Call) -> str:
+    return f"{call['orchestrator']} {call['edge_id']} --reason TEXT"
+
+
+def _marked(_: Invocation, handle: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mark that is accepted; None if the key may only write."""
+    try:
+        return {"mark": handle.contradictions.get(values["edge_id"], names=False).edge}
+    except AccessDenied:
+        return {"mark": None}
 
 
 def _undo_acceptance(_: Any, call: Call) -> Sequence[str]:
-    name = call["orchestrator"]
+    mark, name = call["mark"], call["orchestrator"]
+    if mark is None:
+        return ()
+    if mark.edge_type is EdgeType.CONTRADICTS:
+        return _undo(_, call)
+    later, earlier = short_id(mark.from_id), short_id(mark.to_id)
     return (
-        f"to undo: memgraph retract {name} LATER --reason TEXT,"
-        f" then memgraph restore-memory {name} EARLIER --reason TEXT;"
-        f" for a contradiction: memgraph reopen {name} {call['edge_id']} --reason TEXT",
+        f"to undo: memgraph retract {name} {later} --reason TEXT,"
+        f" then memgraph restore-memory {name} {earlier} --reason TEXT",
     )
 
 
@@ -597,16 +540,6 @@ def _unproven(report: ErasureReport, _: Call) -> MemgraphError | None:
     return ErasureUnproven(f"not finished ({steps}){where}; run the same command again")
 
 
-def _show_health(screen: Screen, health: StoreHealth, _: Call) -> None:
-    many = counted(health.memories, "active memory", "active memories")
-    screen.line(f"{many}; turns of conversations are not counted")
-    show_table(screen, health.measures)
-    for measure in health.measures:
-        if measure.examples:
-            screen.heading(measure.measure.value)
-            show_table(screen, measure.examples)
-
-
 def _above_limits(health: StoreHealth, _: Call) -> AuditFailed | None:
     failed = [f"{item.measure.value} {item.rate:.2%}" for item in health.measures if item.failed]
     return AuditFailed(f"above their limits: {', '.join(failed)}") if failed else None
@@ -630,132 +563,14 @@ def _no_memory(memories: Sequence[Memory], call: Call) -> Sequence[str]:
     return () if memories else (f'to store one: memgraph remember {name} "what to remember"',)
 
 
-def _show_bulletin(screen: Screen, built: BuiltBulletin, _: Call) -> None:
-    screen.raw_lines(built.bulletin.text)
-    if built.warning is not None:
-        note(f"warning[{built.warning}]: {built.cause}")
-
-
-def _show_reflection(screen: Screen, memory: Memory | None, _: Call) -> None:
-    screen.block("there is no reflection yet" if memory is None else memory.content)
+def _reflection(memory: Memory | None, _: Call) -> str:
+    return "there is no reflection yet" if memory is None else memory.content
 
 
 def _texts(_: Invocation, handle: Any, receipt: Receipt, __: Call) -> dict[str, Any]:
     """Return the first memories of a receipt, by id."""
     memories = [handle.get(item.memory_id) for item in receipt.items[:TEXTS_SHOWN]]
     return {"texts": {memory.memory_id: memory for memory in memories}}
-
-
-def _show_receipt(screen: Screen, receipt: Receipt, call: Call) -> None:
-    screen.tree(tree_of(receipt))
-    if receipt.items:
-        text = {"text": lambda item: _beginning(call["texts"].get(item.memory_id))}
-        show_table(screen, receipt.items, {**COLUMNS["ReceiptItem"], **text})
-    else:
-        screen.line("no memory of a context or a recall")
-    if receipt.answer is not None:
-        for name, text in (
-            ("answer", receipt.answer["text"]),
-            ("block", receipt.answer["block"]["text"]),
-        ):
-            screen.line()
-            screen.heading(name)
-            screen.block(text)
-
-
-def _show_answer(screen: Screen, answer: Answer, _: Call) -> None:
-    screen.block(answer.text)
-    if answer.citations:
-        screen.line()
-    for line in dict.fromkeys(citation.line for citation in answer.citations):
-        screen.block(line)
-    for degradation in answer.degraded:
-        note(f"degraded[{degradation.code}]: {degradation.text}")
-
-
-def _beginning(memory: Memory | None) -> str:
-    return "" if memory is None else short(summary_of(memory)) or "[erased]"
-
-
-def _show_bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
-    if not bundle.items:
-        screen.line("no memory matches")
-    places = {item.memory.memory_id: f"[{n}]" for n, item in enumerate(bundle.items, start=1)}
-    for item in bundle.items:
-        _show_item(screen, item, places)
-    marks = {mark.edge_id for item in bundle.items for mark in item.marks}
-    edges = [
-        edge
-        for edge in bundle.edges
-        if edge.edge_id not in marks and {edge.from_id, edge.to_id} <= places.keys()
-    ]
-    if edges:
-        screen.heading("edges")
-        for edge in edges:
-            screen.block(edge_line(edge, places), indent=2)
-    if call["explain"]:
-        _show_explanation(screen, bundle)
-    first = bundle.items[0].memory.memory_id if bundle.items else None
-    of_first = [edge for edge in bundle.edges if first in (edge.from_id, edge.to_id)]
-    for line in decisions(call["orchestrator"], of_first):
-        screen.line(line)
-    if any(map(_odds, (mark for item in bundle.items for mark in item.marks))):
-        screen.line(SHORT_IDS, style="dim")
-    for degradation in bundle.degraded:
-        note(f"degraded[{degradation.code}]: {degradation.text}")
-    if bundle.cut:
-        note("; ".join(MORE[reason] for reason in bundle.cut_reasons))
-
-
-def _show_item(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> None:
-    memory = item.memory
-    at = memory.event_time if memory.event_time is not None else memory.created_at
-    when = event_period(memory) or day(at)
-    status = "" if memory.status.value == "active" else f", {memory.status.value}"
-    speaker = "" if memory.source_role is None else f", {memory.source_role}"
-    place = places[memory.memory_id]
-    screen.heading(f"{place} {memory.memory_id}  {memory.type.value}{status}, {when}{speaker}")
-    # The texts of records and documents begin with a title on its own line.
-    title, _, text = memory.content.strip().partition("\n")
-    for part in (title, text) if text else (memory.content,):
-        screen.block(short(part, TEXT_CHARS), indent=3)
-    screen.line(f"   from {below_drop_zone(item.citation)}", style="dim")
-    for mark in item.marks:
-        other = places.get(mark.memory_id) or f"#{short_id(mark.memory_id)}"
-        screen.line(f"   {mark.relation} {other}{_odds(mark)}", style="yellow")
-    if item.brought_by is not None:
-        brought_by = places.get(item.brought_by) or f"#{short_id(item.brought_by)}"
-        screen.line(f"   shown because of {brought_by}", style="dim")
-
-
-def _odds(mark: Mark) -> str:
-    """Return the probability of a mark and its short id; "" for what is in force."""
-    if mark.kind in (MarkKind.REPLACES, MarkKind.REPLACED_BY):
-        return ""
-    odds = f"{mark.weight:.0%}, " if mark.weight < 1.0 else ""
-    return f" ({odds}{short_id(mark.edge_id)})"
-
-
-def _show_explanation(screen: Screen, bundle: Bundle) -> None:
-    """Show the rank in every leg (empty if it did not find the memory), and every modifier."""
-    legs = sorted({leg for item in bundle.items for leg in item.legs})
-    modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
-    names = (name.replace("_", " ") for name in modifiers)
-    screen.line()
-    screen.table(
-        ("#", "score", *legs, *names, "effective confidence"),
-        [
-            (
-                str(place),
-                f"{item.score:.5f}",
-                *(str(item.legs.get(leg, "")) for leg in legs),
-                *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
-                f"{item.effective_confidence:.3f}",
-            )
-            for place, item in enumerate(bundle.items, start=1)
-        ],
-    )
-    screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
 
 
 def _reading_agent(call: Invocation, values: dict[str, Any]) -> None:
@@ -769,38 +584,10 @@ def _emptiness(_: Invocation, __: Any, block: ContextBlock, ___: Call) -> dict[s
     return {"empty": None if block.memories else reason}
 
 
-def _show_block(screen: Screen, block: ContextBlock, call: Call) -> None:
-    screen.raw_lines(block.text)
-    if call["explain"]:
-        if block.memories:
-            show_table(screen, list(block.memories.values()))
-        screen.line(
-            f"receipt {block.receipt_id}, {block.token_cost} tokens by {block.counter},"
-            f" {block.left_out} left out"
-        )
-    if call["empty"] == "budget_too_small":
-        note(f"empty[{call['empty']}]: the budget is too small for any of {block.left_out}")
-    elif call["empty"] is not None:
-        note(f"empty[{call['empty']}]: no visible memory relates to this")
-    for degradation in block.degraded:
-        note(f"degraded[{degradation.code}]: {degradation.text}")
-
-
 def _more_sessions(sessions: Sequence[SessionInfo], call: Call) -> Sequence[str]:
     if len(sessions) < call["limit"]:
         return ()
     return (f"more: --before {sessions[-1].session_id}",)
-
-
-def _show_audit(screen: Screen, report: VerifyReport, _: Call) -> None:
-    checked = ", ".join(
-        f"{count} {name.replace('_', ' ')}" for name, count in report.checked.items()
-    )
-    screen.block(f"checked {checked}")
-    rows = [(item.code.value, item.subject or "", item.message) for item in report.findings]
-    if rows:
-        screen.table(("finding", "subject", "what"), rows)
-    screen.line(report.summary)
 
 
 def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
@@ -817,11 +604,10 @@ def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
 CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "accept": {
         "done": "accepted {edge_id}: the later statement replaces the earlier",
+        "before": _marked,
         "hint": _undo_acceptance,
     },
-    "ask": {"show": _show_answer},
-    "audit": {"show": _show_health, "failure": _above_limits, "defaults": {"examples": 3}},
-    "bulletin": {"show": _show_bulletin},
+    "audit": {"failure": _above_limits, "defaults": {"examples": 3}},
     "bulletins": {"reach": True},
     "case": {"hint": _after_case},
     "context": {
@@ -830,23 +616,21 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "flags": {"explain": "Show which memories these are, and why."},
         "prepare": _reading_agent,
         "extra": _emptiness,
-        "show": _show_block,
     },
     "confirm": {"done": "confirmed {memory_id}"},
-    "contradictions": {"show": _show_contradictions, "hint": _decidable},
+    "contradictions": {"hint": _decidable},
     "correct": {
         "options": {"content": _CONTENT},
         "extra": _corrected,
-        "show": _show_correction,
+        "done": _correction,
     },
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
     "embed": {"method": embed, "hint": _rebuildable, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
     "entity": {"options": {"name_or_id": _NAME}},
-    "get": {"read": _pairs, "show": _show_memory, "hint": _memory_decisions},
+    "get": {"read": _pairs, "show": _memory, "hint": _memory_decisions},
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
-    "issued-bulletin": {"show": lambda screen, issued, _: screen.raw_lines(issued.body)},
     "jobs": {"method": jobs},
     "list": {
         "flags": {"all": "Memories of every status."},
@@ -858,18 +642,17 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "recall": {
         "options": {"query": _QUERY},
         "flags": {"explain": "Show the rank in each leg and every modifier."},
-        "show": _show_bundle,
     },
     "rebuild": {"method": rebuild, "extra": _embedded},
-    "receipt": {"read": _texts, "show": _show_receipt},
+    "receipt": {"read": _texts},
     "receipts": {"reach": True},
-    "reflection": {"show": _show_reflection},
-    "relate": {"extra": _related, "show": _show_relation},
+    "reflection": {"done": _reflection},
+    "relate": {"extra": _related, "done": _relation},
     "remember": {
         "options": {"content": _CONTENT},
         "extra": _embedded,
         "read": _stale_evidence,
-        "show": _show_stored,
+        "hint": _stale,
     },
     "repair": {
         "method": repair,
@@ -904,7 +687,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         },
         "prepare": _only_session,
         "extra": _embedded,
-        "show": _show_said,
+        "done": _said,
         "failure": _rejected_turns,
     },
     "trace": {"hint": _trace_decisions},
@@ -912,9 +695,8 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "method": sessions,
         "hint": _more_sessions,
     },
-    "subgraph": {"method": subgraph, "show": _show_subgraph},
     "stats": {"method": stats},
-    "verify": {"method": verify, "show": _show_audit, "failure": _unsound},
+    "verify": {"method": verify, "failure": _unsound},
     "tier": {
         "options": {
             "tier": Annotated[str, typer.Argument(metavar="TIER", help="task, project or global.")]
