@@ -172,8 +172,8 @@ def recalled(
     held: HeldVectors | None = None,
     timed: Timed = untimed,
     related: float | None = None,
-) -> tuple[tuple[RecallItem, ...], tuple[Degraded, ...], RecallTrace]:
-    """Search on the caller's snapshot, and return the items, the degradations and the trace.
+) -> Selection:
+    """Search on the caller's snapshot, and return what was chosen.
 
     The other arguments are those of ``recall``.
 
@@ -181,7 +181,7 @@ def recalled(
         related: return no items unless one is at least this relevant, 0..1; None: no condition.
     """
     changed = _model_has_changed(state, model_changed)
-    answer = _Recall(
+    return _Recall(
         snapshot,
         prepared_request,
         settings,
@@ -193,9 +193,7 @@ def recalled(
         timed,
         state,
         related,
-    )
-    selection = answer.select()
-    return tuple(selection.items), selection.degraded, selection.account
+    ).select()
 
 
 def _model_has_changed(
@@ -205,11 +203,19 @@ def _model_has_changed(
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection:
+class Selection:
+    """What a recall chose, before it is a bundle.
+
+    Attributes:
+        account: how it was computed, for the receipt.
+        marks: the edges that were read of the items and other candidates.
+    """
+
     items: list[RecallItem]
     cut_reasons: set[str]
     degraded: tuple[Degraded, ...]
     account: RecallTrace
+    marks: MarkGraph
 
 
 @dataclass(slots=True)
@@ -293,7 +299,7 @@ class _Recall:
             token_cost=sum(item.memory.token_cost for item in items),
         ).with_account(selection.account)
 
-    def select(self) -> _Selection:
+    def select(self) -> Selection:
         """Run legs, fusion and modifiers, and choose the items."""
         degraded = list(self.prepared.degraded)
         if self.model_changed:
@@ -322,7 +328,7 @@ class _Recall:
         if over_budget:
             cut_reasons.add("token_budget")
         trace = RecallTrace(self.state.change_seq, left_out, legs.match)
-        return _Selection(items, cut_reasons, (*degraded, *legs.degraded), trace)
+        return Selection(items, cut_reasons, (*degraded, *legs.degraded), trace, states.pairs)
 
     def _relevant(
         self, fused: list[FusedCandidate[int]], legs: LegResults

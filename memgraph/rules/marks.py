@@ -99,6 +99,13 @@ class MarkGraph:
     def __init__(self) -> None:
         self.graph: nx.MultiDiGraph[str] | None = None
         self._paired: set[str] = set()
+        self._asked: set[str] = set()
+
+    def unread(self, memory_ids: Iterable[str]) -> list[str]:
+        """Return the memories whose pairs were not asked for yet, and regard them as read."""
+        unread = [one for one in dict.fromkeys(memory_ids) if one not in self._asked]
+        self._asked.update(unread)
+        return unread
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> MarkGraph:

@@ -451,8 +451,15 @@ _ROWS_PER_HOP: Final = 2_000
 def read_pairs(
     snapshot: Snapshot, graph: MarkGraph, memory_ids: Collection[str], view: View
 ) -> None:
-    """Add to a graph what contradicts, changes or replaced memories, and the reverse."""
-    graph.add_pairs(pairs(snapshot, memory_ids, view, _ROWS_PER_HOP))
+    """Add to a graph what contradicts, changes or replaced memories, and the reverse.
+
+    Memories of which the graph has that are not read again.
+
+    Args:
+        view: the same for every reading.
+    """
+    if unread := graph.unread(memory_ids):
+        graph.add_pairs(pairs(snapshot, unread, view, _ROWS_PER_HOP))
 
 
 def read_successions(

@@ -192,7 +192,13 @@ def _found(answered: RecallInSnapshot, request: RecallRequest) -> tuple[_Found, 
         if _folded(memory.content) != asked and not _is_silent(memory):
             found.add(memory)
     _add_answers(found, snapshot, narrowing)
-    marks = marks_of(snapshot, list(found.memories.values()), narrowing.view, answered.ties)
+    marks = marks_of(
+        snapshot,
+        list(found.memories.values()),
+        narrowing.view,
+        answered.ties,
+        answered.marks,
+    )
     _add_successors(found, marks, answered, request)
     _add_changes(found, marks, answered, request)
     _merge(found, marks)

@@ -82,12 +82,16 @@ def gathered(
     narrowing: RecallFilter,
     request: GatherRequest,
     recalled: Sequence[RecallItem],
+    pairs: MarkGraph,
 ) -> list[ContextCandidate]:
     """Return the candidates of a context, each memory once.
 
     They are the recalled memories, the items of the task, the most important memories of its
     project and of the global tier, the other sides of all their open contradictions, and what
     probably changed them.
+
+    Args:
+        pairs: the graph of the recalled memories, to which the edges of the others are added.
     """
     memories = {item.memory.memory_id: item.memory for item in recalled}
     # If recall returned enough memories, add only a few for their importance.
@@ -95,7 +99,6 @@ def gathered(
     for candidate in _tier_memories(snapshot, narrowing, request, limit):
         memories.setdefault(candidate.memory_id, candidate)
     ties = recall.read(snapshot).ties
-    pairs = MarkGraph()
     if not graph.PAIRED.isdisjoint(ties.edge_types):
         graph.read_pairs(snapshot, pairs, sorted(memories), narrowing.view)
     sides = {
@@ -207,7 +210,11 @@ def built(
     request = _recall_request(context_request, limit, plan.min_relevance)
     with reading(opened, viewer, request) as in_snapshot:
         candidates = gathered(
-            in_snapshot.snapshot, in_snapshot.narrowing, gather_request, in_snapshot.items
+            in_snapshot.snapshot,
+            in_snapshot.narrowing,
+            gather_request,
+            in_snapshot.items,
+            in_snapshot.marks,
         )
     context = assembled(candidates, plan, counter)
     # Not validated: all values were computed here.

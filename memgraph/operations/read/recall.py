@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +24,7 @@ from memgraph.model.recall import (
 from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
 from memgraph.providers.options import options_of
+from memgraph.rules.marks import MarkGraph
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
@@ -116,14 +117,16 @@ class RecallInSnapshot:
         items: the recalled memories; empty if the request has no query.
         degraded: the parts of recall that were not available.
         account: how the answer was computed, for its receipt.
+        marks: the edges that were read of the items.
     """
 
     snapshot: Snapshot
     narrowing: RecallFilter
     ties: GraphContents
-    items: tuple[RecallItem, ...]
+    items: Sequence[RecallItem]
     degraded: tuple[Degraded, ...]
     account: RecallTrace
+    marks: MarkGraph = field(default_factory=MarkGraph)
 
 
 @contextmanager
@@ -188,7 +191,7 @@ def reading(
             with opened.turns:
                 snapshot = stack.enter_context(opened.database.read())
                 state, narrowing = dated(snapshot)
-                items, degraded, account = recalled(
+                chosen = recalled(
                     snapshot,
                     prepared_request,
                     narrowing,
@@ -200,8 +203,16 @@ def reading(
                     timed=timed,
                     related=related,
                 )
-        _count_degraded(opened, degraded)
-        yield RecallInSnapshot(snapshot, narrowing, state.ties, items, degraded, account)
+        _count_degraded(opened, chosen.degraded)
+        yield RecallInSnapshot(
+            snapshot,
+            narrowing,
+            state.ties,
+            chosen.items,
+            chosen.degraded,
+            chosen.account,
+            chosen.marks,
+        )
 
 
 def _reaching(settings: MemorySettings, candidates: int) -> MemorySettings:
