@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
-from ingest.parsers.file_names import date_in_name, link_keys, number_keys, record_number
+from ingest.parsers.file_names import (
+    date_in_name,
+    link_keys,
+    number_keys,
+    record_number,
+    title_of,
+)
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.sentences import split_sentences
 
@@ -109,7 +114,6 @@ _MAX_STATUS_CHARS = 240
 class StatusLine:
     text: str
     links: tuple[TextLink, ...] = ()
-    line: int = 1
 
 
 @dataclass(slots=True)
@@ -167,7 +171,7 @@ def dissect(
     numbered = _TITLE_NUMBER.match(f"{heading} " if heading else "")
     if number is None and numbered:
         number = int(numbered[1])
-    title = front.title or heading or _title_in_name(path)
+    title = front.title or heading or title_of(path).lstrip("0123456789 ") or title_of(path)
     anatomy = RecordSections(_TITLE_NUMBER.sub("", title, count=1).strip(" .:*") or title, number)
     strong = any(_named_role(_bare(part.title)) == "decision" for part in parts)
     for part in parts:
@@ -176,7 +180,7 @@ def dissect(
         if role == "preamble":
             _read_fields(anatomy, part.blocks)
         elif role == "status":
-            _read_status(anatomy, part.blocks)
+            _read_fields(anatomy, part.blocks, status=True)
         elif role == "date" and part.blocks:
             anatomy.dates["date"] = part.blocks[0].text
         elif role == "relation":
@@ -200,17 +204,6 @@ def is_decision_heading(title: str) -> bool:
     """Return True when a heading only announces the decision."""
     name = _bare(title)
     return _named_role(name) == "decision" or _WEAK_DECISION.fullmatch(name) is not None
-
-
-def option_name(section: HeadedSection) -> str | None:
-    """Return the name of the option that a section is about; None for a list of options."""
-    for title in (section.title, *reversed(section.path)):
-        role = _named_role(_bare(title))
-        if role is None or re.match(r"(?:option|alternative) (?:\d|[a-z]\b)", title, re.I):
-            return re.sub(r"^(?:option|alternative) \w+\s*[-:.]?\s*", "", title, flags=re.I) or None
-        if role == "options":
-            return None
-    return None
 
 
 def _role(part: HeadedSection, strong: bool) -> Role:
@@ -240,11 +233,6 @@ def _bare(title: str) -> str:
     return " ".join(_EDGES.sub("", name).casefold().split())
 
 
-def _title_in_name(path: str) -> str:
-    stem = posixpath.splitext(posixpath.basename(path))[0]
-    return re.sub(r"[-_]+", " ", re.sub(r"^[\d-]+(?=\D)", "", stem)).strip() or stem
-
-
 def _lines(block: Block) -> list[str]:
     if block.kind == "row":
         return block.text.split("; ")
@@ -258,45 +246,24 @@ def _field_of(line: str) -> tuple[str, str] | None:
     return match[1].casefold(), match[2].strip("*_ ")
 
 
-def _read_fields(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
+def _read_fields(anatomy: RecordSections, blocks: Sequence[Block], *, status: bool = False) -> None:
+    """Read the fields of the head, or the lines of the status section."""
     for block in blocks:
-        for line in _lines(block):
-            name_and_value = _field_of(line)
-            if name_and_value is None:
-                continue
-            name, value = name_and_value
-            links = tuple(link for link in block.links if link.label and link.label in line)
-            if name in ("status", "state"):
-                anatomy.statuses.append(StatusLine(value, links, block.first))
-            elif name in RELATION_FIELDS:
-                anatomy.relations.append(StatusLine(f"{name} {value}", links, block.first))
-            elif name in _DATE_FIELDS:
-                anatomy.dates.setdefault(name, value)
-            else:
-                anatomy.fields[name] = value[:200]
-
-
-def _read_status(anatomy: RecordSections, blocks: Sequence[Block]) -> None:
-    for block in blocks:
-        if block.kind == "code":
+        if status and block.kind == "code":
             continue
         for line in _lines(block):
-            name_and_value = _field_of(line)
-            if (
-                name_and_value is not None
-                and name_and_value[0] in _DATE_FIELDS
-                and read_date(name_and_value[1]) is not None
-            ):
-                anatomy.dates.setdefault(name_and_value[0], name_and_value[1])
-                continue
-            text = (
-                name_and_value[1]
-                if name_and_value is not None and name_and_value[0] == "status"
-                else line
-            )
+            name, value = _field_of(line) or ("", line)
             links = tuple(link for link in block.links if link.label and link.label in line)
-            if len(text) <= _MAX_STATUS_CHARS:
-                anatomy.statuses.append(StatusLine(text, links, block.first))
+            if name in _DATE_FIELDS and not (status and read_date(value) is None):
+                anatomy.dates.setdefault(name, value)
+            elif status or name in ("status", "state"):
+                text = value if name == "status" or not status else line
+                if len(text) <= _MAX_STATUS_CHARS:
+                    anatomy.statuses.append(StatusLine(text, links))
+            elif name in RELATION_FIELDS:
+                anatomy.relations.append(StatusLine(f"{name} {value}", links))
+            elif name:
+                anatomy.fields[name] = value[:200]
 
 
 def _read_relations(anatomy: RecordSections, part: HeadedSection) -> None:
@@ -304,7 +271,7 @@ def _read_relations(anatomy: RecordSections, part: HeadedSection) -> None:
     prefix = f"{prefix} " if prefix in RELATION_FIELDS or prefix.startswith("superce") else ""
     for block in part.blocks:
         if block.kind != "code":
-            anatomy.relations.append(StatusLine(prefix + block.text, block.links, block.first))
+            anatomy.relations.append(StatusLine(prefix + block.text, block.links))
 
 
 def _read_front(anatomy: RecordSections, front: FrontMatter) -> None:
@@ -363,17 +330,6 @@ _SELF = re.compile(
     r"\b(?:this|the present)\s+(?:ADR|record|decision|document|proposal)\b|^(?:we|it)\b",
     re.IGNORECASE,
 )
-_WORDS = re.compile(
-    r"\b(?:not\s+(?:accepted|approved)|(?:partly|partially|in\s+part)\s+super[sc]eded|super[sc]eded|"
-    r"replaced|obsoleted?|deprecated|rejected|declined|withdrawn|abandoned|retired|accepted|"
-    r"approved|agreed|adopted|implemented|decided|proposed|proposal|draft|pending|in\s+review|"
-    r"under\s+discussion|in\s+progress|on\s+hold|wip|rfc|open|final|active|done|amended)\b",
-    re.IGNORECASE,
-)
-_WHOLLY = re.compile(
-    r"(?<!partly )(?<!partially )(?<!in part )\b(?:super[sc]eded|replaced|obsoleted?)\b",
-    re.IGNORECASE,
-)
 _ACCEPTED = (
     "accepted, approved, agreed, adopted, implemented, decided, final, active, done, amended"
 )
@@ -382,9 +338,21 @@ _OPEN = (
     "rfc, open"
 )
 _DROPPED = "rejected, declined, withdrawn, abandoned, retired, not accepted, not approved"
+_REPLACED = (
+    "partly superseded, partly superceded, partially superseded, partially superceded, "
+    "in part superseded, in part superceded, superseded, superceded, replaced, obsolete, "
+    "obsoleted, deprecated"
+)
 ACCEPTED = frozenset(_ACCEPTED.split(", "))
 OPEN = frozenset(_OPEN.split(", "))
 DROPPED = frozenset(_DROPPED.split(", "))
+# Those of several words first: "not accepted" before "accepted".
+_STATUSES = sorted({*ACCEPTED, *OPEN, *DROPPED, *_REPLACED.split(", ")}, key=len, reverse=True)
+_WORDS = re.compile(rf"\b(?:{'|'.join(_STATUSES)})\b".replace(" ", r"\s+"), re.IGNORECASE)
+_WHOLLY = re.compile(
+    r"(?<!partly )(?<!partially )(?<!in part )\b(?:super[sc]eded|replaced|obsoleted?)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

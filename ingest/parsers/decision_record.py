@@ -38,7 +38,6 @@ from ingest.parsers.decision_parts import (
     is_field,
     is_status_block,
     is_wholly_superseded,
-    option_name,
     status_word,
 )
 from ingest.parsers.file_names import document_keys
@@ -56,7 +55,6 @@ __all__ = ["MAX_DECISION_CHARS", "is_decision_record", "is_template", "parse_dec
 # The maximum text of the Decision memory; the rest is attached to it by PartOf.
 MAX_DECISION_CHARS = 700
 
-_CHOSEN = re.compile(r"\bchosen option: [\"“']?([^\"”\n]{1,120}?)[\"”']?(?:,|\.(?:\s|$)|$)", re.I)
 _TEMPLATE = re.compile(r"(?:^|[-_./ ])template(?:[-_. ]|$)", re.IGNORECASE)
 _WEIGHTS: dict[Effect, float] = {"supersedes": 1.0, "amends": 0.6, "supersedes_partly": 0.5}
 _STRENGTH: dict[Effect, int] = {"supersedes": 0, "supersedes_partly": 1, "amends": 2}
@@ -73,7 +71,6 @@ class _Draft:
     tags: tuple[str, ...]
     status: MemoryStatus
     main_key: str | None = None
-    chosen: str | None = None
     keys: KeySource = field(default_factory=KeySource)
     candidates: list[IngestCandidate] = field(default_factory=list)
     edges: list[EdgeInput] = field(default_factory=list)
@@ -164,8 +161,6 @@ def _add_decision(draft: _Draft) -> None:
     }
     importance, confidence = _importance_and_confidence(draft)
     content = f"{_title(draft)}: {_joined(core)}"
-    chosen = _CHOSEN.search(content)
-    draft.chosen = chosen[1] if chosen else None
     draft.candidates.append(
         IngestCandidate(
             draft.main_key,
@@ -283,10 +278,9 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
             _add(draft, passage, "context", section.title.casefold())
         elif role == "consequences":
             _add(draft, passage, _CONSEQUENCE, _kind(draft, section))
-        elif role == "options":
-            _add(draft, passage, "decision_detail", _option(draft, section))
         elif role != "decision" or not _decides(passage):
-            _add(draft, passage, "decision_detail", section.title)
+            above = (*section.path, section.title)
+            _add(draft, passage, "decision_detail", " / ".join(above[1:] or above))
 
 
 def _add_action(draft: _Draft, passage: Passage) -> None:
@@ -295,23 +289,6 @@ def _add_action(draft: _Draft, passage: Passage) -> None:
     if passage.checked:
         done = replace(draft.candidates[-1], status=MemoryStatus.SUPERSEDED)
         draft.candidates[-1] = done
-
-
-def _option(draft: _Draft, section: HeadedSection) -> str:
-    """Return the label of the arguments for and against an option, or of a list of options."""
-    name = option_name(section)
-    if name is None:
-        return "option considered"
-    kind = "option considered"
-    if draft.chosen:
-        kind = "chosen option" if _same(name, draft.chosen) else "option not chosen"
-    heading = "" if section.title == name else f", {section.title.casefold()}"
-    return f"{kind}: {name}{heading}"
-
-
-def _same(name: str, chosen: str) -> bool:
-    left, right = (re.sub(r"\W+", " ", text).casefold().strip() for text in (name, chosen))
-    return left == right or left.endswith(f" {right}") or right.endswith(f" {left}")
 
 
 def _kind(draft: _Draft, section: HeadedSection) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -246,30 +247,17 @@ _MAX_DIGITS = 19
 
 # A string, or a bracket. The closing quote may be missing, so that no position is tried twice.
 _MARK = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_NUL = re.compile(r"\\u0000")
-_LONE = re.compile("[\ud800-\udfff]")
-
-
-class _DuplicateKey(ValueError):
-    pass
-
-
-class _NotANumber(ValueError):
-    pass
-
-
-class _OutOfRange(ValueError):
-    pass
+_ESCAPED = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def load_json(text: str) -> Any:
     """Parse strict JSON.
 
     Raises:
-        IngestRejected: json_invalid, json_truncated, json_duplicate_key, json_not_a_number (NaN,
-            Infinity), json_number_range (an integer beyond 64 bits, a float that overflows),
-            json_lone_surrogate, json_nul or json_too_deep (over ``MAX_DEPTH``).
+        IngestRejected: json_invalid (also for NaN, an integer beyond 64 bits, a float that
+            overflows, NUL and half a surrogate pair), json_duplicate_key or json_too_deep (over
+            ``MAX_DEPTH``).
     """
     _check_depth(text)
     try:
@@ -280,27 +268,29 @@ def load_json(text: str) -> Any:
             parse_int=_integer,
             parse_float=_number,
         )
-    except _DuplicateKey as error:
-        raise refuse(
-            RejectionReason.JSON_DUPLICATE_KEY,
-            "an object has the same field twice",
-            field=str(error),
-        ) from None
-    except _NotANumber:
-        raise refuse(
-            RejectionReason.JSON_NOT_A_NUMBER, "NaN and Infinity are not JSON numbers"
-        ) from None
-    except _OutOfRange:
-        raise refuse(
-            RejectionReason.JSON_NUMBER_RANGE,
-            "a number is too large: write it as text",
-            limit=MAX_INTEGER,
-        ) from None
     except json.JSONDecodeError as error:
-        raise _syntax(text, error) from None
-    if _SURROGATE.search(text) or _NUL.search(text):
-        _check_text(value)
+        raise refuse(
+            RejectionReason.JSON_INVALID,
+            "the file is not JSON, or it was truncated",
+            line=error.lineno,
+            column=error.colno,
+            problem=error.msg,
+        ) from None
+    if _ESCAPED.search(text) and any(map(_UNSTORABLE.search, _strings(value))):
+        raise refuse(
+            RejectionReason.JSON_INVALID,
+            "NUL and half of a surrogate pair are not characters of a text",
+        )
     return value
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for item in value if isinstance(value, list | dict) else ():
+        yield from _strings(item)
+    for item in value.values() if isinstance(value, dict) else ():
+        yield from _strings(item)
 
 
 def _check_depth(text: str) -> None:
@@ -320,53 +310,35 @@ def _check_depth(text: str) -> None:
             depth -= 1
 
 
-def _check_text(value: Any) -> None:
-    plain = json.dumps(value, ensure_ascii=False)
-    if _LONE.search(plain):
-        raise refuse(
-            RejectionReason.JSON_LONE_SURROGATE, "half of a surrogate pair is not a character"
-        )
-    # ``dumps`` writes NUL as an escape again, and doubles any literal backslash before it.
-    if re.search(r"(?<!\\)(?:\\\\)*\\u0000", plain):
-        raise refuse(RejectionReason.JSON_NUL, "a string contains the NUL character")
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        names: set[str] = set()
-        for name, _ in pairs:
-            if name in names:
-                raise _DuplicateKey(name[:80].encode("utf-8", "replace").decode())
-            names.add(name)
+        names = Counter(name for name, _ in pairs)
+        raise refuse(
+            RejectionReason.JSON_DUPLICATE_KEY,
+            "an object has the same field twice",
+            field=names.most_common(1)[0][0][:80].encode("utf-8", "replace").decode(),
+        )
     return fields
 
 
 def _no_constant(_: str) -> NoReturn:
-    raise _NotANumber
+    raise refuse(RejectionReason.JSON_INVALID, "NaN and Infinity are not JSON numbers")
 
 
 def _integer(digits: str) -> int:
-    if len(digits.lstrip("-")) > _MAX_DIGITS:
-        raise _OutOfRange
-    value = int(digits)
+    value = int(digits) if len(digits.lstrip("-")) <= _MAX_DIGITS else MAX_INTEGER + 1
     if not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
-        raise _OutOfRange
+        raise _too_large()
     return value
 
 
 def _number(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise _OutOfRange
+        raise _too_large()
     return value
 
 
-def _syntax(text: str, error: json.JSONDecodeError) -> Exception:
-    end = len(text.rstrip())
-    rest = text[error.pos : end]
-    half_word = any(word.startswith(rest) for word in ("true", "false", "null", "-"))
-    cut = error.msg.startswith("Unterminated string") or (len(rest) < 5 and half_word)
-    reason = RejectionReason.JSON_TRUNCATED if cut else RejectionReason.JSON_INVALID
-    message = "the JSON ends before it is complete" if cut else "the file is not JSON"
-    return refuse(reason, message, line=error.lineno, column=error.colno, problem=error.msg)
+def _too_large() -> IngestRejected:
+    return refuse(RejectionReason.JSON_INVALID, "a number is too large: write it as text")

@@ -276,8 +276,8 @@ Amends [ADR 3](0003-x.md)
         "Use one store (superseded, consequence): Bad, because <disk> is shared",
     ]
     assert joined(document, EdgeType.PART_OF) == [
-        "Use one store (superseded, option considered): One store",
-        "Use one store (superseded, option considered): Two stores",
+        "Use one store (superseded, Considered Options): One store",
+        "Use one store (superseded, Considered Options): Two stores",
         "Use one store (superseded, More Information): Amends ADR 3",
     ]
     assert [(link.target, link.outgoing) for link in updates(document)] == [
@@ -348,12 +348,12 @@ def test_what_is_for_and_against_an_option_is_kept_with_it() -> None:
         'Use queues: Chosen option: "Queues", because they wait (see below).'
     )
     assert joined(document, EdgeType.PART_OF) == [
-        "Use queues (option considered): Queues",
-        "Use queues (option considered): Calls",
-        "Use queues (chosen option: Queues): Good, because they wait",
-        "Use queues (chosen option: Queues): Bad, because they grow",
-        "Use queues (option not chosen: Calls, pros): quick to write",
-        "Use queues (option not chosen: Calls, cons): they time out",
+        "Use queues (Pros and Cons of the Options): Queues",
+        "Use queues (Pros and Cons of the Options): Calls",
+        "Use queues (Pros and Cons of the Options / Queues): Good, because they wait",
+        "Use queues (Pros and Cons of the Options / Queues): Bad, because they grow",
+        "Use queues (Pros and Cons of the Options / Calls / Pros): quick to write",
+        "Use queues (Pros and Cons of the Options / Calls / Cons): they time out",
     ]
 
 

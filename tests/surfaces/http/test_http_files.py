@@ -217,7 +217,7 @@ def test_what_was_rejected_is_told_to_the_sender_and_to_who_sees_everything(sent
         upload(sender, "broken.json", b"{")
         work_off(sent)
         at = f"{FILES}/{sha256(b'{')}"
-        assert sender.get(at).json()["manifest"]["reason"] == "json_truncated"
+        assert sender.get(at).json()["manifest"]["reason"] == "json_invalid"
         assert whole.get(at).json()["status"] == "rejected"
         with sent.client(sent.key(project_ids=())) as other:
             assert other.get(at).status_code == 404
