@@ -50,11 +50,6 @@ class SkippedPart(StrEnum):
 
     IDENTITY_NOT_ALLOWED = "identity_not_allowed"
     FIELD_NOT_ALLOWED = "field_not_allowed"
-    UNKNOWN_FIELD = "unknown_field"
-    FIELD_MISSING = "field_missing"
-    ENUM_INVALID = "enum_invalid"
-    OUT_OF_BOUNDS = "out_of_bounds"
-    TYPE_INVALID = "type_invalid"
     VALUE_INVALID = "value_invalid"
     KEY_REPEATED = "key_repeated"
     EDGE_ENDPOINT_MISSING = "edge_endpoint_missing"
@@ -94,11 +89,6 @@ ITEM_REFUSED = frozenset(
     (
         SkippedPart.IDENTITY_NOT_ALLOWED,
         SkippedPart.FIELD_NOT_ALLOWED,
-        SkippedPart.UNKNOWN_FIELD,
-        SkippedPart.FIELD_MISSING,
-        SkippedPart.ENUM_INVALID,
-        SkippedPart.OUT_OF_BOUNDS,
-        SkippedPart.TYPE_INVALID,
         SkippedPart.VALUE_INVALID,
         SkippedPart.KEY_REPEATED,
         SkippedPart.EDGE_ENDPOINT_MISSING,

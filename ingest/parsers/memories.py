@@ -32,6 +32,10 @@ _FIELDS = frozenset(("memories", "edges"))
 _CLAIMS = frozenset(("captured_by", "source", "memory_id", "created_at", "orchestrator_id"))
 _MAX_ATTRIBUTES_CHARS = 16_000
 _DEFAULT_CONFIDENCE = 0.8
+_CAPS = (
+    ("importance", MAX_IMPORTANCE, SkippedPart.IMPORTANCE_CAPPED),
+    ("confidence", MAX_CONFIDENCE, SkippedPart.CONFIDENCE_CAPPED),
+)
 _MEM0_IDS = ("id", "user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 _SUBJECT = re.compile(r"(?:the|an?|this|these|there|it|user|from|since|in|on) ", re.IGNORECASE)
 # A user id that is a person's name, not a number or a digest.
@@ -127,7 +131,7 @@ def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -
         ids |= {name} if name is not None else set()
         candidates.append(_mem0_memory(raw, text.strip(), keys.new(), where, all_findings))
     if isinstance(value, dict) and value.get("relations"):
-        all_findings.append(ParseFinding(SkippedPart.UNKNOWN_FIELD, "/relations"))
+        all_findings.append(ParseFinding(SkippedPart.FIELD_NOT_ALLOWED, "/relations"))
     return ParsedDocument(
         "memories",
         tuple(candidates),
@@ -210,28 +214,25 @@ def _memory(
     key = keys.new()
     if item.key is not None:
         keys_by_name[item.key] = key
+    fields = item.model_dump(
+        exclude={"key", "content", "type", "status", "event_time", "valid_until", "tags"}
+    )
+    for name, limit, code in _CAPS:
+        if fields[name] is not None and fields[name] > limit:
+            findings.append(ParseFinding(code, where, {"given": fields[name]}))
+            fields[name] = limit
+    if fields["confidence"] is None:
+        fields["confidence"] = _DEFAULT_CONFIDENCE
     return IngestCandidate(
         key,
         item.content.strip(),
         where,
         type=MemoryType(item.type),
-        kind=item.kind,
-        summary=item.summary,
-        importance=_capped_importance(item, where, findings),
-        confidence=_capped_confidence(item, where, findings),
         status=MemoryStatus(item.status),
         event_time=event_time,
         valid_until=valid_until,
-        conversation_id=item.conversation_id,
-        session_id=item.session_id,
-        sequence=item.sequence,
-        turn_id=item.turn_id,
-        source_role=item.source_role,
-        sensitivity=item.sensitivity,
-        scope=item.scope,
-        scope_id=item.scope_id,
         tags=tuple(dict.fromkeys(item.tags)),
-        attributes=item.attributes,
+        **fields,
     )
 
 
@@ -266,49 +267,14 @@ def _moment(text: str | None) -> int | None:
         return None
 
 
-def _capped_importance(item: MemoryItem, where: str, findings: list[ParseFinding]) -> int | None:
-    if item.importance is not None and item.importance > MAX_IMPORTANCE:
-        findings.append(
-            ParseFinding(SkippedPart.IMPORTANCE_CAPPED, where, {"given": item.importance})
-        )
-        return MAX_IMPORTANCE
-    return item.importance
-
-
-def _capped_confidence(item: MemoryItem, where: str, findings: list[ParseFinding]) -> float:
-    if item.confidence is None:
-        return _DEFAULT_CONFIDENCE
-    if item.confidence > MAX_CONFIDENCE:
-        findings.append(
-            ParseFinding(SkippedPart.CONFIDENCE_CAPPED, where, {"given": item.confidence})
-        )
-        return MAX_CONFIDENCE
-    return item.confidence
-
-
 def _validation_finding(error: ValidationError, where: str) -> ParseFinding:
-    """Return a finding with the problems of an item; the first problem determines its code.
-
-    The invalid values are not repeated.
-    """
+    """Return a finding with the problems of an item, without the invalid values."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     messages = [
         f"{'.'.join(str(part)[:80] for part in problem['loc']) or '(all)'}: {problem['msg']}"
         for problem in problems[:5]
     ]
-    return ParseFinding(_code(problems[0]["type"]), where, {"problems": messages})
-
-
-def _code(kind: str) -> SkippedPart:
-    if kind == "extra_forbidden":
-        return SkippedPart.UNKNOWN_FIELD
-    if kind == "missing":
-        return SkippedPart.FIELD_MISSING
-    if kind in ("enum", "literal_error"):
-        return SkippedPart.ENUM_INVALID
-    if kind.startswith(("greater_than", "less_than", "string_too", "too_", "finite_number")):
-        return SkippedPart.OUT_OF_BOUNDS
-    return SkippedPart.TYPE_INVALID if kind.endswith("type") else SkippedPart.VALUE_INVALID
+    return ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": messages})
 
 
 def _edges(

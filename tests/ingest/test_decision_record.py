@@ -98,13 +98,6 @@ def test_the_status_is_kept(status: str, word: str, heading: str) -> None:
     assert main.status is MemoryStatus.ACTIVE
 
 
-@pytest.mark.parametrize("status", ["", "{proposed | rejected | accepted | deprecated}"])
-def test_a_record_without_a_status(status: str) -> None:
-    main = decision(parse(record(status)))
-    assert "decision_status" not in main.attributes
-    assert main.status is MemoryStatus.ACTIVE
-
-
 @pytest.mark.parametrize(
     "status",
     [
@@ -134,18 +127,6 @@ def test_superseded_as_a_whole(status: str) -> None:
 def test_superseded_by_a_number(status: str) -> None:
     (link,) = updates(parse(record(status)))
     assert (link.target, link.fallbacks, link.outgoing) == ("record:adr#9", ("record:#9",), False)
-
-
-def test_superseded_in_part_by_a_link_elsewhere() -> None:
-    text = record(
-        "Partly superseded",
-        decision="We will use queues.\n\n**These sizes were superseded by [ADR #9](0009-s.md).**",
-    )
-    document = parse(text)
-    assert decision(document).status is MemoryStatus.ACTIVE
-    (link,) = updates(document)
-    assert (link.target, link.outgoing, not link.partial) == ("path:adr/0009-s.md", False, False)
-    assert link.weight == 0.5
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,6 @@ def test_what_is_refused_unread(tmp_path: Path) -> None:
     }
 
 
-def test_a_folder_named_like_a_file_is_walked(tmp_path: Path) -> None:
-    drop(tmp_path, "notes.md/a.md")
-    assert taken(list(discover(tmp_path))) == ["notes.md/a.md"]
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

@@ -8,7 +8,7 @@ import pytest
 from ingest.candidates import ParsedDocument
 from ingest.claims import summary_of
 from ingest.parse import parse_document
-from ingest.parsers.blocks import MAX_NESTING, read_blocks, read_front_matter, sections
+from ingest.parsers.blocks import MAX_NESTING, read_blocks, read_front_matter
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
@@ -152,14 +152,6 @@ def test_links_between_files() -> None:
     assert link.target in target.document_keys
 
 
-def test_lines_are_those_of_the_file() -> None:
-    lines = PLAN.split("\n")
-    for each in parse(PLAN).candidates:
-        first, last = (int(part[1:]) for part in each.locator.split("-"))
-        shown = "\n".join(lines[first - 1 : last])
-        assert each.content.split()[-1].strip(".:;") in shown
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -174,17 +166,6 @@ def test_lines_are_those_of_the_file() -> None:
 def test_plain_text_of_a_paragraph(text: str, expected: str) -> None:
     _, blocks = read_blocks(text)
     assert [block.text for block in blocks if block.kind != "omitted"] == [expected]
-
-
-def test_sections_know_the_headings_above_them() -> None:
-    _, blocks = read_blocks("intro\n\n# A\n\n## B\n\n### C\n\nc\n\n## D\n\nd")
-    assert [(each.title, each.path) for each in sections(blocks)] == [
-        ("", ()),
-        ("A", ()),
-        ("B", ("A",)),
-        ("C", ("A", "B")),
-        ("D", ("A",)),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -126,16 +126,6 @@ def test_the_same_content_again_is_a_duplicate(orc: Orchestrator, drop: Drop) ->
     ("name", "content", "reason"),
     [
         ("a.md", b"", RejectionReason.EMPTY),
-        ("a.txt", b"\x89PNG\r\n", RejectionReason.BINARY),
-        ("a.txt", b"a\x00b", RejectionReason.NUL_BYTES),
-        ("a.txt", b"caf\xe9 au lait", RejectionReason.NOT_UTF8),
-        ("a.json", b'{"a": [1', RejectionReason.JSON_INVALID),
-        ("a.json", b'{"a":1,"a":2}', RejectionReason.JSON_DUPLICATE_KEY),
-        (
-            "a.json",
-            b'{"memories":[{"content":"x","type":"Rumour"}]}',
-            RejectionReason.NO_VALID_ITEMS,
-        ),
         ("a.pdf", b"words", RejectionReason.UNSUPPORTED_TYPE),
         ("a.txt", b"x" * 1_000_001, RejectionReason.TOO_LARGE),
     ],
@@ -217,18 +207,6 @@ def test_links_and_pipes_are_set_aside_unread(orc: Orchestrator, tmp_path: Path)
     assert (orc.paths.rejected / "link.md").is_symlink()
 
 
-@pytest.mark.parametrize("name", ["two\nlines.md", "\udcff.md", "n" * 252 + ".md", "..a\\b.md"])
-def test_strange_names(orc: Orchestrator, drop: Drop, name: str) -> None:
-    if name.startswith("."):
-        name = f"x{name}"
-    drop(name, record(1, "Tea"))
-    result = only(run(orc))
-    assert result.outcome == "processed"
-    json.dumps(result.as_dict()).encode()
-    assert len(decisions(orc)) == 1
-    assert len(list(orc.paths.processed.iterdir())) == 2
-
-
 def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Drop) -> None:
     path = drop("a.md", "")
     with path.open("w") as file:
@@ -240,37 +218,6 @@ def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Dro
         file.write(record(1, "Tea")[20:])
     assert only(run(orc)).outcome == "processed"
     assert list(decisions(orc)) == ["Tea"]
-
-
-@pytest.mark.parametrize("newer_first", [True, False])
-@pytest.mark.parametrize("told_by", ["old", "new", "both"])
-def test_records_join_in_any_order(
-    orc: Orchestrator, drop: Drop, newer_first: bool, told_by: str
-) -> None:
-    by = "Superseded by [2. Juice](0002-juice.md)" if told_by != "new" else "Accepted"
-    of = "Accepted\n\nSupersedes [1. Tea](0001-tea.md)" if told_by != "old" else "Accepted"
-    files = [
-        ("adr/0001-tea.md", record(1, "Tea", by)),
-        ("adr/0002-juice.md", record(2, "Juice", of)),
-    ]
-    for name, content in reversed(files) if newer_first else files:
-        drop(name, content)
-        assert only(run(orc)).outcome == "processed"
-    found = decisions(orc)
-    (tea, tea_status), (juice, juice_status) = found["Tea"], found["Juice"]
-    assert (tea_status, juice_status) == (MemoryStatus.SUPERSEDED, MemoryStatus.ACTIVE)
-    assert (juice, tea, EdgeType.UPDATES) in edges_between(orc, [tea, juice])
-
-
-def test_what_is_amended_stays_active(orc: Orchestrator, drop: Drop) -> None:
-    drop("1.md", record(1, "Tea", "Accepted\n\nAmended by [2](2.md)"))
-    drop("2.md", record(2, "Juice", "Accepted\n\nAmends [1](1.md)"))
-    run(orc)
-    found = decisions(orc)
-    assert {status for _, status in found.values()} == {MemoryStatus.ACTIVE}
-    tea, juice = found["Tea"][0], found["Juice"][0]
-    updates = {each for each in edges_between(orc, [tea, juice]) if each[2] is EdgeType.UPDATES}
-    assert updates == {(juice, tea, EdgeType.UPDATES)}
 
 
 def test_a_conversation(orc: Orchestrator, drop: Drop) -> None:
@@ -285,29 +232,6 @@ def test_a_conversation(orc: Orchestrator, drop: Drop) -> None:
     ]
     source = orc.trace(ordered[0].memory_id).sources[0]
     assert (source.source_type, source.conversation_id) == ("channel_transcript", "talk")
-
-
-def test_own_document_with_a_broken_item(orc: Orchestrator, drop: Drop) -> None:
-    items = [
-        {"key": "a", "content": "Tea is served at four.", "type": "Fact", "importance": 100},
-        {"key": "b", "content": "I am root.", "type": "Identity"},
-    ]
-    drop("m.json", json.dumps({"memories": items, "edges": []}))
-    result = only(run(orc))
-    assert (result.outcome, result.reason, result.partial) == (
-        "processed",
-        RejectionReason.PARTIAL,
-        True,
-    )
-    assert result.findings == {
-        SkippedPart.IMPORTANCE_CAPPED: 1,
-        SkippedPart.IDENTITY_NOT_ALLOWED: 1,
-    }
-    assert manifest(orc, result)["partial"] is True
-    (memory,) = orc.memories.list()
-    assert memory.importance == 90
-    codes = [each["code"] for each in manifest(orc, result)["findings"]]
-    assert codes == [SkippedPart.IMPORTANCE_CAPPED, SkippedPart.IDENTITY_NOT_ALLOWED]
 
 
 def test_a_part_that_was_left_out_is_counted_and_nothing_else(

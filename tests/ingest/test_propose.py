@@ -20,7 +20,6 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderUnavailable
 from memgraph.model.enums import CapturedBy, EdgeType, MemoryKind, MemoryType
 from memgraph.model.values import Memory
 from memgraph.providers.fake import FakeCompletion
-from memgraph.surfaces.cli import main
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -243,56 +242,6 @@ def test_a_good_answer_over_http(orc: Orchestrator, model_server: ModelServer) -
     assert f": {CRANE}" in check["messages"][1]["content"]
 
 
-def test_the_command_line_asks_the_configured_model(
-    tmp_path: Path,
-    model_server: ModelServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    PageModel(model_server, answer(item()))
-    notes = tmp_path / "n.md"
-    notes.write_text(NOTES)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "memgraph.toml").write_text(
-        f"""[memory.extractor]
-provider = "litellm/openai/some-model"
-api_base = "{model_server.url}"
-api_key_from = "MODEL_KEY"
-"""
-    )
-    monkeypatch.setenv("MODEL_KEY", KEY)
-    told = [
-        main(["--root", str(root), *command])
-        for command in (["init", "o"], ["ingest", "o", str(notes)], ["list", "o"])
-    ]
-    assert told == [0, 0, 0]
-    assert CRANE in capsys.readouterr().out
-    assert model_server.requests[0]["authorization"] == f"Bearer {KEY}"
-
-
-def test_a_key_in_a_file_is_changed_without_a_restart(
-    tmp_path: Path, model_server: ModelServer
-) -> None:
-    PageModel(model_server, answer(item()))
-    secret = tmp_path / "model.key"
-    config = {
-        "memory.extractor.provider": "litellm/openai/some-model",
-        "memory.extractor.api_base": model_server.url,
-        "memory.extractor.api_key_from": str(secret),
-    }
-    with MemoryService(tmp_path / "r", config=config, environ={}, background=False) as service:
-        orc = service.orchestrator("o", create=True)
-        lost = ingest(orc, "We decided to wait.\n")
-        (told,) = [e for e in manifest(orc, lost)["findings"] if e["code"] == "extractor_failed"]
-        assert told["details"]["error"] == "provider.rejected"
-        for key in ("first", "second"):
-            secret.write_text(f"{key}\n", "utf-8")
-            assert ingest(orc, f"We decided to buy the {key} lamp.\n").outcome == "processed"
-    sent = [each["authorization"] for each in model_server.requests]
-    assert sent == ["Bearer first", "Bearer second"]
-
-
 @pytest.mark.parametrize(
     ("behaviour", "error"),
     [
@@ -316,37 +265,6 @@ def test_a_bad_answer_over_http_keeps_what_the_rules_found(
     assert {each.content for each in orc.memories.list(limit=100)} == by_rules(tmp_path)
     assert KEY not in (orc.paths.ingest / str(result.manifest)).read_text()
     assert KEY not in orc.paths.log_file.read_text()
-
-
-def test_a_model_that_hangs(tmp_path: Path, model_server: ModelServer) -> None:
-    model_server.behave(model_server.hangs)
-    config = {
-        "memory.extractor.provider": "litellm/openai/some-model",
-        "memory.extractor.api_base": model_server.url,
-        "memory.extractor.api_key_from": "MODEL_KEY",
-        "memory.llm.timeout_s": 0.2,
-    }
-    with MemoryService(
-        tmp_path / "r", config=config, environ={"MODEL_KEY": KEY}, background=False
-    ) as service:
-        result = ingest(service.orchestrator("o", create=True))
-    assert (result.outcome, result.findings[SkippedPart.EXTRACTOR_FAILED]) == ("processed", 1)
-
-
-@pytest.mark.parametrize(
-    ("written", "reason"),
-    [
-        (json.dumps(answer("hand it over")), "page.fields"),
-        (json.dumps(answer(item(quote="a quote that nobody wrote"))), "page.quote_not_in_turns"),
-    ],
-)
-def test_nonsense_over_http(
-    orc: Orchestrator, model_server: ModelServer, tmp_path: Path, written: str, reason: str
-) -> None:
-    model_server.behave(model_server.writes(written))
-    result = ingest(orc)
-    assert reasons(orc, result) == {reason: 1}
-    assert {each.content for each in orc.memories.list(limit=100)} == by_rules(tmp_path)
 
 
 def test_a_file_that_gives_orders_gets_no_more_than_a_sentence(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import signal
 import socket
@@ -42,19 +41,6 @@ def refused(name: str, folder: int) -> str:
     return str(caught.value.details["reason"])
 
 
-def test_reads_a_regular_file(tmp_path: Path, folder: int) -> None:
-    (tmp_path / "a.txt").write_bytes(b"words")
-    content = read("a.txt", folder)
-    assert content.data == b"words"
-    assert content.sha256 == hashlib.sha256(b"words").hexdigest()
-
-
-@pytest.mark.parametrize("name", ["new\nline.txt", "..foo", "\udcff\udcfe.txt", "n" * 255])
-def test_any_name_can_be_read(tmp_path: Path, folder: int, name: str) -> None:
-    (tmp_path / name).write_bytes(b"words")
-    assert read(name, folder).data == b"words"
-
-
 def test_a_link_is_not_followed(tmp_path: Path, folder: int) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     (tmp_path / "a.txt").symlink_to(tmp_path / "secret")
@@ -85,11 +71,6 @@ def test_size_is_capped(tmp_path: Path, folder: int) -> None:
     (tmp_path / "large.txt").write_bytes(b"x" * (LIMIT + 1))
     assert len(read("fits.txt", folder).data) == LIMIT
     assert refused("large.txt", folder) == RejectionReason.TOO_LARGE
-
-
-def test_a_name_that_is_gone(folder: int) -> None:
-    with pytest.raises(FileVanished):
-        read("gone.txt", folder)
 
 
 def test_a_folder_behind_a_link_is_refused(tmp_path: Path, folder: int) -> None:

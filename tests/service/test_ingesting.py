@@ -83,13 +83,6 @@ def test_a_link_waits_for_the_file_it_names(orc: Orchestrator, newer_first: bool
     assert sum(each.links_made for each in outcomes) == 1
 
 
-def test_a_partial_link_leaves_the_older_file_active(orc: Orchestrator) -> None:
-    older = orc.ingestion.store(document("a", "Old.", document_keys=("adr:1",)))
-    link = FileLink(local="#m0", target="adr:1", edge_type=EdgeType.UPDATES, partial=True)
-    orc.ingestion.store(document("b", "New.", links=(link,)))
-    assert orc.get(str(older.memories[0].memory_id)).status is MemoryStatus.ACTIVE
-
-
 def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
     for mark, text in (("a", "One."), ("b", "Two.")):
         orc.ingestion.store(document(mark, text, document_keys=(f"file:{mark}", "name:readme")))

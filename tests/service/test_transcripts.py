@@ -49,11 +49,6 @@ def test_entries_come_back_in_order_and_the_last_ones_on_demand(transcript: Tran
         transcript.entries(-1)
 
 
-def test_nothing_to_append_writes_nothing(transcript: Transcript, orc: Orchestrator) -> None:
-    transcript.append([])
-    assert orc.sessions.list() == []
-
-
 def test_more_entries_than_a_page_holds(transcript: Transcript) -> None:
     transcript.append([ConversationEntry(number) for number in range(2_500)])
     assert records(transcript) == list(range(2_500))
@@ -102,14 +97,6 @@ def test_what_is_cleared_refutes_nothing_and_what_is_popped_does(orc: Orchestrat
     transcript.clear()
     assert transcript.entries() == []
     assert stale() == refuted
-
-
-def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
-    for number in range(3):
-        with MemoryService(tmp_path, environ={}, background=False) as service:
-            transcript = Transcript(service.orchestrator("orc", create=True), "s")
-            assert records(transcript) == list(range(number))
-            transcript.append([ConversationEntry(number)])
 
 
 def test_sessions_and_other_turns_are_kept_apart(orc: Orchestrator) -> None:
@@ -218,22 +205,6 @@ def test_a_reader_who_would_not_see_it_does_not_store_it(service: MemoryService)
     [turn] = orc.memories.list()
     assert (turn.scope, turn.scope_id, turn.agent_id) == (Scope.PROJECT, "p", "agent-7")
     assert Transcript(service.orchestrator("orc-1"), "s").entries() == []
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"session_id": ""},
-        {"session_id": "x" * 513},
-        {"session_id": "s", "person": ""},
-        {"session_id": "s", "agent": "\x00"},
-        {"session_id": "s", "scope": "somewhere"},
-        {"session_id": 7},
-    ],
-)
-def test_wrong_arguments_are_told_at_once(orc: Orchestrator, arguments: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput):
-        Transcript(orc, **arguments)
 
 
 def test_an_export_carries_the_session_and_an_audit_finds_nothing(
