@@ -99,13 +99,11 @@ class MarkGraph:
     def __init__(self) -> None:
         self.graph: nx.MultiDiGraph[str] | None = None
         self._paired: set[str] = set()
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
 
     def unread(self, memory_ids: Iterable[str]) -> list[str]:
-        """Return the memories whose pairs were not asked for yet, and regard them as read."""
-        unread = [one for one in dict.fromkeys(memory_ids) if one not in self._asked]
-        self._asked.update(unread)
-        return unread
+        """Return the memories whose pairs were not added yet."""
+        return [one for one in dict.fromkeys(memory_ids) if one not in self._read]
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> MarkGraph:
@@ -114,8 +112,13 @@ class MarkGraph:
         graph.add_pairs(pairs)
         return graph
 
-    def add_pairs(self, pairs: Iterable[Pair]) -> None:
-        """Add pairs; one may occur twice, once from either side."""
+    def add_pairs(self, pairs: Iterable[Pair], of: Iterable[str] = ()) -> None:
+        """Add pairs; one may occur twice, once from either side.
+
+        Args:
+            of: the memories whose pairs these are, all of them.
+        """
+        self._read.update(of)
         for pair in {pair.edge_id: pair for pair in pairs}.values():
             later, earlier = pair.later, pair.earlier
             graph = self._add(later.memory_id, earlier.memory_id, pair.edge_id, pair=pair)

@@ -459,7 +459,7 @@ def read_pairs(
         view: the same for every reading.
     """
     if unread := graph.unread(memory_ids):
-        graph.add_pairs(pairs(snapshot, unread, view, _ROWS_PER_HOP))
+        graph.add_pairs(pairs(snapshot, unread, view, _ROWS_PER_HOP), of=unread)
 
 
 def read_successions(

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from memgraph.model.enums import MarkKind
 from memgraph.rules.contradictions import UNDATED, ConflictSide, in_order
-from memgraph.rules.marks import MarkGraph, Pair, PairKind
+from memgraph.rules.marks import MarkGraph, Pair, PairKind, Replacement, Succession
 
 OLD, MIDDLE, NEW = ConflictSide(1, "a"), ConflictSide(2, "b"), ConflictSide(3, "c")
 
@@ -59,8 +59,24 @@ def test_without_pairs_nothing_is_in_it() -> None:
 def test_what_is_read_later_is_added() -> None:
     both = MarkGraph.of([pair(OLD, MIDDLE)])
     assert both.later("a") == ("b",)
-    both.add_pairs([pair(OLD, NEW)])
+    both.add_pairs([pair(OLD, NEW)], of=["a"])
     assert both.later("a") == ("c", "b")
+    assert both.unread(["a", "b", "b"]) == ["b"]
+
+
+def test_a_succession_ends_at_what_nothing_replaced_and_winners_come_last() -> None:
+    steps = MarkGraph()
+    steps.add_replacements(
+        [
+            Replacement(True, 1, "winner", "old", "e1"),
+            Replacement(False, 2, "new", "old", "e2"),
+            Replacement(False, 3, "newest", "new", "e3"),
+        ]
+    )
+    assert steps.succession("old") == Succession(("new", "winner", "newest"), ("winner", "newest"))
+    assert steps.succession("newest") is None
+    assert "old" not in steps
+    assert steps.is_apart
 
 
 def test_changes_are_followed_and_contradictions_are_not() -> None:
