@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
@@ -57,7 +56,6 @@ from memgraph.surfaces.web.sessions import (
     drop_cookie,
     keep_cookie,
     login_address,
-    own_target,
     token_fits,
 )
 
@@ -126,7 +124,7 @@ def failure_page(console: Console, request: Request, error: MemgraphError, statu
     fields = {
         "error": error,
         "title": _TITLES.get(status, HTTPStatus(status).phrase),
-        "back": _back(request, visit),
+        "back": f"{PLACE}/" if visit is None else visit.link(),
     }
     answer = console.show("failure.html", visit, status=status, **fields)
     answer.headers.update(error_headers(error))
@@ -146,17 +144,6 @@ def _visit(request: Request) -> Visit | None:
     except InvalidInput:
         visit.as_of = None
     return visit
-
-
-def _back(request: Request, visit: Visit | None) -> str:
-    """Return the console page that the visitor came from, else the home page."""
-    home = f"{PLACE}/" if visit is None else visit.link()
-    referrer = urlsplit(request.headers.get("referer", ""))
-    target = referrer.path + (f"?{referrer.query}" if referrer.query else "")
-    current = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    if referrer.netloc != request.headers.get("host") or own_target(target) != target:
-        return home
-    return home if target == current and request.method != "POST" else target
 
 
 MAX_FIELDS: Final = 100

@@ -82,7 +82,6 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         if root is None
         else (lambda path: without_root(path, root)),
         "when": when,
-        "moment": moment,
         "span": span,
         "number": number,
         "counted": counted,

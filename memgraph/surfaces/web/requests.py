@@ -201,12 +201,6 @@ class Visit:
         """Return the URL of the next page of a list; None if a parameter is None."""
         return None if None in query.values() else self.here(**query)
 
-    @property
-    def data_address(self) -> str:
-        """The URL of the data that this page's script requests first."""
-        query = self.request.url.query
-        return f"{self.request.url.path}/data" + (f"?{query}" if query else "")
-
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Return a page.
 

@@ -161,36 +161,13 @@ def test_what_cannot_be_decided_changes_nothing(
     assert shop.orc.contradictions.get(shop.edge).state == "open"
 
 
-def test_what_failed_leads_back_with_the_menu_at_hand(browser: Browser, shop: Shop) -> None:
-    origin = browser.origin
-    browser.client.headers["referer"] = f"{origin}{shop.case}?as_of="
-    failed = browser.send(shop.case, page=shop.case, decision="resolve", reason="x")
-    assert failed.status_code == 422
-    links = harmless(failed.text).values("href")
-    assert f"{shop.case}?as_of=" in links
-    assert {f"{HOME}memories", f"{HOME}answers"} <= set(links)
-    wrong = browser.open(f"{HOME}memories?as_of=someday")
-    assert wrong.status_code == 422
-    assert {f"{HOME}memories", f"{shop.case}?as_of="} <= set(harmless(wrong.text).values("href"))
-
-
-@pytest.mark.parametrize(
-    "referer",
-    [
-        "http://elsewhere.example/console/orc-1/memories",
-        "{origin}/elsewhere",
-        "{origin}//elsewhere.example/console/",
-        "{origin}/console/../elsewhere",
-        "javascript:alert(1)",
-    ],
-)
-def test_nothing_leads_back_out_of_the_console(browser: Browser, shop: Shop, referer: str) -> None:
-    browser.client.headers["referer"] = referer.format(origin=browser.origin)
-    failed = browser.open(f"{shop.case}?as_of=someday")
-    seen = harmless(failed.text)
-    assert "elsewhere" not in failed.text
-    assert "alert" not in seen.values("href")
-    assert HOME in seen.values("href")
+def test_what_failed_has_the_menu_at_hand(browser: Browser, shop: Shop) -> None:
+    for failed in (
+        browser.send(shop.case, page=shop.case, decision="resolve", reason="x"),
+        browser.open(f"{HOME}memories?as_of=someday"),
+    ):
+        assert failed.status_code == 422
+        assert {f"{HOME}memories", f"{HOME}answers"} <= set(harmless(failed.text).values("href"))
 
 
 def test_a_case_leaves_as_a_file_that_loads_nothing(browser: Browser, shop: Shop) -> None:

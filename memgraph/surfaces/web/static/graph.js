@@ -371,7 +371,7 @@
   const ends = (values) => [Math.min(...values), Math.max(...values)];
 
   async function begin() {
-    const answer = await ask(frame.dataset.first);
+    const answer = await ask(frame.dataset.url + location.search);
     if (answer === null) return;
     cy.one("render", () => {
       document.documentElement.dataset.drawn = Math.round(performance.now());
