@@ -10,9 +10,10 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from anyio.to_thread import run_sync
+from starlette.middleware.cors import CORSMiddleware
 
 from memgraph.config.server import allowed_host, host_name
 from memgraph.errors import AccessDenied, MemgraphError, NotFound, RequestRefused, Unauthenticated
@@ -28,13 +29,15 @@ Headers = list[tuple[bytes, bytes]]
 PROBLEM: Final = "application/problem+json"
 LOOPBACK: Final = frozenset({"127.0.0.1", "[::1]", "localhost"})
 
-_METHODS: Final = b"GET, POST, PUT, DELETE"
-_REQUEST_HEADERS: Final = (
-    b"authorization, content-type, if-none-match, x-request-id,"
-    b" mcp-protocol-version, mcp-method, mcp-name"
-)
-_EXPOSED_HEADERS: Final = b"etag, retry-after, x-request-id"
-_HOUR: Final = b"3600"
+_CORS: Final[dict[str, Any]] = {
+    "allow_methods": ("GET", "POST", "PUT"),
+    "allow_headers": (
+        *("authorization", "content-type", "if-none-match", "x-request-id"),
+        *("mcp-protocol-version", "mcp-method", "mcp-name"),
+    ),
+    "expose_headers": ("etag", "retry-after", "x-request-id"),
+    "max_age": 3_600,
+}
 _BEARER: Final = "bearer "
 
 
@@ -126,6 +129,7 @@ class HostCheck:
         self._pages = pages
         self._hosts = LOOPBACK | set(map(allowed_host, hosts))
         self._origins = frozenset(item.lower().rstrip("/") for item in origins)
+        self._cors = CORSMiddleware(cast(Any, app), tuple(self._origins), **_CORS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -138,13 +142,11 @@ class HostCheck:
         origin = header(scope, b"origin")
         if origin is None or self._is_own_page(scope, origin):
             await self._app(scope, receive, send)
-        elif origin.lower() not in self._origins:
+        elif origin not in self._origins:
             error = RequestRefused("this Origin is not one of memory.server.allowed_origins")
             await refuse(send, error, HTTPStatus.FORBIDDEN)
-        elif scope["method"] == "OPTIONS":
-            await _permit(send, origin)
         else:
-            await self._app(scope, receive, _with_cors(origin, send))
+            await self._cors(scope, receive, send)
 
     def _is_own_page(self, scope: Scope, origin: str) -> bool:
         """Return True if a page of the console sends the request: same scheme, host and port."""
@@ -152,32 +154,6 @@ class HostCheck:
             return False
         scheme = "https" if is_encrypted(scope) else "http"
         return origin.lower() == f"{scheme}://{header(scope, b'host') or ''}".lower()
-
-
-def _cors_headers(origin: str) -> Headers:
-    return [(b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin")]
-
-
-async def _permit(send: Send, origin: str) -> None:
-    """Respond to a CORS preflight request."""
-    headers: Headers = [
-        *_cors_headers(origin),
-        (b"access-control-allow-methods", _METHODS),
-        (b"access-control-allow-headers", _REQUEST_HEADERS),
-        (b"access-control-max-age", _HOUR),
-    ]
-    await send({"type": "http.response.start", "status": 204, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
-
-
-def _with_cors(origin: str, send: Send) -> Send:
-    async def shown(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            exposed = (b"access-control-expose-headers", _EXPOSED_HEADERS)
-            message["headers"] = [*message.get("headers", ()), *_cors_headers(origin), exposed]
-        await send(message)
-
-    return shown
 
 
 async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:

@@ -220,8 +220,7 @@ def _too_large(limit: int) -> RequestTooLarge:
 
 
 def _require_size(scope: Scope, limit: int) -> None:
-    length = header(scope, b"content-length")
-    if length is not None and length.isdigit() and int(length) > limit:
+    if limit < _size(scope) < math.inf:
         raise _too_large(limit)
 
 
