@@ -139,10 +139,10 @@ def assembled(
         for memory_id, line in lines.items()
         if line.candidate.against
     }
-    by_tier = allocated(offers, room, weights, together, reach)
-    fitting = [memory_id for tier_ids in by_tier.values() for memory_id in tier_ids]
-    chosen = _at_most(plan.max_items, [lines[memory_id] for memory_id in fitting], together)
-    beyond = set(fitting) - {line.memory_id for line in chosen}
+    fitting = allocated(offers, room, reach, together)
+    fitting_lines = [line for memory_id, line in lines.items() if memory_id in fitting]
+    chosen = _at_most(plan.max_items, fitting_lines, together)
+    beyond = fitting - {line.memory_id for line in chosen}
     chosen, text, cost = _written(cutting.grown(chosen), block, together)
     inside = {line.memory_id for line in chosen}
     left_out = [

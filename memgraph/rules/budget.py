@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeVar
 
-from memgraph.errors import InvalidInput
 from memgraph.model.enums import Scope
 
 Id = TypeVar("Id", int, str)
@@ -81,10 +79,6 @@ def select_within(
 # Divide a token budget among tiers, and choose the items of each.
 
 
-Costs = Mapping[str, int]
-Mates = Mapping[str, Collection[str]]
-
-
 def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
     """Divide a budget in proportion to weights, by largest remainder; the sum is the budget.
 
@@ -95,28 +89,18 @@ def divided(budget: int, weights: Mapping[Scope, float]) -> dict[Scope, int]:
 
     Args:
         budget: tokens, >= 0.
-
-    Raises:
-        InvalidInput: the budget is below 0, or a weight is negative or not finite.
+        weights: >= 0; a missing one is 0.
     """
-    if budget < 0:
-        raise InvalidInput("a token budget must not be negative", budget=budget)
-    if any(not (math.isfinite(share) and share >= 0.0) for share in weights.values()):
-        raise InvalidInput("a share must be a finite number, 0 or more")
-    # Integers in the same proportion: floats may add up to more than the budget.
-    ratios = {
-        tier: float(weights[tier]).as_integer_ratio()
-        for tier in Scope
-        if weights.get(tier, 0.0) > 0.0
-    }
-    scale = max((below for _, below in ratios.values()), default=1)  # all are powers of two
-    exact = {tier: above * (scale // below) for tier, (above, below) in ratios.items()}
-    total = sum(exact.values())
-    shares = dict.fromkeys(Scope, 0) | {
-        tier: weight * budget // total for tier, weight in exact.items()
-    }
+    shares = dict.fromkeys(Scope, 0)
+    # Fractions, because floats may add up to more than the budget.
+    parts = {tier: Fraction(weights.get(tier, 0.0)) for tier in Scope}
+    total = sum(parts.values())
+    if not total:
+        return shares
+    exact = {tier: part * budget / total for tier, part in parts.items() if part}
+    shares |= {tier: int(share) for tier, share in exact.items()}
     # Sorting is stable: if all else is equal the earlier tier comes first.
-    by_remainder = sorted(exact, key=lambda tier: (-(exact[tier] * budget % total), -exact[tier]))
+    by_remainder = sorted(exact, key=lambda tier: (-(exact[tier] % 1), -parts[tier]))
     for tier in by_remainder[: budget - sum(shares.values())]:
         shares[tier] += 1
     return shares
@@ -132,20 +116,15 @@ def reached(
 
     Args:
         costs: the tokens that each tier could use, >= 0.
-
-    Raises:
-        InvalidInput: see `divided`.
     """
     amounts = dict.fromkeys(Scope, 0)
     unmet = {tier: weights.get(tier, 0.0) for tier in Scope}
     rest = budget
     # Every round uses up the rest, or satisfies at least one tier.
-    while any(unmet.values()):
+    while rest and any(unmet.values()):
         for tier, part in divided(rest, unmet).items():
-            amounts[tier] = min(amounts[tier] + part, max(costs.get(tier, 0), 0))
+            amounts[tier] = min(amounts[tier] + part, costs.get(tier, 0))
         rest = budget - sum(amounts.values())
-        if not rest:
-            break
         unmet = {
             tier: weight for tier, weight in unmet.items() if amounts[tier] < costs.get(tier, 0)
         }
@@ -155,105 +134,46 @@ def reached(
 def allocated(
     offers: Mapping[Scope, Sequence[tuple[str, int]]],
     budget: int,
-    weights: Mapping[Scope, float],
-    together: Mates | None = None,
-    first: Mapping[Scope, int] | None = None,
-) -> dict[Scope, list[str]]:
-    """Return the items of each tier, in its order, that fit into one budget.
+    shares: Mapping[Scope, int],
+    together: Mapping[str, Collection[str]],
+) -> set[str]:
+    """Return the items that fit into one budget.
 
     No tier loses an item that fits its own share to another tier, and no item is left out that
-    would still fit. A tier of weight 0 gets nothing.
+    would still fit. What the shares leave goes to the tiers in turn, the largest share first.
 
     Args:
-        offers: (id, token cost) by tier, best first; every id is in one tier, a cost below 0 counts
-            as 0.
-        budget: tokens, >= 0.
+        offers: (id, token cost) by tier, best first; every id is in one tier.
+        shares: the tokens of each tier, within the budget, for instance from `reached`.
         together: for an id, the ids of any tier that are chosen or left out together with it,
             unless the group exceeds the whole budget; then each is chosen separately.
-        first: the initial shares, within the budget, for instance from `reached`; None: `divided`.
-
-    Raises:
-        InvalidInput: see `divided`.
     """
-    shares = divided(budget, weights) if first is None else first
-    requested = {
-        tier: [item for item, _ in offers.get(tier, ())] if weights.get(tier, 0.0) > 0.0 else []
-        for tier in Scope
-    }
-    costs = {
-        item: max(cost, 0)
-        for tier, tier_items in offers.items()
-        for item, cost in tier_items
-        if requested[tier]
-    }
-    choice = _Choice(costs, budget, together or {})
-    selected: set[str] = set()
-    for tier in Scope:
-        # Each tier separately: the items of another tier must not change what fits here.
-        selected |= choice.fitting(requested[tier], shares[tier], frozenset())
-    while more := _handed_on(choice, requested, weights, budget, selected):
-        selected |= more
-    return {tier: [item for item in requested[tier] if item in selected] for tier in Scope}
+    costs = {item: cost for own in offers.values() for item, cost in own}
 
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    costs: Costs
-    budget: int
-    together: Mates
-
-    def cost(self, ids: Iterable[str]) -> int:
-        return sum([self.costs[item] for item in ids])
-
-    def fitting(self, requested: Sequence[str], room: int, selected: Collection[str]) -> set[str]:
-        """Return the additional ids that fit into ``room`` tokens, best first."""
-        chosen = set(selected)
-        for item in requested:
+    def fitting(tier: Scope, room: int, before: Collection[str]) -> set[str]:
+        chosen = set(before)
+        for item, cost in offers.get(tier, ()):
             if item in chosen:
                 continue
-            group = self.group(item, chosen)
-            cost = self.cost(group)
-            if cost <= room:
-                chosen.update(group)
-                room -= cost
-        return chosen.difference(selected)
+            group = {item, *(mate for mate in together.get(item, ()) if mate in costs)} - chosen
+            group_cost = sum(costs[each] for each in group)
+            if group_cost > budget:
+                group, group_cost = {item}, cost
+            if group_cost <= room:
+                chosen |= group
+                room -= group_cost
+        return chosen
 
-    def any_fits(self, requested: Sequence[str], room: int, selected: Collection[str]) -> bool:
-        return any(
-            self.cost(self.group(item, selected)) <= room
-            for item in requested
-            if item not in selected
-        )
-
-    def group(self, item: str, chosen: Collection[str]) -> Collection[str]:
-        mates = self.together.get(item)
-        if not mates:
-            return (item,)
-        group = {item} | {mate for mate in mates if mate in self.costs and mate not in chosen}
-        return group if self.cost(group) <= self.budget else (item,)
-
-
-def _handed_on(
-    choice: _Choice,
-    requested: Mapping[Scope, Sequence[str]],
-    weights: Mapping[Scope, float],
-    budget: int,
-    selected: Collection[str],
-) -> set[str]:
-    """Divide the rest of the budget in one more round; return the added ids, empty if none fit."""
-    rest = budget - choice.cost(selected)
-    unmet = {
-        tier: weights[tier] for tier in Scope if choice.any_fits(requested[tier], rest, selected)
-    }
-    added: set[str] = set()
-    for tier, room in divided(rest, unmet).items():
-        # Each tier separately again, so that their order does not matter.
-        added |= choice.fitting(requested[tier], room, selected)
-    if not added and unmet:
-        # The parts are too small for any item: give all to the tier with the largest weight.
-        first = max(unmet, key=lambda tier: unmet[tier])
-        added = choice.fitting(requested[first], rest, selected)
-    return added
+    # Each tier separately: the items of another tier must not change what fits here.
+    selected = set[str]().union(*(fitting(tier, shares[tier], ()) for tier in Scope))
+    count = -1
+    # A chosen item makes the group of another one smaller, so that it may fit in the next round.
+    while count != len(selected):
+        count = len(selected)
+        for tier in sorted(Scope, key=lambda tier: -shares[tier]):
+            spent = sum(costs[item] for item in selected)
+            selected = fitting(tier, budget - spent, selected)
+    return selected
 
 
 # Summarise a text that has no summary.
