@@ -155,13 +155,18 @@ def allocated(
         for item, cost in offers.get(tier, ()):
             if item in chosen:
                 continue
-            group = {item, *(mate for mate in together.get(item, ()) if mate in costs)} - chosen
-            group_cost = sum(costs[each] for each in group)
+            chosen.add(item)
+            mates = [
+                each for each in together.get(item, ()) if each in costs and each not in chosen
+            ]
+            group_cost = cost + sum(costs[each] for each in mates)
             if group_cost > budget:
-                group, group_cost = {item}, cost
+                mates, group_cost = [], cost
             if group_cost <= room:
-                chosen |= group
+                chosen.update(mates)
                 room -= group_cost
+            else:
+                chosen.remove(item)
         return chosen
 
     # Each tier separately: the items of another tier must not change what fits here.
