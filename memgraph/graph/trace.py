@@ -71,8 +71,7 @@ class _TraceBuilder:
         replaced = chain.links([memory_id], Direction.OUT)
         replaced_by = chain.links([memory_id], Direction.IN)
         self._cut.update(behind.reasons("max_links"), chain.reasons("max_links"))
-        edges_out = self._edges(memory_id, Direction.OUT)
-        edges_in = self._edges(memory_id, Direction.IN)
+        edges_out, edges_in = self._edges(memory_id)
         mentioned = {
             link.memory_id for link in (*grounds, *dependents, *replaced, *replaced_by)
         } | {end for edge in (*edges_out, *edges_in) for end in (edge.from_id, edge.to_id)}
@@ -123,22 +122,22 @@ class _TraceBuilder:
         )
 
     def _edges(
-        self, memory_id: str, direction: Direction, edge_types: Collection[EdgeType] | None = None
-    ) -> tuple[Edge, ...]:
-        edges_ = graph.edges_of(
-            self._snapshot, memory_id, direction, self._view, edge_types, MAX_EDGES + 1
+        self, memory_id: str, edge_types: Collection[EdgeType] | None = None
+    ) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
+        """Return the edges from a memory, and those to it, strongest first."""
+        most = MAX_EDGES + 1
+        edges = graph.edges_around(
+            self._snapshot, [memory_id], self._view, most, 2 * most, edge_types
         )
-        if len(edges_) > MAX_EDGES:
+        edges_out = tuple(edge for edge in edges if edge.from_id == memory_id)
+        edges_in = tuple(edge for edge in edges if edge.to_id == memory_id)
+        if max(len(edges_out), len(edges_in)) > MAX_EDGES:
             self._cut.add("max_edges")
-        return tuple(edges_[:MAX_EDGES])
+        return edges_out[:MAX_EDGES], edges_in[:MAX_EDGES]
 
     def _open_contradictions(self, memory_id: str) -> tuple[Edge, ...]:
-        open_pairs = [
-            edge
-            for direction in Direction
-            for edge in self._edges(memory_id, direction, _CONTRADICTS)
-            if edge.resolved_at is None
-        ]
+        edges_out, edges_in = self._edges(memory_id, _CONTRADICTS)
+        open_pairs = [edge for edge in (*edges_out, *edges_in) if edge.resolved_at is None]
         return tuple(sorted(open_pairs, key=lambda edge: (edge.created_at, edge.edge_id)))
 
     def _journal(self, memory_id: str) -> tuple[JournalNote, ...]:

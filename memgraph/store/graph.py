@@ -192,28 +192,6 @@ def derivations_among(
     return snapshot.rows(query, view.params)
 
 
-def edges_of(
-    snapshot: Snapshot,
-    memory_id: str,
-    direction: Direction,
-    view: View,
-    edge_types: Collection[EdgeType] | None,
-    limit: int,
-) -> list[Edge]:
-    """Return a memory's edges in one direction to visible memories, strongest first."""
-    near, far = direction.value
-    o, m = tables.edges.alias("o"), tables.memories.alias("m")
-    query = (
-        sa.select(*view.edge_columns(o))
-        .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
-        .where(o.c[near] == bound(memory_id), _is_of(o, _types(edge_types)))
-        .where(view.edge_where(o), view.where(m))
-        .order_by(*_strength(o))
-        .limit(bound(limit))
-    )
-    return snapshot.mapped(edge_from_row, query, view.params)
-
-
 def linked(
     snapshot: Snapshot,
     ids: Collection[str],
@@ -475,29 +453,36 @@ def read_successions(
 
 
 @prepared
-def _edges_around(view: View) -> sa.CompoundSelect[Any]:
+def _edges_around(view: View, types: Types) -> sa.CompoundSelect[Any]:
     legs = []
     for direction in Direction:
-        f, e, strongest = _strongest(direction, view, None)
+        f, e, strongest = _strongest(direction, view, types)
         legs.append(sa.select(*view.edge_columns(e)).select_from(ordered(f, (e, strongest))))
     return sa.union_all(*legs)
 
 
 def edges_around(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View, per_memory: int, limit: int
+    snapshot: Snapshot,
+    memory_ids: Collection[str],
+    view: View,
+    per_memory: int,
+    limit: int,
+    edge_types: Collection[EdgeType] | None = None,
 ) -> list[Edge]:
     """Return the distinct edges from memories to visible ones, strongest, then newest first.
 
     Args:
         per_memory: the maximum number of edges per memory in each direction.
         limit: the maximum number of edges in all.
+        edge_types: the types of the edges; None: all.
 
     Raises:
         DatabaseCorrupt: a row is damaged.
     """
     values = {"ids": memory_ids, "per_node": per_memory}
     # An edge between two of the memories is selected twice.
-    rows = {row[0]: row for row in _edges_around(view.shape).rows(snapshot, view.params, **values)}
+    statement = _edges_around(view.shape, _types(edge_types))
+    rows = {row[0]: row for row in statement.rows(snapshot, view.params, **values)}
     try:
         strongest = sorted(rows.values(), key=_STRENGTH, reverse=True)
     except TypeError as error:

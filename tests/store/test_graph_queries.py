@@ -47,8 +47,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 QUERIES: dict[str, Callable[[Snapshot, View], Any]] = {
     "strongest_neighbours": lambda c, v: graph.strongest_neighbours(c, ["x"], v, None, 5),
     "edges_among": lambda c, v: graph.edges_among(c, ["x"], v, list(EdgeType), 5),
-    "edges_of out": lambda c, v: graph.edges_of(c, "x", Direction.OUT, v, None, 5),
-    "edges_of in": lambda c, v: graph.edges_of(c, "x", Direction.IN, v, None, 5),
+    "edges_around": lambda c, v: graph.edges_around(c, ["x"], v, 5, 5),
     "linked": lambda c, v: graph.linked(
         c, ["x"], v, [EdgeType.PART_OF], Direction.IN, 5, derivations=True
     ),
