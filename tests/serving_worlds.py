@@ -20,6 +20,13 @@ from memgraph.model.enums import Sensitivity
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 
+REMOTE = {
+    *("init", "say", "sessions", "stats", "verify", "promote", "jobs", "run"),
+    *("export", "backup", "health"),
+}
+"""The commands without an operation that work on a server."""
+
+
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 

@@ -21,7 +21,7 @@ from command_walks import (
 )
 from route_walks import View
 from served_worlds import ONE, OWNERS, PEOPLE, SEEING, SOON, Built
-from serving_worlds import serving
+from serving_worlds import REMOTE, serving
 
 from memgraph import Viewer
 from memgraph.clock import FixedClock
@@ -29,7 +29,6 @@ from memgraph.providers.fake import FakeEmbedding
 from memgraph.surfaces.cli import main
 from memgraph.surfaces.cli.app import command_names
 from memgraph.surfaces.cli.reference import command_paths, derived_commands
-from memgraph.surfaces.cli.remote import REMOTE
 
 SERVER_OPTIONS: dict[str, Any] = {
     "clock": FixedClock(SOON + 500),

@@ -24,7 +24,7 @@ def test_a_profile_is_pleasant_to_read(talk: CommandLine) -> None:
     told = talk("entity", "orc-1", "ada okafor").out
     assert told.startswith("Ada Okafor  person\n")
     assert "mention count: 2" in told
-    assert "Nora Quill   person" in told
+    assert "Nora Quill       person" in told
     assert "Ada Okafor lives in Lisbon." in told
 
 

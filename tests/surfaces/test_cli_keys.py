@@ -26,7 +26,7 @@ def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def opening(path: Any, *arguments: Any, **options: Any) -> int:
         handle = opened(path, *arguments, **options)
-        if path == target:
+        if Path(path) == target:
             os.close(handle)
             return opened("/dev/full", os.O_WRONLY)
         return handle

@@ -165,7 +165,9 @@ def test_times_are_shown_in_the_zone_of_this_machine(
         time.tzset()
 
 
-def test_progress_shows_its_rate_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_in_a_pipe_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     error = io.StringIO()
     now = [100.0]
     monkeypatch.setattr("sys.stderr", error)
@@ -175,7 +177,7 @@ def test_progress_shows_its_rate_and_the_time_left(monkeypatch: pytest.MonkeyPat
             now[0] = 100.0 + seconds
             told("a.md", done, 1_000)
     assert error.getvalue().splitlines() == [
-        "ingesting: 5 of 1000 (0.5/s, 33 min 10 s left), a.md",
-        "ingesting: 400 of 1000 (20/s, 30 s left), a.md",
-        "ingesting: 1000 of 1000 (33/s), a.md",
+        "ingesting: 5 of 1000, a.md",
+        "ingesting: 400 of 1000, a.md",
+        "ingesting: 1000 of 1000, a.md",
     ]

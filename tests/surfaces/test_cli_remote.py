@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from serving_worlds import Served, serving
+from serving_worlds import REMOTE, Served, serving
 from test_cli_commands import examples
 
 from memgraph.surfaces.cli.reference import command_paths, derived_commands
-from memgraph.surfaces.cli.remote import REMOTE
 
 if TYPE_CHECKING:
     from conftest import CommandLine

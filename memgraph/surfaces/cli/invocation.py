@@ -160,19 +160,16 @@ class Invocation:
 
         return address(self)
 
-    def require_place(self, *, remote: bool = False) -> None:
-        """Check, before a command begins, that it can run on the named server or root.
-
-        Args:
-            remote: True if the command is derived from an operation; servers have all operations.
+    def require_root(self) -> None:
+        """Check, before a command begins, that a root on this machine is named.
 
         Raises:
-            LocalOnly: a server is named, but the command needs a root on this machine.
+            LocalOnly: a server is named.
             BadParameter: the options are ambiguous.
         """
-        from memgraph.surfaces.cli.remote import REMOTE, local_only
+        from memgraph.surfaces.cli.remote import local_only
 
-        if self.server_url is not None and not remote and self.command not in REMOTE:
+        if self.server_url is not None:
             raise local_only(self.command)
 
     @contextmanager
@@ -188,10 +185,8 @@ class Invocation:
         """Yield the service for the duration of the command; it embeds only on request."""
         # Importing the service takes most of a command's start-up time; --help must not need it.
         from memgraph.service.memory_service import MemoryService
-        from memgraph.surfaces.cli.remote import local_only
 
-        if self.server_url is not None:
-            raise local_only(self.command)
+        self.require_root()
         with MemoryService(self.root, background=False) as service:
             yield service
 

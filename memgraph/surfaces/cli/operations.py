@@ -22,7 +22,7 @@ from memgraph.model.access import Permission
 from memgraph.model.operation import Operation, Parameter, WireFormat, is_operation, operation_of
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Millis, Value
-from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice
+from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice, on_server
 from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
@@ -174,8 +174,7 @@ def command_of(
     run.__name__ = declared.id
     # The docstring is the help.
     run.__doc__ = declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
-    run.remote = True  # type: ignore[attr-defined]
-    return run
+    return on_server(run)
 
 
 def _flag(name: str, text: str) -> inspect.Parameter:

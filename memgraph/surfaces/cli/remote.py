@@ -26,26 +26,6 @@ SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
 KEY_VARIABLE: Final = "MEMGRAPH_KEY"
 MAX_KEY_CHARS: Final = 1_000
 
-REMOTE: Final = frozenset(
-    {
-        "init",
-        "say",
-        "sessions",
-        "stats",
-        "verify",
-        "promote",
-        "jobs",
-        "run",
-        "export",
-        "backup",
-        "health",
-    }
-)
-"""The commands without an operation that work on a server; others need a root on this machine.
-
-Commands derived from operations always work on a server.
-"""
-
 
 class LocalOnly(MemgraphError):
     """The command needs a root on this machine, but a server was named."""
@@ -55,10 +35,9 @@ class LocalOnly(MemgraphError):
 
 def local_only(command: str) -> LocalOnly:
     """Return the error for a command, or for its options, that servers do not support."""
-    subject = f"{command} with these options" if command in REMOTE else command
     hint = "; send files with upload of memgraph.client, or with PUT /ingest/files/{name}"
     return LocalOnly(
-        f"memgraph {subject} works on a root on this machine, not on a server: omit --server and"
+        f"memgraph {command} works on a root on this machine, not on a server: omit --server and"
         f" {SERVER_VARIABLE}, or name a --root{hint if command == 'ingest' else ''}"
     )
 

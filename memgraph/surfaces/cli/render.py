@@ -142,7 +142,8 @@ def _show_section(screen: Screen, label: str, value: Any, known: Memories, depth
         return
     if label:
         screen.entry(f"{label} ({len(value)})", depth=depth, style="bold")
-    if type(value[0]).__name__ in COLUMNS or (not depth and not _is_nested(value[0])):
+    is_row = depth <= 1 and not isinstance(value[0], Detail | Mapping if depth else Detail)
+    if type(value[0]).__name__ in COLUMNS or (is_row and not _is_nested(value[0])):
         show_table(screen, value[:MOST_SHOWN])
     else:
         for item in value[:MOST_SHOWN]:
@@ -567,36 +568,6 @@ COLUMNS: Final[Mapping[str, Columns]] = {
         "reason": "reason",
     },
     "HealthExample": {"memories": _memory_ids, "text": "text"},
-    "EntityInfo": {
-        "name": "canonical_name",
-        "type": "type",
-        "mentions": "mention_count",
-        "id": "entity_id",
-    },
-    "RelatedEntity": {
-        "name": "canonical_name",
-        "type": "type",
-        "together": "together",
-        "mentions": "mention_count",
-        "id": "entity_id",
-    },
-    "SessionInfo": {
-        "id": "session_id",
-        "turns": "turns",
-        "pending": "pending",
-        "last seen": "last_seen_at",
-        "first seen": "first_seen_at",
-        "completed": "completed_at",
-        "consolidated": "consolidated_at",
-    },
-    "SourceInfo": {
-        "kind": "kind",
-        "name": "name",
-        "active": "active",
-        "retracted": "retracted",
-        "last stored": "last_at",
-        "first stored": "first_at",
-    },
     "JobRun": {
         "job": "job",
         "state": "state",

@@ -173,20 +173,14 @@ def stages(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}", markup=False),
         TimeRemainingColumn(compact=True),
         # Last, so that the bar does not move when the length of the name changes.
         TextColumn("{task.fields[stage]}", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(plain(title), stage="", rate="")
-        pace = _Pace()
+        task = bar.add_task(plain(title), stage="")
         yield lambda stage, done, total: bar.update(
-            task,
-            stage=plain(stage)[:STAGE_CHARS],
-            rate=pace.rate(done),
-            completed=done,
-            total=total,
+            task, stage=plain(stage)[:STAGE_CHARS], completed=done, total=total
         )
 
 
@@ -206,42 +200,14 @@ def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
 def _line_progress(title: str, every_s: float | None) -> Callable[[str, int, int], None]:
     last = time.monotonic()
-    pace = _Pace()
 
     def told(stage: str, done: int, total: int) -> None:
         nonlocal last
         if every_s is not None and time.monotonic() - last >= every_s:
             last = time.monotonic()
-            speed = ", ".join(item for item in (pace.rate(done), pace.left(done, total)) if item)
-            note(plain(f"{title}: {done} of {total}{speed and f' ({speed})'}, {stage}"))
+            note(f"{title}: {done} of {total}, {stage}")
 
     return told
-
-
-class _Pace:
-    """The speed of some work since its beginning."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def rate(self, done: int) -> str:
-        """Return the rate per second as text; empty while it is unknown."""
-        seconds = time.monotonic() - self._began
-        if not done or seconds < 1:
-            return ""
-        rate = done / seconds
-        return f"{rate:.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
-
-    def left(self, done: int, total: int) -> str:
-        """Return the time left as text; empty while it is unknown."""
-        seconds = time.monotonic() - self._began
-        if not 0 < done < total or seconds < 1:
-            return ""
-        minutes, rest = divmod(round(seconds * (total - done) / done), 60)
-        hours, minutes = divmod(minutes, 60)
-        if hours:
-            return f"{hours} h {minutes} min left"
-        return f"{minutes} min {rest} s left" if minutes else f"{rest} s left"
 
 
 def _width() -> int | None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from pydantic import Field
 
 from memgraph.errors import (
     AccessDenied,
     AuditFailed,
-    ConfirmationMissing,
     DatabaseCorrupt,
     ErasureUnproven,
     ExtraMissing,
@@ -25,11 +20,11 @@ from memgraph.errors import (
     ProviderError,
 )
 from memgraph.ids import short_id
-from memgraph.model.enums import EdgeType, JobName, Sensitivity
-from memgraph.model.operation import Time
+from memgraph.model.enums import EdgeType
+from memgraph.surfaces.cli.commands import methods
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import NO_AGENT, decisions, moment, show_memory, with_short
-from memgraph.surfaces.cli.invocation import InvalidContent, Invocation, read_stdin, read_text
+from memgraph.surfaces.cli.invocation import Invocation
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.surfaces.cli.shows import Call, show_pairs
 
@@ -45,7 +40,6 @@ if TYPE_CHECKING:
     from memgraph.model.values import Memory, Outcome
     from memgraph.operations.maintenance.operations import JournalState
 
-Progress = Callable[[str, int, int], None]
 TEXTS_SHOWN: Final = 50
 """The number of a receipt's memories whose text is shown; each needs a request."""
 _NAME = typer.Argument(metavar="NAME", help="A name, a nickname or an id.", show_default=False)
@@ -63,95 +57,6 @@ _QUERY = typer.Argument(
     help="A question or words; - reads standard input. Optional if there are filters.",
     show_default=False,
 )
-
-
-class IndexPart(StrEnum):
-    """The parts that can be rebuilt."""
-
-    INDEXES = "indexes"
-    FTS = "fts"
-    VECTORS = "vectors"
-    ENTITIES = "entities"
-
-
-# Commands for methods that are no operations, because no server or not every server offers them.
-
-
-def sessions(
-    handle: Any,
-    *,
-    pending: bool | None = None,
-    before: str | None = None,
-    limit: Annotated[int, Field(ge=1, le=1000)] = 50,
-) -> Any:
-    """List conversations, latest activity first, with their number of unconsolidated turns.
-
-    Args:
-        pending: only those that wait for consolidation, or only the others.
-        before: continue after the last id of the previous page.
-    """
-    return handle.sessions.list(pending=pending, before=before, limit=limit)
-
-
-def say(
-    handle: Any,
-    content: str | None = None,
-    *,
-    session_id: str | None = None,
-    source_role: str = "user",
-    turn_id: str | None = None,
-    event_time: Time | None = None,
-    sensitivity: Sensitivity | None = None,
-    file: str | None = None,
-) -> Any:
-    """Store a turn of a conversation, or the turns of a file.
-
-    The first turn of a new session completes all open ones.
-
-    Args:
-        session_id: the conversation. [the value of --session, if only one]
-        source_role: the speaker.
-        turn_id: the turn's id in the session.
-        event_time: when it was said, ISO 8601.
-        file: many turns, one JSON object with content per line; - is standard input. The options
-            apply to turns without such a field.
-    """
-    if (content is None) == (file is None):
-        raise InvalidInput("give either CONTENT or --file")
-    fields = {"turn_id": turn_id, "event_time": event_time, "sensitivity": sensitivity}
-    common: dict[str, Any] = {"session_id": session_id, "source_role": source_role}
-    common |= {name: value for name, value in fields.items() if value is not None}
-    if file is None:
-        if session_id is None:
-            raise InvalidInput("--session-id: is missing", field="session_id")
-        memory_id = handle.save_episode(content, **common)
-        return {"memory_id": memory_id, "session_id": session_id}
-    if session_id is None:
-        del common["session_id"]
-    turns = list(_turns(file))
-    outcomes = handle.save_episodes({**common, **turn} for _, turn in turns)
-    results = [
-        {"line": line, **outcome.model_dump(exclude={"edge_id"})}
-        for (line, _), outcome in zip(turns, outcomes, strict=True)
-    ]
-    return {
-        "outcomes": results,
-        "rejected": sum(item["outcome"] == "rejected" for item in results),
-    }
-
-
-def _turns(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the turns of a file of JSON Lines with their line numbers. Raises InvalidContent."""
-    text = read_stdin() if file == "-" else read_text(Path(file))
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                turn = json.loads(line)
-            except (ValueError, RecursionError):
-                turn = None
-            if not isinstance(turn, dict):
-                raise InvalidContent(f"line {number} is not a JSON object")
-            yield number, turn
 
 
 def _only_session(call: Invocation, values: dict[str, Any]) -> None:
@@ -174,35 +79,6 @@ def _rejected_turns(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     return InvalidInput(f"{rejected} of {total} turns were rejected") if rejected else None
 
 
-def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
-    """Show when each job is due next, and the latest runs."""
-    return {"plans": handle.jobs.plans(), "runs": handle.jobs.list(limit=limit)}
-
-
-def run(
-    handle: Any,
-    job: JobName,
-    *,
-    session_id: str | None = None,
-    now: Time | None = None,
-    dry_run: bool = False,
-    progress: Progress,
-) -> Any:
-    """Run a job now, regardless of its schedule. Exits with 1 if the run fails.
-
-    Args:
-        session_id: consolidate only this session, even if it has not ended.
-        now: run as if it were this time, ISO 8601; writes are dated so.
-        dry_run: consolidation: show what it would do, write nothing.
-    """
-    if not dry_run:
-        return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
-    if job is not JobName.CONSOLIDATION:
-        raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
-    reports = handle.jobs.consolidate(session_id, dry_run=True, now=now, progress=progress)
-    return {"sessions": reports}
-
-
 def _in_session(call: Invocation, values: dict[str, Any]) -> None:
     """Let the reader see the session that is consolidated."""
     if values["session_id"] is not None:
@@ -222,52 +98,6 @@ def _failed_run(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     return None
 
 
-def stats(handle: Any) -> Any:
-    """Count everything stored, hidden memories too, with the sizes on disk.
-
-    On a server this requires the permission admin.
-    """
-    return handle.maintenance.stats()
-
-
-def verify(handle: Any, progress: Progress) -> Any:
-    """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
-
-    All data that is journalled or can be recomputed is compared; the guide "Audit" lists the
-    exceptions and the reasons. The last line is the result.
-
-    Exits with 1 if there are findings. `memgraph rebuild` repairs indexes.
-    """
-    return handle.verify(progress)
-
-
-def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress) -> Any:
-    """Rebuild indexes: of tables, full text, vectors, entity links. No memory is changed.
-
-    Args:
-        parts: only this; repeatable.
-    """
-    chosen = [part.value for part in parts or IndexPart]
-    return handle.maintenance.rebuild(chosen, progress=progress)
-
-
-def repair(handle: Any, *, accept: str | None = None) -> Any:
-    """Show the head of a journal: the number and the seal of its last entry, and what is lost.
-
-    Record the head elsewhere to prove later that no earlier entry was changed.
-
-    If the entry in the anchor is missing in the journal, all writes are refused until you decide:
-    `memgraph restore` with a backup, or `--accept` to continue without the lost entries.
-
-    Args:
-        accept: continue with the remaining journal, for this reason; this is journalled.
-    """
-    state = handle.maintenance.journal_state()
-    if accept is not None:
-        handle.maintenance.accept_journal(reason=accept)
-    return state
-
-
 def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
     from memgraph.audit.anchor import AnchorState
 
@@ -277,33 +107,6 @@ def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
         f"the anchor records entry {state.anchored}, but the journal ends at entry {state.seq}"
         f" or differs; run: memgraph repair {call['orchestrator']} --accept REASON"
     )
-
-
-def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: Progress) -> Any:
-    """Embed pending memories, until none is due or the provider fails.
-
-    Args:
-        retry: include failed and postponed ones.
-        rebuild: all memories again, with the configured model, online; or finish such a rebuild.
-    """
-    if handle.settings.memory.embedding.provider == "none":
-        raise InvalidContent("memory.embedding.provider is none: no embeddings can be made")
-    if rebuild:
-        drained = handle.maintenance.rebuild_embeddings(progress=progress)
-    else:
-        if retry:
-            handle.maintenance.retry_embeddings()
-        waiting, done = handle.maintenance.pending_embeddings(), 0
-
-        def advance(steps: int) -> None:
-            nonlocal done
-            done += steps
-            progress("embedding", done, waiting)
-
-        drained = handle.maintenance.embed_pending(progress=advance)
-    result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
-    result["message"] = drained.error
-    return result | handle.maintenance.embeddings_status().as_dict()
 
 
 def _rebuildable(done: Mapping[str, Any], call: Call) -> Sequence[str]:
@@ -318,47 +121,6 @@ def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     kind = ExtraMissing if code == ExtraMissing.code else ProviderError
     reason = (done["message"] or code).rstrip(".")
     return kind(f"{reason}; the memories stay pending")
-
-
-class PromotionTier(StrEnum):
-    """The targets of a promotion."""
-
-    PROJECT = "project"
-    GLOBAL = "global"
-
-
-def promote(
-    handle: Any,
-    memory_id: str,
-    *,
-    to: PromotionTier,
-    scope_id: str | None = None,
-    yes: bool = False,
-    reason: str = "",
-) -> Any:
-    """Promote a task's memory to its project, or a project's to global.
-
-    `memgraph tier` lists the ids. Name the memory's place with --session (its task) or --project.
-    Promoting a preference or an identity to global requires --yes.
-
-    Args:
-        to: the next higher tier.
-        scope_id: the project, for --to project.
-        yes: confirm without being asked.
-    """
-
-    questions: list[str] = []
-
-    def consent(question: str) -> bool:
-        questions.append(question)
-        return yes
-
-    new_id = handle.contexts.promote(
-        memory_id, to.value, scope_id, confirmation_callback=consent, reason=reason
-    )
-    if new_id is None:
-        raise ConfirmationMissing(f"{questions[0]} If so, use --yes.", memory_id=memory_id)
-    return {"memory_id": new_id, "promoted": memory_id, "to": to.value}
 
 
 def _opened_project(call: Invocation, values: dict[str, Any]) -> None:
@@ -625,25 +387,25 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "done": _correction,
     },
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
-    "embed": {"method": embed, "hint": _rebuildable, "failure": _provider_failed},
+    "embed": {"method": methods.embed, "hint": _rebuildable, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
     "entity": {"options": {"name_or_id": _NAME}},
     "get": {"read": _pairs, "show": _memory, "hint": _memory_decisions},
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
-    "jobs": {"method": jobs},
+    "jobs": {"method": methods.jobs},
     "list": {
         "flags": {"all": "Memories of every status."},
         "prepare": _every_status,
         "hint": _no_memory,
     },
-    "promote": {"method": promote, "prepare": _opened_project, "extra": _embedded},
+    "promote": {"method": methods.promote, "prepare": _opened_project, "extra": _embedded},
     "protect-entity": {"options": {"name_or_id": _NAME}},
     "recall": {
         "options": {"query": _QUERY},
         "flags": {"explain": "Show the rank in each leg and every modifier."},
     },
-    "rebuild": {"method": rebuild, "extra": _embedded},
+    "rebuild": {"method": methods.rebuild, "extra": _embedded},
     "receipt": {"read": _texts},
     "receipts": {"reach": True},
     "reflection": {"done": _reflection},
@@ -655,7 +417,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "hint": _stale,
     },
     "repair": {
-        "method": repair,
+        "method": methods.repair,
         "extra": lambda _, __, ___, call: {"accepted": call["accept"] is not None},
         "failure": _entries_lost,
     },
@@ -674,13 +436,13 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "failure": _unproven,
     },
     "run": {
-        "method": run,
+        "method": methods.run,
         "prepare": _in_session,
         "extra": _embedded_unless_dry,
         "failure": _failed_run,
     },
     "say": {
-        "method": say,
+        "method": methods.say,
         "options": {
             "content": _CONTENT,
             "source_role": typer.Option("--role", metavar="NAME", help="The speaker."),
@@ -692,11 +454,11 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "trace": {"hint": _trace_decisions},
     "sessions": {
-        "method": sessions,
+        "method": methods.sessions,
         "hint": _more_sessions,
     },
-    "stats": {"method": stats},
-    "verify": {"method": verify, "failure": _unsound},
+    "stats": {"method": methods.stats},
+    "verify": {"method": methods.verify, "failure": _unsound},
     "tier": {
         "options": {
             "tier": Annotated[str, typer.Argument(metavar="TIER", help="task, project or global.")]

@@ -15,7 +15,7 @@ import typer
 from memgraph.audit.journal import read_key
 from memgraph.errors import MemgraphError
 from memgraph.operations.exchange.formats import write_as
-from memgraph.surfaces.cli.builder import OrchestratorName, make_command, value
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, on_server, value
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.screen import note, progress, stages
 
@@ -25,6 +25,7 @@ AcceptFindings = Annotated[
 ]
 
 
+@on_server
 def backup(
     context: typer.Context,
     orchestrator: OrchestratorName,
@@ -117,6 +118,7 @@ class ExportFormat(StrEnum):
     GRAPHML = "graphml"
 
 
+@on_server
 def export(
     context: typer.Context,
     orchestrator: OrchestratorName,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -157,29 +156,27 @@ def _secret_writer(output: Path | None) -> Iterator[Callable[[str], object]]:
         yield len
         return
     try:
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        file = open(  # noqa: SIM115 - it is closed below
+            output, "xb", buffering=0, opener=lambda path, flags: os.open(path, flags, 0o600)
+        )
     except FileExistsError:
         raise Conflict(f"the file already exists: {output}", path=str(output)) from None
+
+    def put(secret: str) -> None:
+        try:
+            file.seek(0)
+            file.write(f"{secret.ljust(SECRET_CHARS)}\n".encode("ascii"))
+            os.fsync(file)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(output)) from error
+
     try:
-        _put(handle, output, " " * SECRET_CHARS)
-        yield lambda secret: _put(handle, output, secret)
+        with file:
+            put("")
+            yield put
     except BaseException:
         output.unlink(missing_ok=True)
         raise
-    finally:
-        os.close(handle)
-
-
-def _put(handle: int, path: Path, text: str) -> None:
-    """Write a text as the only line of a file, durably."""
-    line = f"{text}\n".encode("ascii")
-    try:
-        written = os.pwrite(handle, line, 0)
-        os.fsync(handle)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    if written < len(line):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def _missing_orchestrators(call: Invocation, names: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
-from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group, on_server
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen
@@ -29,6 +29,7 @@ SomeOrchestrator = Annotated[
 ]
 
 
+@on_server
 def init(
     context: typer.Context,
     orchestrator: OrchestratorName,
@@ -68,6 +69,7 @@ def init(
     return CommandResult(data, show)
 
 
+@on_server
 def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Report whether the memory of one orchestrator, or of all, works, and where it is stored.
 

@@ -1,0 +1,250 @@
+"""Commands for methods that are no operations, because not every server offers them.
+
+The first argument is the handle of an orchestrator; see ``command_of`` for the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from memgraph.errors import ConfirmationMissing, InvalidInput
+from memgraph.model.enums import JobName, Sensitivity
+from memgraph.model.operation import Time
+from memgraph.surfaces.cli.invocation import InvalidContent, read_stdin, read_text
+
+Progress = Callable[[str, int, int], None]
+
+
+class IndexPart(StrEnum):
+    """The parts that can be rebuilt."""
+
+    INDEXES = "indexes"
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
+
+def sessions(
+    handle: Any,
+    *,
+    pending: bool | None = None,
+    before: str | None = None,
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50,
+) -> Any:
+    """List conversations, latest activity first, with their number of unconsolidated turns.
+
+    Args:
+        pending: only those that wait for consolidation, or only the others.
+        before: continue after the last id of the previous page.
+    """
+    return handle.sessions.list(pending=pending, before=before, limit=limit)
+
+
+def say(
+    handle: Any,
+    content: str | None = None,
+    *,
+    session_id: str | None = None,
+    source_role: str = "user",
+    turn_id: str | None = None,
+    event_time: Time | None = None,
+    sensitivity: Sensitivity | None = None,
+    file: str | None = None,
+) -> Any:
+    """Store a turn of a conversation, or the turns of a file.
+
+    The first turn of a new session completes all open ones.
+
+    Args:
+        session_id: the conversation. [the value of --session, if only one]
+        source_role: the speaker.
+        turn_id: the turn's id in the session.
+        event_time: when it was said, ISO 8601.
+        file: many turns, one JSON object with content per line; - is standard input. The options
+            apply to turns without such a field.
+    """
+    if (content is None) == (file is None):
+        raise InvalidInput("give either CONTENT or --file")
+    fields = {"turn_id": turn_id, "event_time": event_time, "sensitivity": sensitivity}
+    common: dict[str, Any] = {"session_id": session_id, "source_role": source_role}
+    common |= {name: value for name, value in fields.items() if value is not None}
+    if file is None:
+        if session_id is None:
+            raise InvalidInput("--session-id: is missing", field="session_id")
+        memory_id = handle.save_episode(content, **common)
+        return {"memory_id": memory_id, "session_id": session_id}
+    if session_id is None:
+        del common["session_id"]
+    turns = list(_turns(file))
+    outcomes = handle.save_episodes({**common, **turn} for _, turn in turns)
+    results = [
+        {"line": line, **outcome.model_dump(exclude={"edge_id"})}
+        for (line, _), outcome in zip(turns, outcomes, strict=True)
+    ]
+    return {
+        "outcomes": results,
+        "rejected": sum(item["outcome"] == "rejected" for item in results),
+    }
+
+
+def _turns(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the turns of a file of JSON Lines with their line numbers. Raises InvalidContent."""
+    text = read_stdin() if file == "-" else read_text(Path(file))
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                turn = json.loads(line)
+            except (ValueError, RecursionError):
+                turn = None
+            if not isinstance(turn, dict):
+                raise InvalidContent(f"line {number} is not a JSON object")
+            yield number, turn
+
+
+def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
+    """Show when each job is due next, and the latest runs."""
+    return {"plans": handle.jobs.plans(), "runs": handle.jobs.list(limit=limit)}
+
+
+def run(
+    handle: Any,
+    job: JobName,
+    *,
+    session_id: str | None = None,
+    now: Time | None = None,
+    dry_run: bool = False,
+    progress: Progress,
+) -> Any:
+    """Run a job now, regardless of its schedule. Exits with 1 if the run fails.
+
+    Args:
+        session_id: consolidate only this session, even if it has not ended.
+        now: run as if it were this time, ISO 8601; writes are dated so.
+        dry_run: consolidation: show what it would do, write nothing.
+    """
+    if not dry_run:
+        return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
+    if job is not JobName.CONSOLIDATION:
+        raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
+    reports = handle.jobs.consolidate(session_id, dry_run=True, now=now, progress=progress)
+    return {"sessions": reports}
+
+
+def stats(handle: Any) -> Any:
+    """Count everything stored, hidden memories too, with the sizes on disk.
+
+    On a server this requires the permission admin.
+    """
+    return handle.maintenance.stats()
+
+
+def verify(handle: Any, progress: Progress) -> Any:
+    """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
+
+    All data that is journalled or can be recomputed is compared; the guide "Audit" lists the
+    exceptions and the reasons. The last line is the result.
+
+    Exits with 1 if there are findings. `memgraph rebuild` repairs indexes.
+    """
+    return handle.verify(progress)
+
+
+def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress) -> Any:
+    """Rebuild indexes: of tables, full text, vectors, entity links. No memory is changed.
+
+    Args:
+        parts: only this; repeatable.
+    """
+    chosen = [part.value for part in parts or IndexPart]
+    return handle.maintenance.rebuild(chosen, progress=progress)
+
+
+def repair(handle: Any, *, accept: str | None = None) -> Any:
+    """Show the head of a journal: the number and the seal of its last entry, and what is lost.
+
+    Record the head elsewhere to prove later that no earlier entry was changed.
+
+    If the entry in the anchor is missing in the journal, all writes are refused until you decide:
+    `memgraph restore` with a backup, or `--accept` to continue without the lost entries.
+
+    Args:
+        accept: continue with the remaining journal, for this reason; this is journalled.
+    """
+    state = handle.maintenance.journal_state()
+    if accept is not None:
+        handle.maintenance.accept_journal(reason=accept)
+    return state
+
+
+def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: Progress) -> Any:
+    """Embed pending memories, until none is due or the provider fails.
+
+    Args:
+        retry: include failed and postponed ones.
+        rebuild: all memories again, with the configured model, online; or finish such a rebuild.
+    """
+    if handle.settings.memory.embedding.provider == "none":
+        raise InvalidContent("memory.embedding.provider is none: no embeddings can be made")
+    if rebuild:
+        drained = handle.maintenance.rebuild_embeddings(progress=progress)
+    else:
+        if retry:
+            handle.maintenance.retry_embeddings()
+        waiting, done = handle.maintenance.pending_embeddings(), 0
+
+        def advance(steps: int) -> None:
+            nonlocal done
+            done += steps
+            progress("embedding", done, waiting)
+
+        drained = handle.maintenance.embed_pending(progress=advance)
+    result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
+    result["message"] = drained.error
+    return result | handle.maintenance.embeddings_status().as_dict()
+
+
+class PromotionTier(StrEnum):
+    """The targets of a promotion."""
+
+    PROJECT = "project"
+    GLOBAL = "global"
+
+
+def promote(
+    handle: Any,
+    memory_id: str,
+    *,
+    to: PromotionTier,
+    scope_id: str | None = None,
+    yes: bool = False,
+    reason: str = "",
+) -> Any:
+    """Promote a task's memory to its project, or a project's to global.
+
+    `memgraph tier` lists the ids. Name the memory's place with --session (its task) or --project.
+    Promoting a preference or an identity to global requires --yes.
+
+    Args:
+        to: the next higher tier.
+        scope_id: the project, for --to project.
+        yes: confirm without being asked.
+    """
+
+    questions: list[str] = []
+
+    def consent(question: str) -> bool:
+        questions.append(question)
+        return yes
+
+    new_id = handle.contexts.promote(
+        memory_id, to.value, scope_id, confirmation_callback=consent, reason=reason
+    )
+    if new_id is None:
+        raise ConfirmationMissing(f"{questions[0]} If so, use --yes.", memory_id=memory_id)
+    return {"memory_id": new_id, "promoted": memory_id, "to": to.value}
