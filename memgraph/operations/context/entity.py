@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from memgraph.errors import AccessDenied, Conflict, InvalidInput
+from memgraph.errors import AccessDenied, Conflict
 from memgraph.model.entities import (
     DEFAULT_LIMIT,
     METADATA,
@@ -219,37 +217,6 @@ class MemoryEntity(Handle):
         values = {"tier": tier, "scope": scope, "limit": limit}
         places = {"session_id": session_id, "project_id": project_id}
         return self._list_items(validated(ListRequest, values | places))
-
-    def call(
-        self, method: str, payload: Mapping[str, Any] | None = None, *, camel_case: bool = True
-    ) -> Any:
-        """Run a request given as JSON values, and return its result as JSON values.
-
-        Args:
-            method: ``store``, ``retrieve``, ``forget`` or ``listItems`` (``list_items``).
-            payload: an object; its keys are camelCase or snake_case.
-            camel_case: return camelCase keys, else snake_case.
-
-        Raises:
-            InvalidInput: the method is unknown, or the payload is invalid.
-            MemgraphError: as the method.
-        """
-        calls: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "store": lambda fields: self._store(validated(StoreRequest, fields)),
-            "retrieve": lambda fields: self._retrieve(validated(RetrieveRequest, fields)),
-            "forget": lambda fields: self._forget(validated(ForgetRequest, fields)),
-            "listItems": lambda fields: self._list_items(validated(ListRequest, fields)),
-        }
-        calls["list_items"] = calls["listItems"]
-        if method not in calls:
-            methods = sorted(calls)
-            raise InvalidInput(f"method must be one of: {', '.join(methods)}", field="method")
-        if payload is not None and not isinstance(payload, Mapping):
-            raise InvalidInput("payload must be a JSON object", field="payload")
-        result = calls[method](dict(payload or {}))
-        if isinstance(result, BaseModel):
-            return result.model_dump(mode="json", by_alias=camel_case)
-        return [item.model_dump(mode="json", by_alias=camel_case) for item in result]
 
     def _store(self, request: StoreRequest) -> StoreResult:
         call = None if request.call_id is None else f"call_{_digest(request.call_id)}_"

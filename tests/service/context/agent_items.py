@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from memgraph import Sensitivity, Viewer
+from pydantic_core import to_jsonable_python
+
+from memgraph import MemoryEntity, Sensitivity, Viewer
 
 NAME = "orc-1"
 EVERYTHING = Viewer(
@@ -24,6 +26,13 @@ WHERE: list[dict[str, Any]] = [{}, IN_SESSION, IN_PROJECT]
 def item(content: str = "Alex likes short answers.", **fields: Any) -> dict[str, Any]:
     known = {"tier": "SemanticMemory", "scope": "GlobalScope", "source": "UserSource"}
     return {**known, "content": content, **fields}
+
+
+def call(entity: MemoryEntity, method: str, payload: Any = None) -> Any:
+    """The answer to a request as JSON."""
+    requests = entity._service.orchestrator(entity.name).agent_memory
+    request = {} if payload is None else payload
+    return to_jsonable_python(getattr(requests, method)(entity.agent_id, request), by_alias=True)
 
 
 def running(*works: Callable[[], object]) -> list[threading.Thread]:

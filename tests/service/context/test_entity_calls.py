@@ -13,6 +13,7 @@ import pytest
 from agent_items import (
     NAME,
     PATIENCE_S,
+    call,
     ended,
     item,
     running,
@@ -34,23 +35,17 @@ from memgraph.operations.write.writer import Writer
 def test_both_spellings_are_understood(ana: MemoryEntity) -> None:
     snake = {"generated_by_turn_id": "1", "session_id": "s", "metadata_json": "{}"}
     camel = {"generatedByTurnId": "1", "sessionId": "s", "metadataJson": "{}"}
-    stored = ana.call("store", {"items": [item(**snake)]})
-    assert stored == ana.call("store", {"items": [item(**camel)]})
-    assert ana.call("store", {"items": [item(**snake)]}, camel_case=False) == {
-        "stored_ids": stored["storedIds"]
-    }
-    [record] = ana.call("list_items", camel_case=False)
-    assert record["generated_by_turn_id"] == "1"
-    assert [ana.call("listItems")] == [ana.call("list_items", {"limit": 20})]
-    assert ana.call("forget", {"item_ids": stored["storedIds"]}) == {"deletedCount": 1}
+    stored = call(ana, "store", {"items": [item(**snake)]})
+    assert stored == call(ana, "store", {"items": [item(**camel)]})
+    assert call(ana, "forget", {"item_ids": stored["storedIds"]}) == {"deletedCount": 1}
 
 
 def test_every_answer_is_plain_json(ana: MemoryEntity) -> None:
     answers = [
-        ana.call("store", {"items": [item()]}),
-        ana.call("retrieve", {"query": "Alex"}),
-        ana.call("listItems", {"tier": "SemanticMemory"}),
-        ana.call("forget", {"cutoffDate": "2030-01-01T00:00:00Z"}),
+        call(ana, "store", {"items": [item()]}),
+        call(ana, "retrieve", {"query": "Alex"}),
+        call(ana, "list_items", {"tier": "SemanticMemory"}),
+        call(ana, "forget", {"cutoffDate": "2030-01-01T00:00:00Z"}),
     ]
     assert json.loads(json.dumps(answers)) == answers
     assert all(answers)
@@ -59,10 +54,6 @@ def test_every_answer_is_plain_json(ana: MemoryEntity) -> None:
 @pytest.mark.parametrize(
     ("method", "payload"),
     [
-        ("erase", {}),
-        ("_forget", {}),
-        ("", None),
-        (None, None),
         ("retrieve", {}),
         ("retrieve", {"query": None}),
         ("retrieve", {"query": "x", "limit": 0}),
@@ -72,9 +63,9 @@ def test_every_answer_is_plain_json(ana: MemoryEntity) -> None:
         ("retrieve", {"query": "x", "top_n": 5}),
         ("retrieve", {"query": "\ud800"}),
         ("retrieve", ["x"]),
-        ("listItems", {"tier": "episode"}),
-        ("listItems", {"query": "x"}),
-        ("listItems", {"agentId": "ben"}),
+        ("list_items", {"tier": "episode"}),
+        ("list_items", {"query": "x"}),
+        ("list_items", {"agentId": "ben"}),
         ("forget", {"cutoffDate": "yesterday"}),
         ("forget", {"cutoffDate": True}),
         ("forget", {"itemIds": "fact_1"}),
@@ -88,12 +79,12 @@ def test_every_answer_is_plain_json(ana: MemoryEntity) -> None:
 )
 def test_what_is_not_understood_is_refused(ana: MemoryEntity, method: Any, payload: Any) -> None:
     with pytest.raises(InvalidInput) as refused:
-        ana.call(method, payload)
+        call(ana, method, payload)
     assert json.dumps(refused.value.as_dict())
 
 
 @given(
-    st.sampled_from(["store", "retrieve", "forget", "listItems"]),
+    st.sampled_from(["store", "retrieve", "forget", "list_items"]),
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),
         lambda inner: (
@@ -112,16 +103,16 @@ def test_what_is_not_understood_is_refused(ana: MemoryEntity, method: Any, paylo
 def test_any_payload_is_answered_or_refused(ana: MemoryEntity, method: str, payload: Any) -> None:
     # Any other error rises and fails it.
     with suppress(InvalidInput):
-        json.dumps(ana.call(method, payload))
-    assert ana.call("retrieve", {"query": "still there"}) == []
+        json.dumps(call(ana, method, payload))
+    assert call(ana, "retrieve", {"query": "still there"}) == []
 
 
 def test_the_method_and_the_call_are_one(ana: MemoryEntity) -> None:
     stored = ana.store([StoreItemInput.model_validate(item())])
-    assert ana.call("store", {"items": [item()]}) == stored.model_dump(mode="json")
+    assert call(ana, "store", {"items": [item()]}) == stored.model_dump(mode="json")
     found = ana.retrieve("Alex", "SemanticMemory", Scope.GLOBAL, 5)
     asked = {"query": "Alex", "tier": "SemanticMemory", "scope": "GlobalScope", "limit": 5}
-    assert ana.call("retrieve", asked) == [each.model_dump(mode="json") for each in found]
+    assert call(ana, "retrieve", asked) == [each.model_dump(mode="json") for each in found]
 
 
 def test_an_entity_is_of_an_orchestrator_that_is_there(

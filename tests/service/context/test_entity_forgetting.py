@@ -12,6 +12,7 @@ from agent_items import (
     IN_SESSION,
     NAME,
     WHERE,
+    call,
     item,
 )
 from hypothesis import HealthCheck, given, settings
@@ -73,7 +74,7 @@ def test_no_criterion_is_not_everything(
 ) -> None:
     ana.store([item()])
     with pytest.raises(InvalidInput):
-        ana.call("forget", nothing)
+        call(ana, "forget", nothing)
     assert len(all_of("ana")) == 1
 
 
@@ -103,8 +104,8 @@ def test_an_instant_that_is_none_is_refused_with_what_to_send(
 ) -> None:
     ana.store([item("Sings.")])
     with pytest.raises(InvalidInput, match=says):
-        ana.call("forget", {"cutoffDate": time})
-    assert ana.call("forget", {"cutoffDate": 4e12}) == {"deletedCount": 1}
+        call(ana, "forget", {"cutoffDate": time})
+    assert call(ana, "forget", {"cutoffDate": 4e12}) == {"deletedCount": 1}
 
 
 REQUESTS = st.fixed_dictionaries(
@@ -135,7 +136,7 @@ def test_no_forgetting_of_one_touches_another(
         owner = service.orchestrator(NAME, viewer=EVERYTHING)
         request_["itemIds"] = [each.memory_id for each in owner.memories.list(limit=1_000)]
     try:
-        ana.call("forget", request_)
+        call(ana, "forget", request_)
     except InvalidInput:
         assert not {"cutoffDate", "scope", "itemIds"} & request_.keys()
         assert len(all_of("ana")) == len(WHERE)

@@ -11,6 +11,7 @@ from agent_items import (
     IN_PROJECT,
     IN_SESSION,
     NAME,
+    call,
     item,
 )
 from hypothesis import HealthCheck, given, settings
@@ -43,10 +44,10 @@ def test_an_item_comes_back_as_it_was_given(ana: MemoryEntity, clock: FixedClock
         "sessionId": "s",
         "sensitivity": "Public",
     }
-    [stored] = ana.call("store", {"items": [given]})["storedIds"]
+    [stored] = call(ana, "store", {"items": [given]})["storedIds"]
     clock.advance(ms=500)
     assert stored.startswith("ep_")
-    assert ana.call("listItems") == [
+    assert call(ana, "list_items") == [
         {
             "memoryItemId": stored,
             "agentId": "ana",
@@ -56,7 +57,7 @@ def test_an_item_comes_back_as_it_was_given(ana: MemoryEntity, clock: FixedClock
             "updatedAt": "2026-01-01T00:00:00.000Z",
         }
     ]
-    assert ana.call("retrieve", {"query": "harbour"}) == ana.call("listItems", {})
+    assert call(ana, "retrieve", {"query": "harbour"}) == call(ana, "list_items", {})
 
 
 def test_what_is_not_said_is_usual(ana: MemoryEntity) -> None:
@@ -170,7 +171,7 @@ def test_one_wrong_item_stores_none(
     ana: MemoryEntity, all_of: Callable[[str], list[str]], wrong: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInput):
-        ana.call("store", {"items": [item("Good."), item() | wrong]})
+        call(ana, "store", {"items": [item("Good."), item() | wrong]})
     assert all_of("ana") == []
 
 
@@ -185,14 +186,14 @@ def test_a_project_scope_without_a_project_is_the_entitys_or_the_default_one(
 
 
 def test_a_call_that_is_repeated_stores_once(ana: MemoryEntity) -> None:
-    call = {"items": [item("One."), item("One.")], "callId": "call-1"}
-    stored = ana.call("store", call)
+    request = {"items": [item("One."), item("One.")], "callId": "call-1"}
+    stored = call(ana, "store", request)
     assert len(set(stored["storedIds"])) == 2
-    assert ana.call("store", call) == stored
-    other = ana.call("store", {**call, "callId": "call-2"})
+    assert call(ana, "store", request) == stored
+    other = call(ana, "store", {**request, "callId": "call-2"})
     assert not {*stored["storedIds"]} & {*other["storedIds"]}
     ana.forget(item_ids=stored["storedIds"])
-    assert ana.call("store", call) == stored
+    assert call(ana, "store", request) == stored
     assert [each.memory_item_id for each in ana.list_items()][::-1] == other["storedIds"]
 
 
