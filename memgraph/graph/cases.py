@@ -21,11 +21,9 @@ from memgraph.model.graph import (
     InvalidPremise,
     JournalNote,
     MemorySupport,
-    Suggestion,
-    SuggestionReason,
 )
 from memgraph.model.values import Edge, Memory, StoredSource
-from memgraph.rules.contradictions import SideFacts, suggest
+from memgraph.rules.contradictions import suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark, is_dismissed
@@ -264,7 +262,7 @@ class _Reading:
             and {memory.status for memory in in_order} != {MemoryStatus.ACTIVE},
             sides=(first, second),
             suggestion=(
-                None if state != "open" or is_change_mark(edge) else _suggestion(first, second)
+                None if state != "open" or is_change_mark(edge) else suggest(first, second)
             ),
             journal=journal[-MAX_JOURNAL:],
             at=self._at,
@@ -337,29 +335,3 @@ class _Reading:
             self._snapshot, edge, until=self._view.as_of, limit=MAX_JOURNAL + 1
         )
         return journal_notes(self._snapshot, self._view, rows)
-
-
-def _suggestion(first: CaseSide, second: CaseSide) -> Suggestion:
-    suggested = suggest(_facts(first), _facts(second))
-    return Suggestion(
-        winner_id=suggested.winner_id,
-        confidence=suggested.confidence,
-        reasons=tuple(
-            SuggestionReason(
-                code=reason.ground, favours=reason.favours, weight=round(reason.weight, 3)
-            )
-            for reason in suggested.reasons
-        ),
-    )
-
-
-def _facts(side: CaseSide) -> SideFacts:
-    return SideFacts(
-        memory_id=side.memory.memory_id,
-        said_at=side.said_at,
-        independent_sources=side.independent_sources,
-        effective_confidence=side.effective_confidence,
-        confirmed=side.confirmed,
-        active=side.memory.status is MemoryStatus.ACTIVE,
-        stale=side.premise is not None,
-    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from memgraph.clock import MS_PER_DAY
+from memgraph.model.enums import MemoryStatus
+from memgraph.model.graph import CaseSide, Suggestion, SuggestionReason
 
 UNDATED = 0
 MOST_NAMED = 3
@@ -49,99 +49,57 @@ _MOST_CONFIDENCE: Final = math.log(4)
 _LEAST_DIFFERENCE: Final = 0.05
 
 
-class SuggestionGround(StrEnum):
-    """Why a side is favoured."""
-
-    CONFIRMED = "confirmed"
-    OTHER_ENDED = "other_ended"
-    OTHER_STALE = "other_stale"
-    MORE_SOURCES = "more_sources"
-    HIGHER_CONFIDENCE = "higher_confidence"
-    NEWER = "newer"
-
-
-@dataclass(frozen=True, slots=True)
-class SideFacts:
-    """The facts about one side that are weighed.
-
-    Attributes:
-        said_at: the time of the statement, milliseconds.
-        independent_sources: the number of independent sources, >= 1.
-        effective_confidence: 0..1, after decay.
-        confirmed: True if a person confirmed it.
-        active: True if it is neither replaced nor retracted.
-        stale: True if it depends on retracted or superseded evidence.
-    """
-
-    memory_id: str
-    said_at: int
-    independent_sources: int
-    effective_confidence: float
-    confirmed: bool
-    active: bool
-    stale: bool
-
-
-class WeighedReason(NamedTuple):
-    """A reason for one side. ``weight``: the natural log of the odds, above 0."""
-
-    ground: SuggestionGround
-    favours: str
-    weight: float
-
-
-class WeighedSuggestion(NamedTuple):
-    """A suggestion, with its reasons added up.
-
-    Attributes:
-        winner_id: the suggested side; None if neither is suggested.
-        confidence: 0.5..1, that the side with more evidence is true.
-        reasons: strongest first, ties by name.
-    """
-
-    winner_id: str | None
-    confidence: float
-    reasons: tuple[WeighedReason, ...]
-
-
-def suggest(side: SideFacts, other: SideFacts) -> WeighedSuggestion:
+def suggest(side: CaseSide, other: CaseSide) -> Suggestion:
     """Weigh two sides, in either order, and suggest a winner.
 
-    A replaced or retracted side is never suggested, nor a side below ``LEAST_CONFIDENCE``.
+    A replaced or retracted side is never suggested, nor a side below ``LEAST_CONFIDENCE``. The
+    strongest reasons come first, ties by name.
     """
     reasons = sorted(
         (*_reasons(side, other), *_reasons(other, side)),
-        key=lambda reason: (-reason.weight, reason.ground, reason.favours),
+        key=lambda reason: (-reason[2], reason[0], reason[1]),
     )
     balance = math.fsum(
-        reason.weight if reason.favours == side.memory_id else -reason.weight for reason in reasons
+        weight if favours == side.memory.memory_id else -weight for _, favours, weight in reasons
     )
     confidence = 1.0 / (1.0 + math.exp(-abs(balance)))
     favoured = side if balance > 0.0 else other
-    is_clear = confidence >= LEAST_CONFIDENCE and favoured.active
-    return WeighedSuggestion(favoured.memory_id if is_clear else None, confidence, tuple(reasons))
+    is_clear = confidence >= LEAST_CONFIDENCE and _is_active(favoured)
+    return Suggestion(
+        winner_id=favoured.memory.memory_id if is_clear else None,
+        confidence=confidence,
+        reasons=tuple(
+            SuggestionReason(code=code, favours=favours, weight=round(weight, 3))
+            for code, favours, weight in reasons
+        ),
+    )
 
 
-def _reasons(side: SideFacts, other: SideFacts) -> Iterator[WeighedReason]:
-    """Yield the reasons in favour of ``side``."""
-    for ground, weight in (
-        (SuggestionGround.CONFIRMED, _CONFIRMED * (side.confirmed and not other.confirmed)),
-        (SuggestionGround.OTHER_ENDED, _ENDED * (side.active and not other.active)),
-        (SuggestionGround.OTHER_STALE, _STALE * (other.stale and not side.stale)),
-        (SuggestionGround.MORE_SOURCES, _by_sources(side, other)),
-        (SuggestionGround.HIGHER_CONFIDENCE, _by_confidence(side, other)),
-        (SuggestionGround.NEWER, _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
+def _is_active(side: CaseSide) -> bool:
+    return side.memory.status is MemoryStatus.ACTIVE
+
+
+def _reasons(side: CaseSide, other: CaseSide) -> Iterator[tuple[str, str, float]]:
+    """Yield the reasons in favour of ``side``, as the fields of a ``SuggestionReason``."""
+    is_other_stale = other.premise is not None and side.premise is None
+    for code, weight in (
+        ("confirmed", _CONFIRMED * (side.confirmed and not other.confirmed)),
+        ("other_ended", _ENDED * (_is_active(side) and not _is_active(other))),
+        ("other_stale", _STALE * is_other_stale),
+        ("more_sources", _by_sources(side, other)),
+        ("higher_confidence", _by_confidence(side, other)),
+        ("newer", _NEWER * (side.said_at - other.said_at >= MS_PER_DAY)),
     ):
         if weight > 0.0:
-            yield WeighedReason(ground, side.memory_id, weight)
+            yield code, side.memory.memory_id, weight
 
 
-def _by_sources(side: SideFacts, other: SideFacts) -> float:
+def _by_sources(side: CaseSide, other: CaseSide) -> float:
     ratio = math.log(side.independent_sources / other.independent_sources)
     return min(ratio, _MOST_SOURCES)
 
 
-def _by_confidence(side: SideFacts, other: SideFacts) -> float:
+def _by_confidence(side: CaseSide, other: CaseSide) -> float:
     if side.effective_confidence - other.effective_confidence < _LEAST_DIFFERENCE:
         return 0.0
     # Half of the difference in log odds, because stated confidence is weak evidence.
