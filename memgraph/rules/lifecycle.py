@@ -350,11 +350,13 @@ class EndOfLife(NamedTuple):
         status: its current status.
         reason: the reason for this status; None if there is none.
         lost: True if it lost a contradiction.
+        since: when it got this status, milliseconds; 0 for an active memory.
     """
 
     status: MemoryStatus
     reason: str | None = None
     lost: bool = False
+    since: int = 0
 
 
 def refuted(ending: EndOfLife) -> bool:

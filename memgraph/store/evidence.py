@@ -43,8 +43,8 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
     any_status = View(view.viewer, view.as_of)
     rows = _endings(any_status.shape).rows(snapshot, any_status.params, ids=memory_ids)
     return {
-        str(memory_id): EndOfLife(MemoryStatus(status), reason, bool(lost))
-        for memory_id, status, reason, lost in rows
+        str(memory_id): EndOfLife(MemoryStatus(status), reason, bool(lost), since or 0)
+        for memory_id, status, reason, since, lost in rows
     }
 
 
@@ -58,13 +58,14 @@ def _endings(view: View) -> sa.Select[Any]:
         .subquery("ended")
     )
     h, e = tables.statuses.alias("h"), tables.edges.alias("e")
-    reason = (
-        sa.select(h.c.reason)
+    reason, since = (
+        sa.select(column)
         .where(h.c.memory_id == ended.c.memory_id, _is_then(h, view))
         .order_by(*_last_first(h))
         .limit(1)
         .correlate(ended)
         .scalar_subquery()
+        for column in (h.c.reason, h.c.since)
     )
     lost = (
         sa.select(sa.literal(1))
@@ -73,12 +74,13 @@ def _endings(view: View) -> sa.Select[Any]:
         .correlate(ended)
         for end in ("from_memory_id", "to_memory_id")
     )
-    # Look up the reason only for memories that have ended; most have not.
+    # Look up the period only of memories that have ended; most have not.
     has_ended = ended.c.status != MemoryStatus.ACTIVE
     return sa.select(
         ended.c.memory_id,
         ended.c.status,
         sa.case((has_ended, reason)),
+        sa.case((has_ended, since)),
         sa.case((has_ended, sa.union_all(*lost).exists()), else_=sa.false()),
     )
 
@@ -267,41 +269,16 @@ def refuted_among(
         return {}
     ids = sorted(memory_ids)
     ended = endings(snapshot, ids, view)
-    refuted_ids = [
-        memory_id
-        for memory_id in ids
-        if refuted(ended.get(memory_id, EndOfLife(MemoryStatus.ACTIVE)))
-    ]
-    if not refuted_ids:
+    since = {one: ended[one].since for one in ids if one in ended and refuted(ended[one])}
+    if not since:
         return {}
     any_status = View(view.viewer, view.as_of)
     successors: dict[str, set[str]] = {}
-    for step in graph.replacements(snapshot, refuted_ids, any_status, MAX_ROWS):
+    for step in graph.replacements(snapshot, list(since), any_status, MAX_ROWS):
         successors.setdefault(step.old, set()).add(step.new)
-    since = _since(snapshot, refuted_ids, view)
     return {
-        memory_id: RefutedEvidence(since[memory_id], frozenset(successors.get(memory_id, ())))
-        for memory_id in refuted_ids
-    }
-
-
-@prepared
-def _beginnings(view: View) -> sa.Select[Any]:
-    f, h = listed("ids", "f"), tables.statuses.alias("h")
-    since = (
-        sa.select(h.c.since)
-        .where(h.c.memory_id == f.c.value, _is_then(h, view))
-        .order_by(*_last_first(h))
-        .limit(1)
-        .correlate(f)
-    )
-    return sa.select(f.c.value, since.scalar_subquery())
-
-
-def _since(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, int]:
-    values = {"ids": memory_ids, "view_as_of": view.as_of}
-    return {
-        str(memory_id): int(at) for memory_id, at in _beginnings(view.shape).rows(snapshot, values)
+        memory_id: RefutedEvidence(at, frozenset(successors.get(memory_id, ())))
+        for memory_id, at in since.items()
     }
 
 
