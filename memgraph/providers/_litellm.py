@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import socket
+import sys
 import threading
 import time
 import warnings
@@ -19,6 +21,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
 import tenacity
 
@@ -216,16 +219,30 @@ def _key(api_key: str | Path | None) -> str | None:
         ) from None
 
 
-def load(*, chat: bool = False) -> None:
+def load(connection: ModelConnection | None = None, *, chat: bool = False) -> None:
     """Import what a call needs, so that it does not count against the timeout. Takes seconds.
 
     Raises:
         ExtraMissing: litellm is not installed.
+        ProviderUnavailable: the server of the connection is on this machine and not running.
     """
+    url = urlsplit((connection.api_base if connection is not None else None) or "")
+    if url.hostname in _LOOPBACK and "litellm" not in sys.modules:
+        place = url.hostname, url.port or 80
+        if _refuses(place):
+            raise _not_running("ConnectionRefusedError", f"{place[0]}:{place[1]}")
     _litellm()
     # httpx and openai import the last two only at their first request.
     for name in ("httpx", "openai", "httpcore", *(("openai.resources",) if chat else ())):
         _module(name)
+
+
+def _refuses(place: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(place, timeout=1.0).close()
+    except OSError as error:
+        return isinstance(error, ConnectionRefusedError)
+    return False
 
 
 def bounded_client(seconds: float) -> Any:
@@ -327,10 +344,18 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
 def _refused(kind: str, chain: list[BaseException], httpx: ModuleType) -> ProviderUnavailable:
     urls = (error.request.url for error in chain if isinstance(error, httpx.ConnectError))
     url = next((url for url in urls if url.host in _LOOPBACK), None)
-    reason = "refused" if url is None else _NOT_RUNNING
-    place = "" if url is None else f"; is the server at {url.host}:{url.port} running?"
+    if url is not None:
+        return _not_running(kind, f"{url.host}:{url.port}")
     return ProviderUnavailable(
-        f"The provider cannot be reached: connection refused{place}", reason=reason, error=kind
+        "The provider cannot be reached: connection refused.", reason="refused", error=kind
+    )
+
+
+def _not_running(kind: str, place: str) -> ProviderUnavailable:
+    return ProviderUnavailable(
+        f"The provider cannot be reached: connection refused; is the server at {place} running?",
+        reason=_NOT_RUNNING,
+        error=kind,
     )
 
 

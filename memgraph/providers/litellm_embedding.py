@@ -64,6 +64,7 @@ class LitellmEmbedding:
         return out
 
     def _embed_batch(self, texts: list[str]) -> NDArray[np.float32]:
+        _litellm.load(self._connection)
         response = _litellm.call(
             self._connection, "embedding", input=texts, dimensions=self.dimensions
         )

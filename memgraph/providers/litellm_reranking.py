@@ -99,7 +99,7 @@ class LitellmReranking:
         """See `RerankingProvider.rank`."""
         if not texts:
             return ()
-        _litellm.load()
+        _litellm.load(self._connection)
         if self._client is None:
             self._client = _litellm.bounded_client(self._connection.timeout_s)
         return within(self._connection.timeout_s, lambda: self._ranked(query, list(texts)))

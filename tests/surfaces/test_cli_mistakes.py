@@ -32,7 +32,19 @@ MISTAKES = [
     (["remember", "orc-1", "x", "--event-time", "yesterday"], 2, "--event-time: not an ISO 8601"),
     (["remember", "orc-1", "x", "--importance", "900"], 2, "--importance: "),
     (["say", "orc-1", "Hello."], 2, "--session-id: is missing"),
+    ([], 2, "Usage: memgraph"),
+    (["upgrade"], 2, "name an orchestrator, or --all"),
     (["get", "orc-1", "fact_0"], 1, "memgraph list orc-1"),
+    (["impact", "orc-1", "fact_0"], 1, ". Try: memgraph list orc-1"),
+    (["case", "orc-1", "edge_0"], 1, ". Try: memgraph contradictions orc-1"),
+    (["issued-bulletin", "orc-1", "bul_0"], 1, ". Try: memgraph bulletins orc-1"),
+    (["grounds", "orc-1", "--workflow-run-id", "r"], 1, ". Try: memgraph receipts orc-1"),
+    (
+        ["retract-source", "orc-1", "--path", "nope.md", "--reason", "x"],
+        1,
+        ". Try: memgraph sources orc-1",
+    ),
+    (["remember", "orc-1", "x", "--derived-from", "fact_0"], 1, "fact_0"),
     (
         ["resolve", "orc-1", "edge_0", "--winner", "x", "--reason", "y"],
         1,
@@ -67,8 +79,12 @@ def test_a_mistake_is_answered_with_what_to_do(
     ran = cli(*(each.format(notes=notes) if "{" in each else each for each in arguments))
     assert ran.code == code
     assert says in ran.err
-    assert ran.err.startswith("error[")
-    assert ran.err.count("\n") == 1
+    if arguments:
+        assert ran.err.startswith("error[")
+        assert ran.err.count("\n") == 1
+    error = cli.error(*(each.format(notes=notes) if "{" in each else each for each in arguments))
+    assert ran.err.startswith(f"error[{error['code']}]: ") or not arguments
+    assert "Try: " not in error["message"]
     assert [each.name for each in cli.root.iterdir() if each.name.startswith("orc-7")] == []
     assert not Path("no-such-folder").exists()
 

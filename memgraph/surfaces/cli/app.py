@@ -43,18 +43,6 @@ LISTS: Final = {
     "sha256": "files",
 }
 """The command that lists the possible values, by the field in the error's details."""
-NAMES: Final = {
-    "source": "sources",
-    "retract-source": "sources",
-    "entity": "entities",
-    "merge-entities": "entities",
-    "remove-alias": "entities",
-    "protect-entity": "entities",
-    "erase": "entities",
-}
-"""The command that lists the possible names, by the failed command."""
-
-
 REMEDIES: Final = {
     "orchestrator.exists": "Choose another name, or continue with this one: --exist-ok",
     "import.rejected": "Use a complete and unchanged file that memgraph export wrote",
@@ -124,7 +112,7 @@ def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> s
         return None
     list_command = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
     if list_command is None and "name" in error.details:
-        list_command = NAMES.get(command)
+        list_command = "sources" if "source" in command else "entities"
     return None if list_command is None else f"Try: memgraph {list_command} {orchestrator}"
 
 
