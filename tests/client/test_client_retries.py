@@ -10,9 +10,9 @@ import httpx
 import pytest
 from serving_worlds import Served, serving
 
-from memgraph import MemoryStatus, Orchestrator
+from memgraph import Orchestrator
 from memgraph.client import Client, RemoteOrchestrator
-from memgraph.errors import Conflict, RemoteUnavailable
+from memgraph.errors import RemoteUnavailable
 
 
 class Cut(httpx.HTTPTransport):
@@ -166,22 +166,3 @@ def test_what_must_not_happen_twice_is_not_sent_again(served: Served, write: str
 def test_a_dry_run_and_a_numbered_turn_are_sent_again(served: Served, write: str) -> None:
     assert post(served, AGAIN[write]) == ([200, 200], True)
     assert len(served.orchestrator().memories.list(kinds=["episode"])) == ("on_" in write)
-
-
-def test_a_correction_is_not_forked(served: Served) -> None:
-    orc = served.orchestrator()
-    one = orc.remember("The post rises at five.")
-    with Client(served.url, key=served.key()) as client:
-        remote = client.orchestrator("orc-1")
-        new = remote.correct(one, "The post rises at six.", reason="seen")
-        with pytest.raises(Conflict) as refused:
-            remote.correct(one, "The post rises at seven.", reason="heard")
-        assert refused.value.details["replaced_by"] == [new]
-        newest = remote.correct(new, "The post rises at eight.", reason="seen")
-        # What was done stays done: the first answer is given again.
-        assert remote.correct(one, "The post rises at six.", reason="seen") == new
-        with pytest.raises(Conflict) as refused:
-            remote.correct(one, "The post rises at eight.", reason="seen")
-        assert refused.value.details["replaced_by"] == [newest]
-    active = [each.memory_id for each in orc.memories.list(statuses=[MemoryStatus.ACTIVE])]
-    assert active == [newest]

@@ -53,21 +53,6 @@ def test_the_command_line_changes_the_keys_of_a_running_server(
     assert (states[old["key_id"]], states[new["key_id"]]) == ("revoked", "valid")
 
 
-def test_a_secret_in_a_file_is_read_by_its_owner_alone_and_printed_nowhere(
-    served: Served, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    file = tmp_path / "app.key"
-    grants = ("--orchestrator", "orc-1", "--permission", "read", "-o", str(file))
-    told = key(capsys, served.service.root, "create", "an app", *grants)
-    assert "secret" not in told
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert status(served, file.read_text("utf-8").strip()) == 200
-    before = served.keys.path.read_bytes()
-    again = ["key", "create", "another", *grants, "--root", str(served.service.root)]
-    assert main(again) == 1
-    assert served.keys.path.read_bytes() == before
-
-
 def loosen(path: Path) -> None:
     path.chmod(0o644)
 
