@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import socket
 import ssl
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
@@ -55,8 +54,6 @@ _NOT_SENT: Final = (
     httpx.PoolTimeout,
     httpx.ProxyError,
 )
-# OpenSSL's reasons for an answer that is not TLS; they differ between its versions.
-_NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL"})
 _ADDRESS: Final = (
     "a server address looks like https://host or http://127.0.0.1:8420, without a password"
 )
@@ -200,11 +197,15 @@ class Server:
         return Answer(response.status_code, kind, response.headers.get("retry-after", ""), body)
 
     def _unreached(self, error: httpx.HTTPError) -> RemoteUnavailable:
-        not_sent = isinstance(error, _NOT_SENT)
-        failed = "cannot be reached" if not_sent else "did not send a complete response"
-        place = f"{self.url.scheme}://{self.url.netloc.decode('ascii')}"
-        message = f"{place} {failed}: {_reason(error)}"
-        return RemoteUnavailable(message, cause=type(error).__name__)
+        place, cause = (
+            f"{self.url.scheme}://{self.url.netloc.decode('ascii')}",
+            type(error).__name__,
+        )
+        message = f"{place} did not send a complete response ({cause})"
+        if isinstance(error, _NOT_SENT):
+            # What the system says; a later error may quote the response.
+            message = f"{place} cannot be reached; is the server running? ({error})"
+        return RemoteUnavailable(message, cause=cause)
 
 
 def value_of(kind: type[T]) -> Read[T]:
@@ -299,30 +300,6 @@ def _seconds(retry_after: str) -> float | None:
     """Return whole seconds; a date is ignored."""
     text = retry_after.strip()
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    for cause in _causes(error):
-        if isinstance(cause, ConnectionRefusedError):
-            return "connection refused; is the server running?"
-        if isinstance(cause, socket.gaierror):
-            return "unknown host"
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not trusted ({cause.verify_message})"
-        if isinstance(cause, ssl.SSLError):
-            if cause.reason in _NO_TLS:
-                return "the server does not use TLS; does it use plain http?"
-            return f"TLS failed ({cause.reason})"
-    if isinstance(error, httpx.TimeoutException):
-        return f"timed out ({type(error).__name__})"
-    return type(error).__name__
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__ or cause.__context__
 
 
 def _checked_url(url: str, key: str | None, *, plain_http: bool) -> httpx.URL:

@@ -60,16 +60,11 @@ def test_half_an_answer_is_none(answer: bytes, why: str) -> None:
 def test_why_nobody_is_reached_is_said_with_the_address_alone(served: Served) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         closed = f"http://127.0.0.1:{gone.getsockname()[1]}"
-    for address, why in (
-        (closed, "connection refused; is the server running?"),
-        (
-            served.url.replace("http:", "https:"),
-            "the server does not use TLS; does it use plain http?",
-        ),
-    ):
-        with pytest.raises(RemoteUnavailable) as refused:
+    for address, why in ((closed, "refused"), (served.url.replace("http:", "https:"), "SSL")):
+        with pytest.raises(RemoteUnavailable, match=why) as refused:
             asked(address)
-        assert refused.value.message == f"{address} cannot be reached: {why}"
+        told = f"{address} cannot be reached; is the server running? ("
+        assert refused.value.message.startswith(told)
         assert refused.value.details == {"cause": "ConnectError"}
 
 
@@ -77,9 +72,7 @@ def test_silence_is_not_waited_for_for_ever() -> None:
     with talking(b"", hold=True) as url, pytest.raises(RemoteUnavailable) as refused:
         asked(url, timeout_s=0.2)
     assert refused.value.details == {"cause": "ReadTimeout"}
-    assert (
-        refused.value.message == f"{url} did not send a complete response: timed out (ReadTimeout)"
-    )
+    assert refused.value.message == f"{url} did not send a complete response (ReadTimeout)"
 
 
 def test_a_page_without_end_is_not_read() -> None:
@@ -135,7 +128,7 @@ def test_an_unknown_certificate_is_refused_and_a_named_authority_believed(tmp_pa
         thread.start()
         with (
             Client(url, key=SECRET, retries=0) as client,
-            pytest.raises(RemoteUnavailable, match="its certificate is not trusted"),
+            pytest.raises(RemoteUnavailable, match="CERTIFICATE_VERIFY_FAILED"),
         ):
             client.orchestrators()
         known = ssl.create_default_context(cafile=str(certificate))

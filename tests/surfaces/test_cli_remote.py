@@ -170,11 +170,9 @@ def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:
     with serving(cli.root) as gone:
         url = gone.url
     ran = cli("stats", "orc-1", "--server", url, "--key", "mgk_k")
-    assert (ran.code, ran.err) == (
-        1,
-        f"error[remote.unavailable]: {url} cannot be reached: connection refused; is the server"
-        " running?\n",
-    )
+    assert ran.code == 1
+    told = f"error[remote.unavailable]: {url} cannot be reached; is the server running? ("
+    assert ran.err.startswith(told)
 
 
 def test_errors_name_the_options_of_the_command_line(
