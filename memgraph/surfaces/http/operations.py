@@ -128,12 +128,8 @@ def _parameter(
     return inspect.Parameter(name, kind, annotation=annotation, default=default)
 
 
-_BODY_MODELS: dict[str, type[Value]] = {}
-
-
-def bodies_made() -> Mapping[str, type[Value]]:
-    """Return the models of the bodies of operations, by their names."""
-    return _BODY_MODELS
+BODY_MODELS: dict[str, type[Value]] = {}
+"""The models of the bodies of operations, by their names."""
 
 
 def _body(declared: Operation) -> type[Value] | None:
@@ -141,7 +137,7 @@ def _body(declared: Operation) -> type[Value] | None:
     if declared.method == "GET":
         return None
     if isinstance(declared.body, type):
-        return _BODY_MODELS.setdefault(declared.body.__name__, declared.body)
+        return BODY_MODELS.setdefault(declared.body.__name__, declared.body)
     body_parameters = [
         parameter
         for parameter in declared.parameters.values()
@@ -154,11 +150,11 @@ def _body(declared: Operation) -> type[Value] | None:
     }
     name = declared.body or "".join(part.capitalize() for part in declared.id.split("_"))
     # Two operations may share a body, so a name must always mean the same model.
-    if name not in _BODY_MODELS:
-        _BODY_MODELS[name] = create_model(name, __base__=Value, **fields)
-    if {*_BODY_MODELS[name].model_fields} != {*fields}:
+    if name not in BODY_MODELS:
+        BODY_MODELS[name] = create_model(name, __base__=Value, **fields)
+    if {*BODY_MODELS[name].model_fields} != {*fields}:
         raise TypeError(f"two different bodies are named {name}")
-    return _BODY_MODELS[name]
+    return BODY_MODELS[name]
 
 
 def _adapter(declared: Operation) -> TypeAdapter[Any] | None:

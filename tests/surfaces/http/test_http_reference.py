@@ -13,7 +13,7 @@ from memgraph.model.values import Value
 from memgraph.surfaces.http import routes
 from memgraph.surfaces.http.app import ROUTERS, openapi
 from memgraph.surfaces.http.document import PERMISSION
-from memgraph.surfaces.http.operations import bodies_made
+from memgraph.surfaces.http.operations import BODY_MODELS
 from memgraph.surfaces.http.reference import reference
 
 DOCS = (Path(__file__).resolve().parents[3] / "docs" / "http.md").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_every_body_has_an_example_and_every_example_is_valid() -> None:
         for _, module in inspect.getmembers(routes, inspect.ismodule)
         for each in vars(module).values()
         if isinstance(each, type) and issubclass(each, Value)
-    } | bodies_made()
+    } | BODY_MODELS
     checked = 0
     for method, path, operation in operations():
         for kind, content in operation.get("requestBody", {}).get("content", {}).items():
