@@ -134,7 +134,7 @@ class Everyday(WritingHandle[F]):
         body=EpisodeInput,
         answer=StoredId,
         status=201,
-        command="",
+        command="say",
     )
     def save_episode(
         self, content: str, *, session_id: str, source_role: str, **fields: Unpack[EpisodeFields]
@@ -147,6 +147,7 @@ class Everyday(WritingHandle[F]):
 
         Args:
             content: the text of the turn, 1 to 32,000 characters.
+            session_id: the conversation.
             source_role: the speaker: ``user``, or another name, which is treated as an agent's. For
                 a person with another name, use ``events.publish`` with a ``UserTurn``.
             fields: further fields of ``EpisodeInput``.

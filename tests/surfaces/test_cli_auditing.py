@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from serving_worlds import serving
 
 from memgraph import MemoryService
 
@@ -183,26 +182,3 @@ def test_a_contradiction_that_opens_with_a_source_is_named(cli: CommandLine) -> 
         told = cli(*command, *options).out
         assert "reopened items (1)" in told
         assert all(one in told for one in (edge, won, lost))
-
-
-def test_what_is_derived_from_what_fell_is_told_to_be_stale(cli: CommandLine) -> None:
-    old = cli.remember("The gate closes at nine.")
-    new = cli.json("correct", "orc-1", old, "The gate closes at ten.", *WHY)["memory_id"]
-    grounds = ("--derived-from", old, "--derived-from", new)
-    told = cli("remember", "orc-1", "Nobody enters at half past nine.", *grounds).out
-    assert f"it is already stale: its evidence {old} was retracted or superseded" in told
-    assert f"derived from {new}" not in told
-    again = cli("remember", "orc-1", "Nobody enters at eleven.", "--derived-from", new).out
-    assert "stale" not in again
-
-
-def test_who_may_write_alone_is_not_told_what_fell(cli: CommandLine) -> None:
-    old = cli.remember("The gate closes at nine.")
-    cli("correct", "orc-1", old, "The gate closes at ten.", *WHY)
-    with serving(cli.root) as served:
-        for number, (allowed, told) in enumerate((({"write"}, False), ({"read", "write"}, True))):
-            key = served.key(permissions=frozenset(allowed))
-            given = ("--derived-from", old, "--server", served.url, "--key", key)
-            ran = cli("remember", "orc-1", f"Nobody enters at {number}.", *given)
-            assert (ran.code, ran.err) == (0, "")
-            assert ("it is already stale" in ran.out) is told

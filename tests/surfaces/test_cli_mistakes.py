@@ -31,7 +31,7 @@ MISTAKES = [
     (["remember", "orc-1", "x", "--type", "Opinion"], 2, "'fact', 'preference', 'decision'"),
     (["remember", "orc-1", "x", "--event-time", "yesterday"], 2, "--event-time: not an ISO 8601"),
     (["remember", "orc-1", "x", "--importance", "900"], 2, "--importance: "),
-    (["say", "orc-1", "Hello."], 2, "--session-id: is missing"),
+    (["say", "orc-1", "Hello."], 2, "Missing option '--session-id'"),
     ([], 2, "Usage: memgraph"),
     (["upgrade"], 2, "name an orchestrator, or --all"),
     (["get", "orc-1", "fact_0"], 1, "memgraph list orc-1"),

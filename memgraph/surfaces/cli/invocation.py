@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import typer
@@ -280,14 +279,6 @@ def read_stdin(max_chars: int = -1) -> str:
         return sys.stdin.read(max_chars).removesuffix("\n")
     except UnicodeDecodeError:
         raise InvalidContent("standard input is not UTF-8") from None
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file. Raises InvalidContent: it is not UTF-8."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InvalidContent(f"{path} is not UTF-8") from None
 
 
 def write_json(value: Any) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from itertools import starmap
 from types import UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic import PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
@@ -235,7 +235,7 @@ class _Body:
         taken = {*declared.parameters, *NO_OPTIONS}
         for name, info in declared.body.model_fields.items():
             nested = info.annotation
-            if name in taken or info.is_required():
+            if name in taken or info.is_required() or get_origin(nested) is Literal:
                 continue
             if isinstance(nested, type) and issubclass(nested, Value):
                 for inner, inner_info in nested.model_fields.items():

@@ -13,7 +13,6 @@ from memgraph.errors import (
     DatabaseCorrupt,
     ErasureUnproven,
     ExtraMissing,
-    InvalidInput,
     JobFailed,
     JournalBroken,
     MemgraphError,
@@ -22,7 +21,6 @@ from memgraph.errors import (
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType
 from memgraph.surfaces.cli.commands import methods
-from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import NO_AGENT, decisions, moment, show_memory, with_short
 from memgraph.surfaces.cli.invocation import Invocation
 from memgraph.surfaces.cli.screen import Screen
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from memgraph.model.graph import Case, ContradictionPage, Trace
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
-    from memgraph.model.values import Memory, Outcome
+    from memgraph.model.values import Memory
     from memgraph.operations.maintenance.operations import JournalState
 
 TEXTS_SHOWN: Final = 50
@@ -57,26 +55,6 @@ _QUERY = typer.Argument(
     help="A question or words; - reads standard input. Optional if there are filters.",
     show_default=False,
 )
-
-
-def _only_session(call: Invocation, values: dict[str, Any]) -> None:
-    if values["session_id"] is None and len(call.session) == 1:
-        values["session_id"] = call.session[0]
-
-
-def _said(done: Mapping[str, Any], _: Call) -> str:
-    if "memory_id" in done:
-        return f"stored {with_short(done['memory_id'])}"
-    stored = f"stored {counted(len(done['outcomes']) - done['rejected'], 'turn')}"
-    rejected = (item for item in done["outcomes"] if item["outcome"] == "rejected")
-    lines = (f"line {item['line']}: rejected, {item['message']}" for item in rejected)
-    return "\n".join((stored, *lines))
-
-
-def _rejected_turns(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
-    rejected = done.get("rejected", 0)
-    total = len(done.get("outcomes", ()))
-    return InvalidInput(f"{rejected} of {total} turns were rejected") if rejected else None
 
 
 def _in_session(call: Invocation, values: dict[str, Any]) -> None:
@@ -129,24 +107,13 @@ def _opened_project(call: Invocation, values: dict[str, Any]) -> None:
         call.project.append(values["scope_id"])
 
 
+def _said(call: Invocation, handle: Any, memory_id: str, arguments: Call) -> dict[str, Any]:
+    embedded = _embedded(call, handle, memory_id, arguments)
+    return {"session_id": arguments["session_id"], **embedded}
+
+
 def _embedded(call: Invocation, handle: Any, _: Any, __: Call) -> dict[str, Any]:
     return {"embedding": call.after_writing(handle)}
-
-
-def _stale_evidence(_: Invocation, handle: Any, outcome: Outcome, call: Call) -> dict[str, Any]:
-    """Return the retracted or superseded evidence of a new memory, if the caller may read it."""
-    evidence, stale_ids = call.get("derived_from", ()), ()
-    if evidence and outcome.memory_id is not None and outcome.outcome == "stored":
-        trace = _trace(handle, outcome.memory_id)
-        stale_ids = () if trace is None else trace.stale_grounds
-    return {"stale_evidence": [item for item in dict.fromkeys(evidence) if item in stale_ids]}
-
-
-def _stale(_: Outcome, call: Call) -> list[str]:
-    return [
-        f"it is already stale: its evidence {item} was retracted or superseded"
-        for item in call["stale_evidence"]
-    ]
 
 
 def _trace(handle: Any, memory_id: str) -> Any:
@@ -413,8 +380,6 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "remember": {
         "options": {"content": _CONTENT},
         "extra": _embedded,
-        "read": _stale_evidence,
-        "hint": _stale,
     },
     "repair": {
         "method": methods.repair,
@@ -442,15 +407,13 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "failure": _failed_run,
     },
     "say": {
-        "method": methods.say,
         "options": {
             "content": _CONTENT,
             "source_role": typer.Option("--role", metavar="NAME", help="The speaker."),
         },
-        "prepare": _only_session,
-        "extra": _embedded,
-        "done": _said,
-        "failure": _rejected_turns,
+        "defaults": {"source_role": "user"},
+        "extra": _said,
+        "done": lambda memory_id, _: f"stored {with_short(memory_id)}",
     },
     "trace": {"hint": _trace_decisions},
     "sessions": {

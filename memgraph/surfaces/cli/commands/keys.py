@@ -17,7 +17,7 @@ from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import choice, make_group, value
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
-from memgraph.surfaces.cli.render import Columns, show_table
+from memgraph.surfaces.cli.render import show_table
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
@@ -89,13 +89,15 @@ def list_keys(context: typer.Context) -> CommandResult:
     keys = _keys(invocation(context)).listed()
     now = SystemClock().now_ms()
 
+    rows = [_as_json(key, now) for key in keys]
+
     def show(screen: Screen) -> None:
-        if keys:
-            show_table(screen, keys, _columns(now))
+        if rows:
+            show_table(screen, rows)
         else:
             screen.line("there are no keys; create one: memgraph key create")
 
-    return CommandResult({"keys": [_as_json(key, now) for key in keys]}, show)
+    return CommandResult({"keys": rows}, show)
 
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -205,24 +207,8 @@ def _key_result(new_key: NewKey, output: Path | None, missing: Sequence[str] = (
 def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
     """Return the fields of a key with its state and without its digest."""
     fields = key.model_dump(mode="json", exclude={"sha256"})
-    return fields | {"permissions": sorted(key.permissions), "state": key.state(now)}
-
-
-def _columns(now: int) -> Columns:
-    return {
-        "id": "key_id",
-        "name": "name",
-        "state": lambda key: key.state(now),
-        "orchestrators": "orchestrators",
-        "permissions": lambda key: sorted(key.permissions),
-        "up to": "clearance",
-        "places": lambda key: [
-            *(f"project {project_id}" for project_id in key.project_ids),
-            *(f"session {session_id}" for session_id in key.session_ids),
-            *([] if key.agent_id is None else [f"agent {key.agent_id}"]),
-        ],
-        "ends": "expires_at",
-    }
+    first = {"key_id": key.key_id, "name": key.name, "state": key.state(now)}
+    return first | fields | {"permissions": sorted(key.permissions)}
 
 
 COMMANDS: dict[str, Any] = {

@@ -5,18 +5,16 @@ The first argument is the handle of an orchestrator; see ``command_of`` for the 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from memgraph.errors import ConfirmationMissing, InvalidInput
-from memgraph.model.enums import JobName, Sensitivity
+from memgraph.model.enums import JobName
 from memgraph.model.operation import Time
-from memgraph.surfaces.cli.invocation import InvalidContent, read_stdin, read_text
+from memgraph.surfaces.cli.invocation import InvalidContent
 
 Progress = Callable[[str, int, int], None]
 
@@ -44,67 +42,6 @@ def sessions(
         before: continue after the last id of the previous page.
     """
     return handle.sessions.list(pending=pending, before=before, limit=limit)
-
-
-def say(
-    handle: Any,
-    content: str | None = None,
-    *,
-    session_id: str | None = None,
-    source_role: str = "user",
-    turn_id: str | None = None,
-    event_time: Time | None = None,
-    sensitivity: Sensitivity | None = None,
-    file: str | None = None,
-) -> Any:
-    """Store a turn of a conversation, or the turns of a file.
-
-    The first turn of a new session completes all open ones.
-
-    Args:
-        session_id: the conversation. [the value of --session, if only one]
-        source_role: the speaker.
-        turn_id: the turn's id in the session.
-        event_time: when it was said, ISO 8601.
-        file: many turns, one JSON object with content per line; - is standard input. The options
-            apply to turns without such a field.
-    """
-    if (content is None) == (file is None):
-        raise InvalidInput("give either CONTENT or --file")
-    fields = {"turn_id": turn_id, "event_time": event_time, "sensitivity": sensitivity}
-    common: dict[str, Any] = {"session_id": session_id, "source_role": source_role}
-    common |= {name: value for name, value in fields.items() if value is not None}
-    if file is None:
-        if session_id is None:
-            raise InvalidInput("--session-id: is missing", field="session_id")
-        memory_id = handle.save_episode(content, **common)
-        return {"memory_id": memory_id, "session_id": session_id}
-    if session_id is None:
-        del common["session_id"]
-    turns = list(_turns(file))
-    outcomes = handle.save_episodes({**common, **turn} for _, turn in turns)
-    results = [
-        {"line": line, **outcome.model_dump(exclude={"edge_id"})}
-        for (line, _), outcome in zip(turns, outcomes, strict=True)
-    ]
-    return {
-        "outcomes": results,
-        "rejected": sum(item["outcome"] == "rejected" for item in results),
-    }
-
-
-def _turns(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the turns of a file of JSON Lines with their line numbers. Raises InvalidContent."""
-    text = read_stdin() if file == "-" else read_text(Path(file))
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                turn = json.loads(line)
-            except (ValueError, RecursionError):
-                turn = None
-            if not isinstance(turn, dict):
-                raise InvalidContent(f"line {number} is not a JSON object")
-            yield number, turn
 
 
 def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
