@@ -66,6 +66,7 @@ class Event:
     Attributes:
         key: the memory that is written, or that wins, or that is taken back.
         other: the memory that is replaced, amended, disputed, or that loses.
+        question: of a distractor that states a fact, what it answers.
     """
 
     day: float
@@ -75,6 +76,7 @@ class Event:
     other: str = ""
     type: MemoryType = MemoryType.FACT
     importance: int = 50
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,15 +243,19 @@ def _distractors(matter: _Matter, unused: list[_Matter], chance: random.Random) 
     texts = []
     for each in [*same_subject[:2], *same_topic[:3]]:
         unused.remove(each)
-        texts.append((each.type, _stated(each, chance)))
+        question = sentence(each.topic["ask"][0], s=each.subject)
+        texts.append((each.type, _stated(each, chance), question))
     texts.extend(
-        (MemoryType.OBSERVATION, sentence(each, s=matter.subject))
+        (MemoryType.OBSERVATION, sentence(each, s=matter.subject), "")
         for each in chance.sample(matter.domain["chatter"], 2)
     )
-    for at, (kind, text) in enumerate(texts):
+    for at, (kind, text, question) in enumerate(texts):
         day = chance.randrange(SPAN + LONGEST_GAP) + chance.random()
         importance = chance.choice((40, 50, 60, 70))
-        yield Event(day, Action.STATE, f"{DISTRACTOR}-{at}", text, type=kind, importance=importance)
+        key = f"{DISTRACTOR}-{at}"
+        yield Event(
+            day, Action.STATE, key, text, type=kind, importance=importance, question=question
+        )
 
 
 def _stated(matter: _Matter, chance: random.Random) -> str:

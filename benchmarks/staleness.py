@@ -36,6 +36,7 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.memory_service import MemoryService
 
 CUTOFFS = (1, 3, 10)
+UNCHANGED = "unchanged"
 # How often something stale is there to compete with what holds: neither good nor bad.
 CONTEST = "superseded_shown"
 _FOUND_BY_RULES = {
@@ -106,9 +107,10 @@ def run(
         Shares of the questions: ``stale_above`` and ``stale_above_with_superseded`` (something
         stale stands above what holds, or is shown without it), ``superseded_shown`` (how often
         there is something stale to be compared), ``current@1``, ``current@3``, ``current@10``,
-        ``kept@3`` (what a partial update left as it was), ``open_both_sides``,
+        ``kept@3`` (what a partial update left as it was), ``unchanged@1``, ``unchanged@3`` (the
+        answers to questions about facts that nothing changed), ``open_both_sides``,
         ``resolved_unmarked``, ``as_of``; the same ``by_kind`` and ``by_wording`` with the number of
-        questions; ``detected``; ``failures`` in full.
+        questions; ``detected``; ``failures`` of facts that changed, in full.
 
     Raises:
         InvalidInput: ``count`` out of range.
@@ -149,7 +151,7 @@ def run(
         "memories": memories,
         "seed": seed,
         "apart": apart,
-        "failures": [each.told() for each in answers if each.failed],
+        "failures": [each.told() for each in answers if each.failed and each.mode != UNCHANGED],
     }
 
 
@@ -165,6 +167,21 @@ def ask(world: World, history: History) -> Iterator[Answered]:
         if check.stale:
             bundle = world.memory.recall(check.question, include_superseded=True)
             yield _answered(world, history, check, "with_superseded", bundle)
+    for event in history.distractors:
+        if event.question:
+            bundle = world.memory.recall(event.question)
+            yield _unchanged(world, history, event, bundle)
+
+
+def _unchanged(world: World, history: History, event: Event, bundle: Bundle) -> Answered:
+    memory_id = world.ids[history.name, event.key]
+    rank = bundle.ids.index(memory_id) + 1 if memory_id in bundle.ids else None
+    measured = tuple(
+        Measured(f"unchanged@{cutoff}", rank is not None and rank <= cutoff)
+        for cutoff in CUTOFFS[:2]
+    )
+    check = Check(event.question, event.key)
+    return Answered(history, check, UNCHANGED, ((event.key, rank or 0),), measured)
 
 
 def _answered(world: World, history: History, check: Check, mode: str, bundle: Bundle) -> Answered:
@@ -249,6 +266,7 @@ MEASURES = (
     CONTEST,
     *(f"current@{cutoff}" for cutoff in CUTOFFS),
     "kept@3",
+    *(f"unchanged@{cutoff}" for cutoff in CUTOFFS[:2]),
     "open_both_sides",
     "resolved_unmarked",
     "as_of",

@@ -86,6 +86,7 @@ def test_a_small_run_reaches_the_targets(apart: bool) -> None:
     assert found["open_both_sides"] >= 0.98
     assert found["resolved_unmarked"] == found["as_of"] == 1.0
     assert found["current@10"] >= 0.95
+    assert found["unchanged@1"] < found["unchanged@3"] > 0.5
     assert found["superseded_shown"] >= 0.5
     assert found["histories"] == SMALL
     assert found["memories"] > 5 * SMALL
