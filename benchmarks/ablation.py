@@ -39,6 +39,8 @@ HISTORY_MEASURES = (
     "stale_above_with_superseded",
     "current@1",
     "current@3",
+    "unchanged@1",
+    "unchanged@3",
     "open_both_sides",
     "as_of",
 )
