@@ -100,7 +100,7 @@ class _Merge:
         self.refused.update(self.told.rejected)
         room = MAX_CANDIDATES - len(self.lines)
         line_ends = [at for at, char in enumerate(self.extracted.text) if char == "\n"]
-        surroundings = _Surroundings(self.lines)
+        firsts = [line_range(candidate.locator)[0] for candidate in self.lines]
         for proposal in self.told.accepted:
             first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
             if not any(char.isalpha() for char in proposal.content):
@@ -111,7 +111,10 @@ class _Merge:
                 self.refused["too_many_proposals"] += 1
             else:
                 sentences.add(proposal.content, first, last)
-                self._take(proposal, lines(first, last), surroundings.of(first))
+                # The date, tags and section of the last line that begins at or above apply.
+                above = bisect_right(firsts, first)
+                near = self.lines[above - 1] if above else None
+                self._take(proposal, lines(first, last), near)
 
     def _repeat(self, place: int, proposal: Proposal) -> None:
         """Give the type of a proposal to the line that it repeats, if that has none."""
@@ -167,19 +170,6 @@ class _Merge:
                 "failed": self.told.failed,
             }
             yield ParseFinding(SkippedPart.EXTRACTOR_FAILED, details=details)
-
-
-class _Surroundings:
-    """Finds the candidate near a line, whose date, tags and section apply there."""
-
-    def __init__(self, candidates: Sequence[IngestCandidate]) -> None:
-        self._ordered = sorted(candidates, key=lambda candidate: line_range(candidate.locator)[0])
-        self._firsts = [line_range(candidate.locator)[0] for candidate in self._ordered]
-
-    def of(self, line: int) -> IngestCandidate | None:
-        """Return the last candidate that begins at or above a line."""
-        place = bisect_right(self._firsts, line)
-        return self._ordered[place - 1] if place else None
 
 
 def _with_findings(document: ParsedDocument, findings: Sequence[ParseFinding]) -> ParsedDocument:

@@ -13,13 +13,14 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ingest.reasons import RejectionReason, refuse
+from memgraph.errors import IngestRejected
 
 _CHUNK = 1 << 20
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -48,35 +49,36 @@ class FileVanished(Exception):
     """The name is gone: another worker took it, or it was removed."""
 
 
-def read_head(name: str | bytes, folder: int, size: int) -> bytes:
-    """Return the first bytes of a file; ``b""`` for a link, a special or an unreadable file."""
-    try:
-        descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, size) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
-def open_directory(name: str | bytes, dir_fd: int | None = None) -> Iterator[int]:
-    """Yield a descriptor of a folder that is not a link.
-
-    Raises:
-        FileVanished, or IngestRejected (link, not_regular_file, unreadable).
-    """
+def _opened(name: str | bytes, flags: int, dir_fd: int | None) -> Iterator[int]:
+    """Yield a descriptor; errors of the system become those of this module."""
     try:
-        descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=dir_fd)
+        descriptor = os.open(name, flags, dir_fd=dir_fd)
     except OSError as error:
         raise _file_error(error) from error
     try:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def read_head(name: str | bytes, folder: int, size: int) -> bytes:
+    """Return the first bytes of a file; ``b""`` for a link, a special or an unreadable file."""
+    with (
+        suppress(OSError, FileVanished, IngestRejected),
+        _opened(name, _FILE_FLAGS, folder) as file,
+    ):
+        return os.read(fd, size) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    return b""
+
+
+def open_directory(name: str | bytes, dir_fd: int | None = None) -> AbstractContextManager[int]:
+    """Return a context with the descriptor of a folder that is not a link.
+
+    Raises:
+        FileVanished, or IngestRejected (link, not_regular_file, unreadable).
+    """
+    return _opened(name, _DIRECTORY_FLAGS, dir_fd)
 
 
 def read_safely(
@@ -92,16 +94,11 @@ def read_safely(
         StillBeingWritten, FileVanished, or IngestRejected with the reason link, hard_link,
         not_regular_file, too_large or unreadable.
     """
-    try:
-        descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
-    except OSError as error:
-        raise _file_error(error) from error
-    try:
-        return _read_open(descriptor, max_bytes, settle_seconds)
-    except OSError as error:
-        raise _file_error(error) from error
-    finally:
-        os.close(descriptor)
+    with _opened(name, _FILE_FLAGS, dir_fd) as descriptor:
+        try:
+            return _read_open(descriptor, max_bytes, settle_seconds)
+        except OSError as error:
+            raise _file_error(error) from error
 
 
 def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0) -> None:
@@ -110,19 +107,10 @@ def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0)
     Raises:
         StillBeingWritten, FileVanished.
     """
-    try:
-        descriptor = os.open(name, _FILE_FLAGS, dir_fd=dir_fd)
-    except OSError as error:
-        failure = _file_error(error)
-        if isinstance(failure, FileVanished):
-            raise failure from error
-        return
-    try:
+    with suppress(IngestRejected), _opened(name, _FILE_FLAGS, dir_fd) as descriptor:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
             _check_at_rest(descriptor, status, settle_seconds, keep=False)
-    finally:
-        os.close(descriptor)
 
 
 def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileContent:

@@ -67,6 +67,10 @@ def _objects(value: Any) -> list[Json]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
 def _are_mostly(items: Sequence[Any], is_message: Callable[[Any], bool]) -> bool:
     """Return True when at least half are messages: a few broken ones are tolerated."""
     count = sum(is_message(item) for item in items)
@@ -251,12 +255,19 @@ def _paragraphs(parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node in a tree of messages; ``message`` is empty if the node has none."""
+    """A node in a tree of messages.
+
+    ``text`` is what was shown of it, perhaps nothing; ``skipped`` counts the parts that are not
+    text. ``spoken`` is False if the node has no message.
+    """
 
     where: str
-    message: Json
     parent: str | None
     time: int | None
+    speaker: str = ""
+    text: str = ""
+    skipped: int = 0
+    spoken: bool = True
 
 
 def is_chatgpt(value: Any) -> bool:
@@ -277,7 +288,7 @@ def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()
         branch = _shown(nodes, conversation.get("current_node"), where, turns)
         started = read_json_time(conversation.get("create_time"))
         title = _name(conversation.get("title"))
-        _add_branch(turns, nodes, branch, _chatgpt_text, where, session, started, title)
+        _add_branch(turns, nodes, branch, where, session, started, title)
     return turns.document("chat")
 
 
@@ -291,7 +302,7 @@ def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ())
             branch = _shown(nodes, conversation.get("current_leaf_message_uuid"), where, turns)
         started = read_json_time(conversation.get("created_at"))
         title = _name(conversation.get("name"))
-        _add_branch(turns, nodes, branch, _claude_text, where, session, started, title)
+        _add_branch(turns, nodes, branch, where, session, started, title)
     return turns.document("chat")
 
 
@@ -334,7 +345,7 @@ def _shown(
     if not isinstance(tip, str) or tip not in nodes:
         parents = {node.parent for node in nodes.values()}
         leaves = [name for name in nodes if name not in parents] or list(nodes)
-        candidates = [name for name in leaves if nodes[name].message] or leaves
+        candidates = [name for name in leaves if nodes[name].spoken] or leaves
         # Among messages of the same time, take the last one in the file.
         order = {name: place for place, name in enumerate(nodes)}
         tip = max(candidates, key=lambda name: (nodes[name].time or 0, order[name]), default=None)
@@ -352,31 +363,27 @@ def _add_branch(
     turns: ParsedConversation,
     nodes: Mapping[str, _Node],
     branch: Sequence[str],
-    read: Callable[[Json], tuple[str, int]],
     where: str,
     session: str,
     started: int | None,
     title: str | None,
 ) -> None:
     """Add the messages of a branch, and report how many are on other branches."""
-    texts = {name: read(node.message) for name, node in nodes.items()}
     on_branch = set(branch)
-    omitted = sum(bool(text) for name, (text, _) in texts.items() if name not in on_branch)
+    omitted = sum(bool(node.text) for name, node in nodes.items() if name not in on_branch)
     if omitted:
         finding = ParseFinding(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
         turns.findings.append(finding)
     for name in branch:
         node = nodes[name]
-        text, skipped = texts[name]
-        if skipped:
-            finding = ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=skipped)
+        if node.skipped:
+            finding = ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=node.skipped)
             turns.findings.append(finding)
-        if text:
-            author = node.message.get("author")
+        if node.text:
             turns.add(
-                text,
+                node.text,
                 node.where,
-                speaker=author["role"] if isinstance(author, dict) else node.message["sender"],
+                speaker=node.speaker,
                 session=session,
                 conversation=session,
                 event_time=started if node.time is None else node.time,
@@ -392,30 +399,29 @@ def _chatgpt_nodes(mapping: Json, pointer: str, turns: ParsedConversation) -> di
         if not isinstance(item, dict):
             turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
             continue
-        message = item.get("message")
-        message = message if isinstance(message, dict) else {}
-        parent = item.get("parent")
-        parent = parent if isinstance(parent, str) else None
-        nodes[name] = _Node(where, message, parent, read_json_time(message.get("create_time")))
+        message = _object(item.get("message"))
+        parent = item.get("parent") if isinstance(item.get("parent"), str) else None
+        speaker = _object(message.get("author")).get("role")
+        text, skipped = _chatgpt_text(message) if speaker in _CHATGPT_ROLES else ("", 0)
+        time = read_json_time(message.get("create_time"))
+        nodes[name] = _Node(where, parent, time, str(speaker), text, skipped, bool(message))
     return nodes
 
 
 def _chatgpt_text(message: Json) -> tuple[str, int]:
     """Return the visible text of a message, and the number of its parts that are not text."""
-    author, content = message.get("author"), message.get("content")
-    if not isinstance(author, dict) or author.get("role") not in _CHATGPT_ROLES:
-        return "", 0
-    if not isinstance(content, dict) or content.get("content_type") not in _CHATGPT_TEXTS:
-        return "", 0
-    metadata = message.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    content, metadata = _object(message.get("content")), _object(message.get("metadata"))
     hidden = metadata.get("is_visually_hidden_from_conversation") is True
     if hidden or message.get("weight") == 0 or message.get("recipient") not in (None, "all"):
         return "", 0
+    if content.get("content_type") not in _CHATGPT_TEXTS:
+        return "", 0
     parts = content.get("parts")
-    parts = parts if isinstance(parts, list) else []
     # An audio part has its transcript in its field ``text``.
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    texts = [
+        part.get("text") if isinstance(part, dict) else part
+        for part in (parts if isinstance(parts, list) else ())
+    ]
     strings = [text for text in texts if isinstance(text, str)]
     return "\n".join(strings).strip(), len(texts) - len(strings)
 
@@ -435,7 +441,9 @@ def _claude_nodes(
             continue
         parent = message.get("parent_message_uuid")
         parent = parent if isinstance(parent, str) and parent != _CLAUDE_ROOT else None
-        nodes[name] = _Node(where, message, parent, read_json_time(message.get("created_at")))
+        text, skipped = _claude_text(message)
+        time = read_json_time(message.get("created_at"))
+        nodes[name] = _Node(where, parent, time, message["sender"], text, skipped)
     return nodes
 
 

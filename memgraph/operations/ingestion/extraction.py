@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import ceil
 
 from memgraph.config import Settings
 from memgraph.consolidation.page_model import read_text
@@ -13,7 +12,7 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderReject
 from memgraph.model.enums import MemoryType
 from memgraph.providers.completion import CompletionProvider, completion_provider, random_mark
 from memgraph.providers.options import options_of
-from memgraph.rules.similarity import JACCARD_THRESHOLD, Similarity, compare, word_set
+from memgraph.rules.similarity import Similarity, compare
 
 # After this many failures in a row the provider is not called for the rest of a text.
 MAX_FAILURES = 3
@@ -53,35 +52,22 @@ class LocatedSentences:
     """The sentences of a text with their lines, to detect repetitions."""
 
     def __init__(self) -> None:
-        self._said: list[tuple[str, int, int]] = []
-        self._by_word: dict[str, list[int]] = {}
+        self._sentences: list[str] = []
+        self._on_line: dict[int, list[int]] = {}
 
     def add(self, content: str, first: int, last: int) -> None:
         """Add a sentence in the lines ``first`` to ``last``."""
-        for word in word_set(content):
-            self._by_word.setdefault(word, []).append(len(self._said))
-        self._said.append((content, first, last))
+        for line in range(first, last + 1):
+            self._on_line.setdefault(line, []).append(len(self._sentences))
+        self._sentences.append(content)
 
     def find(self, content: str, first: int, last: int) -> int | None:
         """Return the place of an equal or similar sentence that overlaps these lines, or None."""
-        for place in sorted(self._alike(content)):
-            sentence, begin, end = self._said[place]
-            overlaps = begin <= last and first <= end
-            if overlaps and compare(content, sentence) is not Similarity.DIFFERENT:
+        lines = range(first, last + 1)
+        for place in sorted({place for line in lines for place in self._on_line.get(line, ())}):
+            if compare(content, self._sentences[place]) is not Similarity.DIFFERENT:
                 return place
         return None
-
-    def _alike(self, content: str) -> set[int]:
-        """Return the indices of all sentences that can reach the threshold, and few others.
-
-        Prefix filter, R. J. Bayardo and others, "Scaling up all pairs similarity search", 2007:
-        sentences that share enough words share at least one word of any prefix of this length. The
-        rarest words give the fewest candidates.
-        """
-        words = word_set(content)
-        prefix_length = len(words) - ceil(JACCARD_THRESHOLD * len(words)) + 1
-        postings = sorted((self._by_word.get(word, []) for word in words), key=len)
-        return {place for places in postings[:prefix_length] for place in places}
 
 
 def configured_extractor(
