@@ -68,7 +68,7 @@ def read_head(name: str | bytes, folder: int, size: int) -> bytes:
         suppress(OSError, FileVanished, IngestRejected),
         _opened(name, _FILE_FLAGS, folder) as file,
     ):
-        return os.read(fd, size) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+        return os.read(file, size) if stat.S_ISREG(os.fstat(file).st_mode) else b""
     return b""
 
 

@@ -78,16 +78,13 @@ def test_one_decision_with_its_sections_and_consequences() -> None:
     ("status", "word", "heading"),
     [
         ("Accepted", "Accepted", "Use queues"),
-        ("Approved", "Approved", "Use queues"),
         ("Accepted (2024-05-06)", "Accepted", "Use queues"),
         ("\u2705 accepted", "Accepted", "Use queues"),
         ("**Rejected**", "Rejected", "Use queues (rejected)"),
         ("Proposed", "Proposed", "Use queues (proposed, not yet decided)"),
-        ("Pending", "Pending", "Use queues (pending, not yet decided)"),
         ("Not accepted", "Not accepted", "Use queues (not accepted)"),
         ("Deprecated", "Deprecated", "Use queues (deprecated)"),
         ("Partly superseded", "Partly superseded", "Use queues (partly superseded)"),
-        ("On hold", "On hold", "Use queues (on hold, not yet decided)"),
         ("RFC", "Rfc", "Use queues (RFC, not yet decided)"),
     ],
 )
@@ -312,10 +309,6 @@ def test_a_date_is_read_as_the_other_dates_of_the_record_are() -> None:
 def test_the_date_stands_where_it_stands(path: str, status: str, text: str) -> None:
     since = record(status, context="It began on 13/04/2024.").replace("Date: 2024-05-06", text)
     assert decision(parse(since, path)).event_time == 1714953600000
-
-
-def test_without_a_date_the_day_is_unknown() -> None:
-    assert decision(parse(record().replace("Date: 2024-05-06", ""))).event_time is None
 
 
 def test_what_is_for_and_against_an_option_is_kept_with_it() -> None:

@@ -167,21 +167,6 @@ def test_a_broken_chatgpt_tree_ends_in_a_bounded_result(
     assert codes(parsed)["message_invalid"] >= 2
 
 
-def test_a_conversation_of_101_000_messages_is_refused_soon() -> None:
-    nodes = [node(f"n{n}", f"n{n - 1}" if n else None, f"Line {n}.") for n in range(101_000)]
-    data = json.dumps([chatgpt(*nodes, current_node="n100999")]).encode()
-    begun = time.process_time()
-    with pytest.raises(IngestRejected) as caught:
-        parse_document(data, "conversations.json")
-    assert caught.value.details["reason"] == RejectionReason.TOO_MANY_ITEMS
-    assert time.process_time() - begun < 30
-
-
-def test_a_repeated_conversation_is_another_session() -> None:
-    parsed = parse([chatgpt(node("a", None, "Hello there."))] * 2)
-    assert [each.session_id for each in parsed.candidates] == ["talk", "talk#2"]
-
-
 def message(name: str, sender: str, text: str, **fields: Any) -> dict[str, Any]:
     return {
         "uuid": name,

@@ -97,16 +97,8 @@ def test_sections_and_consequences_hang_on_the_decision() -> None:
     [
         ("conv-26-session-01.txt", 18, None, 1683554160000),
         ("conv-26-session-02.json", 17, "conv-26-s2", 1685020440000),
-        ("conv-26-session-03.txt", 23, None, 1686340500000),
-        ("conv-26-session-04.json", 18, "conv-26-s4", 1687862220000),
-        ("conv-26-session-05.txt", 16, None, 1688391360000),
-        ("conv-26-session-06.json", 16, "conv-26-s6", 1688674680000),
         ("conv-30-session-01.txt", 28, None, 1674230640000),
         ("conv-30-session-02.json", 16, "conv-30-s2", 1675002720000),
-        ("conv-30-session-03.txt", 14, None, 1675212480000),
-        ("conv-30-session-04.json", 19, "conv-30-s4", 1675507380000),
-        ("conv-30-session-05.txt", 23, None, 1675848720000),
-        ("conv-30-session-06.json", 19, "conv-30-s6", 1678977300000),
     ],
 )
 def test_turns_of_a_conversation(name: str, turns: int, session: str | None, time: int) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from pathlib import Path
 
-import pytest
 from sqlmodel import col, select
 
-from ingest import candidates
 from ingest.claims import CLAIMS
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason
@@ -172,18 +169,6 @@ def test_a_held_content_that_is_dropped_again_is_taken(service: MemoryService) -
     assert told == {"again.md": "processed", "keys.md": "duplicate"}
     assert "ingest.held" not in service.health("orc-1")["degraded"]
     assert len(todos(orc)) == TODOS
-
-
-def test_a_file_of_too_many_memories_is_refused_with_the_bound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(candidates, "MAX_CANDIDATES", 20)
-    with MemoryService(tmp_path / "r", environ={}, background=False) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        drop(orc, "keys.md", notes(21))
-        (result,) = IngestPipeline(orc).run().results
-    assert (result.outcome, result.reason) == ("rejected", RejectionReason.TOO_MANY_ITEMS)
-    assert "more than 20 memories" in str(result.message)
 
 
 def test_links_that_waited_for_a_file_are_made_in_parts(orc: Orchestrator) -> None:
