@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
+
+from pydantic import BaseModel
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
@@ -94,7 +96,10 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
         The number of stored memories in that part.
     """
     with opened.database.read() as snapshot:
-        parts = [_StepOutcomes.read(row.outcomes) for row in ingest_files.parts(snapshot, sha256)]
+        parts = [
+            _StepOutcomes.model_validate(row.outcomes)
+            for row in ingest_files.parts(snapshot, sha256)
+        ]
     outcomes = [memory for part in parts for memory in part.memories]
     ids = [
         outcome.memory_id
@@ -121,34 +126,14 @@ def _retract(transaction: JournalledTransaction, memory_id: str) -> None:
     transaction.record([NewEntry("retract", memory_id, {"reason": HALF_STORED})])
 
 
-@dataclass(slots=True)
-class _StepOutcomes:
+class _StepOutcomes(BaseModel):
     """The outcomes of steps of a document, in the order of the steps."""
 
-    memories: list[Outcome] = field(default_factory=list)
-    edges: list[Outcome] = field(default_factory=list)
-    links: list[Outcome] = field(default_factory=list)
+    memories: list[Outcome] = []
+    edges: list[Outcome] = []
+    links: list[Outcome] = []
     waiting: int = 0
     to_compare: int = 0
-
-    @classmethod
-    def read(cls, fields: Mapping[str, Any]) -> _StepOutcomes:
-        """Return the outcomes from the JSON of ``written``."""
-        ids, edges, links = (
-            [Outcome.model_validate(item) for item in fields[name]]
-            for name in ("memories", "edges", "links")
-        )
-        return cls(ids, edges, links, fields["waiting"], fields["to_compare"])
-
-    def written(self) -> dict[str, Any]:
-        """Return the outcomes as plain JSON."""
-        return {
-            "memories": _dumped(self.memories),
-            "edges": _dumped(self.edges),
-            "links": _dumped(self.links),
-            "waiting": self.waiting,
-            "to_compare": self.to_compare,
-        }
 
     def add(self, other: _StepOutcomes) -> None:
         """Append the outcomes of the following steps."""
@@ -199,7 +184,7 @@ class _DocumentWriter:
         for row in ingest_files.parts(snapshot, self._document.sha256):
             if row.plan != self._document.plan:
                 break
-            self._told.add(_StepOutcomes.read(row.outcomes))
+            self._told.add(_StepOutcomes.model_validate(row.outcomes))
             self.done, self._part = row.done, row.part
         for memory, outcome in zip(self._document.memories, self._told.memories, strict=False):
             if memory.key is not None and outcome.memory_id is not None:
@@ -270,7 +255,7 @@ class _DocumentWriter:
             self._part,
             plan=self._document.plan,
             done=self.done,
-            outcomes=progress.written(),
+            outcomes=progress.model_dump(mode="json", exclude_none=True),
         )
         return None
 
@@ -294,7 +279,9 @@ class _DocumentWriter:
             main = self._keys.get(self._main)
             if main is not None:
                 ingest_files.add_keys(transaction, main, self._document.document_keys)
-        progress = _StepOutcomes(written.memories, written.edges, to_compare=written.to_compare)
+        progress = _StepOutcomes(
+            memories=written.memories, edges=written.edges, to_compare=written.to_compare
+        )
         self._link(
             transaction, [step for step in part.steps if isinstance(step, FileLink)], progress
         )
