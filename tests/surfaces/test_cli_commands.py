@@ -518,9 +518,11 @@ def test_settings_are_shown_with_their_origins(
 
 
 def test_verify_finds_what_was_changed_behind_the_journal(cli: CommandLine) -> None:
-    stored = cli.remember("True.")
     import pysqlite3.dbapi2 as sqlite
 
+    stored = cli.remember("True.")
+    last = cli("verify", "orc-1").out.splitlines()[-1]
+    assert re.fullmatch(r"OK: 1 entry, chain intact, last at \d{4}-\d\d-\d\d \d\d:\d\d UTC", last)
     with sqlite.connect(cli.database()) as connection:
         connection.execute("UPDATE memories SET agent_id = 'x' WHERE memory_id = ?", (stored,))
     connection.close()
@@ -550,9 +552,3 @@ def test_repair_tells_what_is_lost_and_goes_on_when_it_is_told_to(cli: CommandLi
     assert cli.json("repair", "orc-1", "--accept", "the disk lost it")["lost"] == 1
     cli.remember("Three.")
     assert cli.json("health", "orc-1")["orchestrators"][0]["status"] == "ready"
-
-
-def test_verify_ends_with_one_line(cli: CommandLine) -> None:
-    cli.remember("True.")
-    last = cli("verify", "orc-1").out.splitlines()[-1]
-    assert re.fullmatch(r"OK: 1 entry, chain intact, last at \d{4}-\d\d-\d\d \d\d:\d\d UTC", last)

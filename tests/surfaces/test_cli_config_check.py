@@ -54,9 +54,6 @@ def test_what_is_not_known_of_a_model_is_unknown(
     ("answer", "answers", "code"),
     [
         ("The word has six letters.", True, "provider.answer_invalid"),
-        ('{"word": "memory"}', True, "provider.answer_invalid"),
-        (None, False, "provider.answer_invalid"),
-        (401, False, "provider.rejected"),
         (503, False, "provider.unavailable"),
     ],
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from conftest import CommandLine
 else:
@@ -46,26 +44,3 @@ def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     assert cli(*up).code == 1
     assert cli.json("tier", "orc-1", "global")["count"] == 0
     assert cli.json(*up, "--yes")["to"] == "global"
-
-
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        (["--to", "global", "--session", "t1"], "memory.conflict"),
-        (["--to", "project", "--scope-id", "web"], "memory.not_found"),
-    ],
-)
-def test_what_cannot_be_promoted_says_why(cli: CommandLine, options: list[str], code: str) -> None:
-    old = cli.remember("The parser drops the last line.", *TASK)
-    error = cli.error("promote", "orc-1", old, *options)
-    assert error["code"] == code
-
-
-@pytest.mark.parametrize(
-    "options",
-    [["--to", "project"], ["--to", "task"], []],
-)
-def test_a_promotion_without_its_options_is_wrong_usage(
-    cli: CommandLine, options: list[str]
-) -> None:
-    assert cli("promote", "orc-1", "fact_1", "--session", "t1", *options).code == 2

@@ -12,13 +12,14 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.invocation import CommandReport, invocation
+from memgraph.surfaces.cli.invocation import invocation
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
     from typer._click.formatting import HelpFormatter
 
-Function = Callable[..., CommandReport | None]
+Function = Callable[..., Any]
+"""Returns a ``CommandResult`` or None."""
 OrchestratorName = Annotated[
     str, typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False)
 ]

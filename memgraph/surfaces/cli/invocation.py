@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -64,7 +64,7 @@ def _pending_note(name: str, report: dict[str, Any]) -> str:
 
 @dataclass(slots=True)
 class CommandResult:
-    """The result of a command.
+    """The result of a command; other packages return a class of their own with these attributes.
 
     Attributes:
         data: the result as JSON values, for programs.
@@ -82,19 +82,6 @@ class InvalidContent(InvalidInput):
     """Invalid content of a file, of standard input or of the settings; not a usage error."""
 
     code = "cli.unusable"
-
-
-class CommandReport(Protocol):
-    """The protocol of ``CommandResult``; commands of other packages return their own class."""
-
-    @property
-    def data(self) -> dict[str, Any]: ...
-
-    @property
-    def show(self) -> Callable[[Any], None] | None: ...
-
-    @property
-    def error(self) -> MemgraphError | None: ...
 
 
 @dataclass(slots=True)
@@ -227,7 +214,7 @@ class Invocation:
         """Return a screen that prints to standard output."""
         return Screen()
 
-    def answer(self, report: CommandReport) -> int:
+    def answer(self, report: CommandResult) -> int:
         """Print a report; return the exit code."""
         if report.error is None:
             if self.as_json:
@@ -252,7 +239,7 @@ class Invocation:
         return code
 
 
-def _print(report: CommandReport) -> None:
+def _print(report: CommandResult) -> None:
     if report.show is not None:
         report.show(Screen())
         return
