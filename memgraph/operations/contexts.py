@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import Field
 
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied
 from memgraph.model.access import Permission
 from memgraph.model.context import (
     ContextFields,
@@ -29,22 +29,7 @@ if TYPE_CHECKING:
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
 
 
-class TierHandle(Handle[F]):
-    """The base class of operations on tiers."""
-
-    def _require_open(self, tier: Scope, scope_id: str | None) -> None:
-        if (tier is Scope.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
-            raise InvalidInput(
-                "a task or a project requires an id; global has none", field=tier.tier
-            )
-        granted = scope_id is None or scope_id in self.viewer.scope_ids(tier)
-        if tier in self.viewer.scopes and granted:
-            return
-        error = AccessDenied(closed_to_viewer(tier), field=tier.tier)
-        raise self._denied(error, field=tier.tier, asked=scope_id)
-
-
-class Contexts(TierHandle[F], group="contexts"):
+class Contexts(Handle[F], group="contexts"):
     """Builds contexts, and lists and promotes the items of tiers: ``orc.contexts``."""
 
     @local
@@ -145,7 +130,9 @@ class Contexts(TierHandle[F], group="contexts"):
         because = self._because(reason)
         target = target_of(to, scope_id)
         memory_id = self._whole_id(memory_id)
-        self._require_open(target.scope, target.scope_id)
+        if target.scope is Scope.PROJECT and target.scope_id not in self.viewer.project_ids:
+            error = AccessDenied(closed_to_viewer(target.scope), field=target.scope.tier)
+            raise self._denied(error, field=target.scope.tier, asked=target.scope_id)
         with self._service.opened(self.name) as opened:
             promoted = promote(
                 opened,
@@ -160,7 +147,7 @@ class Contexts(TierHandle[F], group="contexts"):
         return promoted
 
 
-class Stores(TierHandle[F], group="stores", tag="memories"):
+class Stores(Handle[F], group="stores", tag="memories"):
     """The item stores of the tiers: ``orc.stores``."""
 
     def task(self, task_id: str) -> TaskMemoryStore:
@@ -213,7 +200,6 @@ class Stores(TierHandle[F], group="stores", tag="memories"):
         """
         from memgraph.operations.context.database_backend import DatabaseBackend
 
-        self._require_open(tier, scope_id)
         return {
             "backend": DatabaseBackend(self, tier, scope_id),
             "clock": self._service.clock,

@@ -29,11 +29,6 @@ def test_a_shortened_text_keeps_its_ends_and_says_what_is_gone(text: str, limit:
     assert int(number.replace(",", "")) == len(text) - len(head) - len(tail) > 0
 
 
-@given(texts.filter(lambda text: len(text) > 90))
-def test_what_fits_is_not_touched(text: str) -> None:
-    assert shortened(text, len(json.dumps(text, ensure_ascii=False))) == text
-
-
 @pytest.mark.parametrize("output", ["x" * 100, {"hits": [1, 2.5, None, True]}, [], None, 0, ""])
 def test_a_short_output_stays_what_it_is(output: object) -> None:
     _, told = output_payload(output)
@@ -50,14 +45,6 @@ def test_a_long_output_is_shortened_and_known_by_its_digest() -> None:
     assert told["shortened"] is True
     assert told["length"] == len(output)
     assert told["sha256"] == hashlib.sha256(output.encode()).hexdigest()
-
-
-def test_a_long_object_is_shortened_as_its_json() -> None:
-    output = {"rows": list(range(10_000))}
-    written = json.dumps(output)
-    text, told = output_payload(output)
-    assert (text[:20], text[-5:]) == (written[:20], written[-5:])
-    assert told["length"] == len(written)
 
 
 deep: list[object] = []

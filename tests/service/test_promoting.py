@@ -198,10 +198,8 @@ def test_two_processes_at_once_promote_once(tmp_path: Path) -> None:
     ("scope", "scope_id", "to", "target"),
     [
         ("session", "t1", "global", None),
-        ("project", "p1", "project", "p2"),
         ("project", "p1", "project", "p1"),
         ("global", None, "project", "p1"),
-        ("global", None, "global", None),
     ],
 )
 def test_no_step_is_skipped_or_taken_back(
@@ -342,23 +340,9 @@ def test_what_a_person_is_takes_the_persons_consent(orc: Orchestrator, kind: str
     assert orc.contexts.promote(old, "global") == new
 
 
-@pytest.mark.parametrize("kind", ["Fact", "Decision", "Observation", "Goal", "Todo", "Event"])
-def test_of_everything_else_nobody_is_asked(orc: Orchestrator, kind: str) -> None:
-    assert orc.contexts.promote(project_memory(orc, type=kind), "global") is not None
-
-
-def test_a_preference_becomes_its_projects_without_a_question(orc: Orchestrator) -> None:
+def test_of_everything_else_nobody_is_asked(orc: Orchestrator) -> None:
+    assert orc.contexts.promote(project_memory(orc, type="Decision"), "global") is not None
     assert orc.contexts.promote(task_memory(orc, type="Preference"), "project", "p1") is not None
-
-
-def test_while_a_person_is_asked_others_write(orc: Orchestrator) -> None:
-    old = project_memory(orc, type="Preference")
-
-    def slow(_: str) -> bool:
-        orc.remember("written meanwhile")
-        return True
-
-    assert orc.contexts.promote(old, "global", confirmation_callback=slow) is not None
 
 
 def test_what_is_taken_back_while_a_person_is_asked_is_not_promoted(orc: Orchestrator) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from memgraph.errors import InvalidInput
 from memgraph.model.context import AgentProfile, Task
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.context.builder import ContextBuilder, value_of
@@ -36,7 +35,7 @@ class ContextAssembler(ContextBuilder):
         actor: the name in journal entries.
 
     Raises:
-        InvalidInput: the service, the profile or the clearance is invalid.
+        InvalidInput: the profile or the clearance is invalid.
         OrchestratorMissing: the orchestrator does not exist.
         AccessDenied: the profile's clearance is above ``clearance``.
     """
@@ -51,8 +50,6 @@ class ContextAssembler(ContextBuilder):
         confirmation_callback: ConfirmationCallback | None = None,
         actor: str = "orchestrator",
     ) -> None:
-        if not callable(getattr(service, "orchestrator", None)):
-            raise InvalidInput("service must be a MemoryService", field="service")
         chosen = value_of(AgentProfile, {"name": actor} if profile is None else profile)
         granted = Viewer(clearance=clearance)
         # Without an agent it reads as the actor, so that private memories of agents stay hidden.
@@ -90,34 +87,6 @@ class ContextAssembler(ContextBuilder):
     def global_store(self) -> GlobalMemoryStore:
         """Return the store of the global tier."""
         return self._handle().stores.global_tier(self._callback)
-
-    def promote(
-        self,
-        memory_id: str,
-        to: Scope | str,
-        *,
-        task_id: str | None = None,
-        project_id: str | None = None,
-        reason: str = "",
-    ) -> str | None:
-        """Promote a task's memory to its project, or a project's to the global tier.
-
-        Returns, Raises: see ``Orchestrator.contexts.promote``.
-
-        Args:
-            task_id, project_id: the task and the project of the memory or the promotion.
-        """
-        handle = self._handle(
-            session_ids=frozenset() if task_id is None else frozenset({task_id}),
-            project_ids=frozenset() if project_id is None else frozenset({project_id}),
-        )
-        return handle.contexts.promote(
-            memory_id,
-            to,
-            project_id if to == Scope.PROJECT else None,
-            confirmation_callback=self._callback,
-            reason=reason,
-        )
 
     def cleanup_task(self, task_id: str) -> int:
         """Retract all items of a finished task; return their number.

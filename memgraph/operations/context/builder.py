@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
@@ -60,29 +60,16 @@ MAX_TASK_ITEMS = 200
 MOST_BESIDE_RECALL = 10
 
 
-@dataclass(frozen=True, slots=True)
-class GatherRequest:
-    """The task, project and limits for collecting candidates.
-
-    Attributes:
-        task_id, project_id: the task and its project, if any.
-        most: the maximum number of useful memories; recall uses the same.
-        exponent: the exponent with which confidence decays.
-    """
-
-    task_id: str | None
-    project_id: str | None
-    shares: TierShares
-    most: int
-    exponent: float
-
-
 def gathered(
     snapshot: Snapshot,
     narrowing: RecallFilter,
-    request: GatherRequest,
+    task: Task | None,
+    shares: TierShares,
     recalled: Sequence[RecallItem],
     pairs: MarkGraph,
+    *,
+    most: int,
+    exponent: float,
 ) -> list[ContextCandidate]:
     """Return the candidates of a context, each memory once.
 
@@ -92,11 +79,13 @@ def gathered(
 
     Args:
         pairs: the graph of the recalled memories, to which the edges of the others are added.
+        most: the maximum number of useful memories; recall uses the same.
+        exponent: the exponent with which confidence decays.
     """
     memories = {item.memory.memory_id: item.memory for item in recalled}
     # If recall returned enough memories, add only a few for their importance.
-    limit = request.most if len(recalled) < request.most else min(MOST_BESIDE_RECALL, request.most)
-    for candidate in _tier_memories(snapshot, narrowing, request, limit):
+    limit = most if len(recalled) < most else min(MOST_BESIDE_RECALL, most)
+    for candidate in _tier_memories(snapshot, narrowing, task, shares, limit):
         memories.setdefault(candidate.memory_id, candidate)
     ties = recall.read(snapshot).ties
     if not graph.PAIRED.isdisjoint(ties.edge_types):
@@ -120,7 +109,7 @@ def gathered(
             memory.scope,
             citation(memory, source_of(memory)),
             marked(line_of(memory, source_of(memory)), marks, memories),
-            confidence.get(memory_id) or confidence_at(memory, narrowing.at, request.exponent),
+            confidence.get(memory_id) or confidence_at(memory, narrowing.at, exponent),
             None if brought_by.get(memory_id) else ranks.get(memory_id),
             brought_by.get(memory_id) or sides.get(memory_id),
             (*pairs.opponents(memory_id), *pairs.changed_by(memory_id)),
@@ -130,17 +119,18 @@ def gathered(
 
 
 def _tier_memories(
-    snapshot: Snapshot, narrowing: RecallFilter, request: GatherRequest, limit: int
+    snapshot: Snapshot,
+    narrowing: RecallFilter,
+    task: Task | None,
+    shares: TierShares,
+    limit: int,
 ) -> Iterable[Memory]:
-    shares = request.shares
-    if request.task_id is not None and shares.task:
+    if task is not None and shares.task:
         yield from tiers.first_and_last(
-            snapshot, narrowing, Scope.SESSION, request.task_id, MAX_TASK_ITEMS
+            snapshot, narrowing, Scope.SESSION, task.task_id, MAX_TASK_ITEMS
         )
-    if request.project_id is not None and shares.project:
-        yield from tiers.most_important(
-            snapshot, narrowing, Scope.PROJECT, request.project_id, limit
-        )
+    if task is not None and task.project is not None and shares.project:
+        yield from tiers.most_important(snapshot, narrowing, Scope.PROJECT, task.project, limit)
     if shares.global_tier:
         yield from tiers.most_important(snapshot, narrowing, Scope.GLOBAL, None, limit)
 
@@ -200,27 +190,23 @@ def built(
         notes: notes on how the tokens were counted.
     """
     limit = _candidates_of(plan)
-    gather_request = GatherRequest(
-        task_id=None if task is None else task.task_id,
-        project_id=None if task is None else task.project,
-        shares=plan.shares,
-        most=limit,
-        exponent=opened.settings.memory.decay.exponent,
-    )
     request = _recall_request(context_request, limit, plan.min_relevance)
     with reading(opened, viewer, request) as in_snapshot:
         candidates = gathered(
             in_snapshot.snapshot,
             in_snapshot.narrowing,
-            gather_request,
+            task,
+            plan.shares,
             in_snapshot.items,
             in_snapshot.marks,
+            most=limit,
+            exponent=opened.settings.memory.decay.exponent,
         )
     context = assembled(candidates, plan, counter)
     # Not validated: all values were computed here.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
-        task_id=gather_request.task_id,
+        task_id=None if task is None else task.task_id,
         at=in_snapshot.narrowing.at,
         items=context.items,
         text=context.text,
@@ -236,7 +222,7 @@ def built(
         degraded=(*notes, *in_snapshot.degraded),
     )
     recalled = {item.memory.memory_id: item for item in in_snapshot.items}
-    receipt = _receipt(package, context_request, gather_request, context, recalled)
+    receipt = _receipt(package, context_request, task, context, recalled)
     receipt = replace(
         receipt,
         change_seq=in_snapshot.account.change_seq,
@@ -270,7 +256,7 @@ def _recall_request(request: ContextRequest, limit: int, floor: float | None) ->
 def _receipt(
     package: ContextPackage,
     context_request: ContextRequest,
-    gather_request: GatherRequest,
+    task: Task | None,
     context: AssembledContext,
     recalled: Mapping[str, RecallItem],
 ) -> Receipt:
@@ -281,8 +267,8 @@ def _receipt(
     receipt_fields = {
         "purpose": PURPOSE,
         "context_package_id": package.context_package_id,
-        "task_id": gather_request.task_id,
-        "project_id": gather_request.project_id,
+        "task_id": package.task_id,
+        "project_id": None if task is None else task.project,
         "format": package.format.value,
         "budget_tokens": package.budget_tokens,
         "counter": package.counter,

@@ -62,7 +62,7 @@ class DatabaseBackend(Handle):
         )
         self._agent_id = None if self.viewer.shared else self.viewer.agent_id
         facts = ScopeFacts(tier, scope_id, self._sensitivity, self._agent_id)
-        if (tier is Scope.GLOBAL) != (scope_id is None):
+        if (tier is Scope.GLOBAL) != (scope_id is None) or not isinstance(scope_id, str | None):
             raise InvalidInput("a task or project requires an id; global has none", field=tier.tier)
         self._require_visible(facts, closed_to_viewer(tier), field=tier.tier)
 
