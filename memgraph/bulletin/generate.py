@@ -92,7 +92,7 @@ class _Material:
         """Read the marks of all memories, and the memories that replaced some of them."""
         ties = recall_rows.read(self.snapshot).ties
         view = replace(self.view, statuses=ACTIVE)
-        self.marks = marks_of(self.snapshot, list(self.excerpts.values()), view, ties)
+        self.marks = marks_of(self.snapshot, [*self.excerpts.values()], view, ties)
         named = {
             other
             for one in self.excerpts
@@ -101,8 +101,8 @@ class _Material:
         if missing := sorted(named - self.excerpts.keys()):
             found = queries.excerpts(self.snapshot, self.view, missing, self.at)
             self.add(found.values())
-            more = marks_of(self.snapshot, list(found.values()), view, ties, self.marks.pairs)
-            self.marks = self.marks.with_more(more)
+            pairs = self.marks.pairs
+            self.marks = marks_of(self.snapshot, [*self.excerpts.values()], view, ties, pairs)
 
     def joined(self, excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
         """Return the first of the memories of each matter; its line has the others, too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
@@ -218,22 +219,15 @@ def read_case(
         return _Reading(snapshot, View(viewer, as_of), at, exponent, names).of(edge_id)
 
 
+@dataclass(frozen=True, slots=True)
 class _Reading:
     """Builds one case on a snapshot."""
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        view: View,
-        at: int,
-        exponent: float,
-        names: bool,
-    ) -> None:
-        self._snapshot = snapshot
-        self._view = view
-        self._at = at
-        self._exponent = exponent
-        self._names = names
+    _snapshot: Snapshot
+    _view: View
+    _at: int
+    _exponent: float
+    _names: bool
 
     def of(self, edge_id: str) -> Case:
         snapshot, view = self._snapshot, self._view
