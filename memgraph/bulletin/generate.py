@@ -101,8 +101,8 @@ class _Material:
         if missing := sorted(named - self.excerpts.keys()):
             found = queries.excerpts(self.snapshot, self.view, missing, self.at)
             self.add(found.values())
-            pairs = self.marks.pairs
-            self.marks = marks_of(self.snapshot, [*self.excerpts.values()], view, ties, pairs)
+            more = marks_of(self.snapshot, [*found.values()], view, ties, self.marks.pairs)
+            self.marks = self.marks.with_more(more)
 
     def joined(self, excerpts: Sequence[BulletinExcerpt]) -> list[BulletinExcerpt]:
         """Return the first of the memories of each matter; its line has the others, too.

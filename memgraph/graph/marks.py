@@ -74,6 +74,15 @@ class Marks:
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pairs: MarkGraph = field(default_factory=MarkGraph)
 
+    def with_more(self, more: Marks) -> Marks:
+        """Return the marks of these and more memories, of which the graph is ``more.pairs``."""
+        return Marks(
+            {**self.by_id, **more.by_id},
+            {**self.evidence, **more.evidence},
+            {**self.facts, **more.facts},
+            more.pairs,
+        )
+
     def of(self, memory_id: str) -> LineMark:
         """Return the mark of a memory."""
         return self.by_id.get(memory_id, NO_MARK)

@@ -100,6 +100,7 @@ class MarkGraph:
         self.graph: nx.MultiDiGraph[str] | None = None
         self._paired: set[str] = set()
         self._read: set[str] = set()
+        self._pairs_by_side: dict[str, tuple[list[Pair], list[Pair]]] = {}
 
     def unread(self, memory_ids: Iterable[str]) -> list[str]:
         """Return the memories whose pairs were not added yet."""
@@ -119,6 +120,7 @@ class MarkGraph:
             of: the memories whose pairs these are, all of them.
         """
         self._read.update(of)
+        self._pairs_by_side.clear()
         for pair in {pair.edge_id: pair for pair in pairs}.values():
             later, earlier = pair.later, pair.earlier
             graph = self._add(later.memory_id, earlier.memory_id, pair.edge_id, pair=pair)
@@ -303,17 +305,22 @@ class MarkGraph:
 
     def _into(self, memory_id: str) -> list[Pair]:
         """Return the pairs of which a memory is the earlier side."""
-        graph = self.graph
-        if graph is None or memory_id not in graph:
-            return []
-        return _values(graph.in_edges(memory_id, data="pair"))
+        return self._sides(memory_id)[0]
 
     def _out_of(self, memory_id: str) -> list[Pair]:
         """Return the pairs of which a memory is the later side."""
-        graph = self.graph
-        if graph is None or memory_id not in graph:
-            return []
-        return _values(graph.out_edges(memory_id, data="pair"))
+        return self._sides(memory_id)[1]
+
+    def _sides(self, memory_id: str) -> tuple[list[Pair], list[Pair]]:
+        """Return the pairs into and out of a memory; a view of a graph is slow to iterate."""
+        if self.graph is None or memory_id not in self._paired:
+            return [], []
+        if memory_id not in self._pairs_by_side:
+            self._pairs_by_side[memory_id] = (
+                _values(self.graph.in_edges(memory_id, data="pair")),
+                _values(self.graph.out_edges(memory_id, data="pair")),
+            )
+        return self._pairs_by_side[memory_id]
 
     def _newest_first(self, ids: Iterable[str]) -> tuple[str, ...]:
         if self.graph is None:
