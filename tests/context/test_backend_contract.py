@@ -128,6 +128,7 @@ def test_clearing_tells_how_many_there_were(backend: MemoryBackend) -> None:
     assert backend.count() == 0
 
 
+@pytest.mark.engines
 def test_the_order_is_that_of_the_instants(backend: MemoryBackend) -> None:
     filled(
         backend,
@@ -290,6 +291,7 @@ def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: Memo
     assert names(backend.list_all()) == ["a"]
 
 
+@pytest.mark.engines
 def test_hostile_names_are_names(backend: MemoryBackend) -> None:
     filled(backend, item("other"))
     for hostile in HOSTILE:
@@ -313,6 +315,7 @@ def test_an_id_that_no_item_can_have_is_not_there(backend: MemoryBackend, unhear
     assert backend.delete(unheard_of) is False
 
 
+@pytest.mark.engines
 def test_what_is_too_much_is_evicted_with_the_write(backend: MemoryBackend) -> None:
     filled(
         backend,
