@@ -41,9 +41,11 @@ class AgentMemory(Handle[F], group="agent_memory", tag="agent memory"):
     def store(self, agent_id: AgentName, request: StoreRequest | Mapping[str, Any]) -> StoreResult:
         """Store items in an agent's memory, all or none; an item that exists is not stored again.
 
-        With a ``callId`` a repeated request stores nothing, even if its items were forgotten.
+        With a ``callId`` a repeated request stores nothing, even if its items were forgotten; one
+        with other items is refused.
 
         Raises:
+            Conflict: the ``callId`` is that of an earlier request with other items.
             InvalidInput: names each invalid field.
             AccessDenied: the memory, or the place of an item, is closed to this handle.
         """

@@ -184,7 +184,8 @@ export interface paths {
          * Store Items
          * @description Store items in an agent's memory, all or none; an item that exists is not stored again.
          *
-         *     With a ``callId`` a repeated request stores nothing, even if its items were forgotten.
+         *     With a ``callId`` a repeated request stores nothing, even if its items were forgotten; one
+         *     with other items is refused.
          */
         post: operations["store_items"];
         delete?: never;
