@@ -56,6 +56,7 @@ class Entities(Handle[F], group="entities"):
         An ambiguous name returns the most mentioned entity; ``candidates`` lists the others.
 
         Args:
+            name_or_id: a name, a nickname or an id.
             limit: the maximum number of memories, 0..100.
 
         Raises:
@@ -114,6 +115,7 @@ class Entities(Handle[F], group="entities"):
         """Protect the facts about an entity from decay. Journalled.
 
         Args:
+            name_or_id: a name, a nickname or an id.
             protected: False removes the protection.
 
         Raises:

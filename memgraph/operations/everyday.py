@@ -189,7 +189,7 @@ class Everyday(WritingHandle[F]):
         """Return the memories that match a query, best first, with reasons and sources.
 
         Args:
-            query: words or a sentence, or a whole request.
+            query: words or a sentence, or a whole request; empty if there are filters.
             fields: the other fields of ``RecallRequest``.
 
         Raises:
@@ -256,6 +256,9 @@ class Everyday(WritingHandle[F]):
         new memory keeps the type, scope and tags of the old one unless ``fields`` override them. If
         this handle is confined and another actor stored the old memory, that stays active, and the
         two are in an open contradiction; see ``trace(id).open_contradictions``.
+
+        Args:
+            content: the new text.
 
         Raises:
             NotFound: the memory does not exist, or this handle may not see it.

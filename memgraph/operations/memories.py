@@ -147,7 +147,8 @@ class Memories(WritingHandle[F], group="memories"):
         with those stored before it in the background.
 
         Args:
-            content, fields: as in ``Orchestrator.remember``.
+            content: the text.
+            fields: as in ``Orchestrator.remember``.
 
         Raises:
             InvalidInput, NotFound, AccessDenied: see ``Orchestrator.remember``.

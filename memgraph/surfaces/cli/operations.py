@@ -347,6 +347,8 @@ def _command_parameter(
         shown, option = get_args(option)
     if option is None:
         text = _sentence(described or declared.described.get(parameter.name, ""))
+        if parameter.name in FROM_STDIN:
+            text = f"{text.rstrip('.')}; - reads standard input."
         option = _option(parameter, declared, _without_none(shown), text, default)
     return inspect.Parameter(
         parameter.name,

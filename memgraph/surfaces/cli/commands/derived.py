@@ -40,21 +40,7 @@ if TYPE_CHECKING:
 
 TEXTS_SHOWN: Final = 50
 """The number of a receipt's memories whose text is shown; each needs a request."""
-_NAME = typer.Argument(metavar="NAME", help="A name, a nickname or an id.", show_default=False)
 _DRY_RUN = typer.Option("--dry-run/--yes", help="Only report what would happen, or do it.")
-_CONTENT = typer.Argument(
-    metavar="CONTENT", help="The text; - reads it from standard input.", show_default=False
-)
-_MESSAGE = typer.Argument(
-    metavar="MESSAGE",
-    help="The message; - reads standard input. [the most important memories]",
-    show_default=False,
-)
-_QUERY = typer.Argument(
-    metavar="QUERY",
-    help="A question or words; - reads standard input. Optional if there are filters.",
-    show_default=False,
-)
 
 
 def _in_session(call: Invocation, values: dict[str, Any]) -> None:
@@ -340,7 +326,6 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "bulletins": {"reach": True},
     "case": {"hint": _after_case},
     "context": {
-        "options": {"prompt": _MESSAGE},
         "defaults": {"prompt": ""},
         "flags": {"explain": "Show which memories these are, and why."},
         "prepare": _reading_agent,
@@ -349,14 +334,12 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "confirm": {"done": "confirmed {memory_id}"},
     "contradictions": {"hint": _decidable},
     "correct": {
-        "options": {"content": _CONTENT},
         "extra": _corrected,
         "done": _correction,
     },
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
     "embed": {"method": methods.embed, "hint": _rebuildable, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
-    "entity": {"options": {"name_or_id": _NAME}},
     "get": {"read": _pairs, "show": _memory, "hint": _memory_decisions},
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
@@ -367,9 +350,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "hint": _no_memory,
     },
     "promote": {"method": methods.promote, "prepare": _opened_project, "extra": _embedded},
-    "protect-entity": {"options": {"name_or_id": _NAME}},
     "recall": {
-        "options": {"query": _QUERY},
         "flags": {"explain": "Show the rank in each leg and every modifier."},
     },
     "rebuild": {"method": methods.rebuild, "extra": _embedded},
@@ -378,7 +359,6 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "reflection": {"done": _reflection},
     "relate": {"extra": _related, "done": _relation},
     "remember": {
-        "options": {"content": _CONTENT},
         "extra": _embedded,
     },
     "repair": {
@@ -408,7 +388,6 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "say": {
         "options": {
-            "content": _CONTENT,
             "source_role": typer.Option("--role", metavar="NAME", help="The speaker."),
         },
         "defaults": {"source_role": "user"},
