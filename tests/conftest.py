@@ -68,7 +68,7 @@ def reads_pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     The shipped one would run in the background of every test, and mark what no test is about.
     """
     if request.node.get_closest_marker("reads_pairs") is None:
-        monkeypatch.setattr(MemoryService, "_pairs", lambda self, _settings: self._pair_reader)
+        monkeypatch.setattr(MemoryService, "pair_reader", lambda self, _settings: self._pair_reader)
 
 
 @pytest.fixture

@@ -184,8 +184,8 @@ class MemoryService:
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
         # More concurrent recalls than processors are not faster, and each needs a snapshot's cache.
-        self._turns = threading.BoundedSemaphore(max(os.cpu_count() or 1, FEWEST_TURNS))
-        self._recalls = InFlightCalls()
+        self.recall_turns = threading.BoundedSemaphore(max(os.cpu_count() or 1, FEWEST_TURNS))
+        self.recalls = InFlightCalls()
         self._vector_cache: VectorCache | None = None
         self._vector_cache_lock = threading.Lock()
 
@@ -457,35 +457,16 @@ class MemoryService:
         return log_of(self.paths(name), self.settings(name), self.clock)
 
     def _open(self, name: str) -> OpenOrchestrator:
-        from memgraph.operations.write.entity_links import find_names
         from memgraph.service.open_orchestrator import OpenOrchestrator
         from memgraph.store.stores import store_of
 
         settings = self.settings(name)
         if not settings.memory.enabled:
             raise MemoryDisabled(f"memory is disabled for {name!r}: memory.enabled = false")
-        paths = self._existing(name)
-        reranker = self._reranking(settings)
-        chosen = settings.memory.storage
+        paths, chosen = self._existing(name), settings.memory.storage
         database = store_of(paths, chosen.url).open(chosen)
         try:
-            opened = OpenOrchestrator(
-                paths=paths,
-                database=database,
-                settings=settings,
-                clock=self.clock,
-                ids=self.ids,
-                embedding=self._provider(settings),
-                reranker=reranker,
-                pair_reader=self._pairs(settings),
-                find_names=find_names,
-                hold_vectors=lambda: self._hold_vectors(settings),
-                callbacks=self.session_callbacks(name),
-                find_llm=lambda: self._language_model(settings),
-                turns=self._turns,
-                recalls=self._recalls,
-                meters=self.meters,
-            )
+            opened = OpenOrchestrator(self, paths, settings, database)
             if opened.is_erasing:
                 self._finish_erasure(opened)
         except BaseException:
@@ -542,7 +523,8 @@ class MemoryService:
         if anchor.read_state(file) is None:
             anchor.write(file, head)
 
-    def _hold_vectors(self, settings: Settings) -> HeldVectors:
+    def hold_vectors(self, settings: Settings) -> HeldVectors:
+        """Return a hold on the vectors that this process keeps in memory."""
         from memgraph.store.vector_cache import VectorCache  # loads numpy
 
         with self._vector_cache_lock:
@@ -553,10 +535,11 @@ class MemoryService:
         return self._vector_cache.hold()
 
     def _dimensions(self, settings: Settings) -> int:
-        provider = self._provider(settings)
+        provider = self.embedding(settings)
         return settings.memory.embedding.dimensions if provider is None else provider.dimensions
 
-    def _reranking(self, settings: Settings) -> RerankingProvider | None:
+    def reranker(self, settings: Settings) -> RerankingProvider | None:
+        """Return the reranker of an orchestrator's settings."""
         chosen = settings.memory.reranker
         if self._reranker is not None or chosen.provider == "none":
             return self._reranker
@@ -566,14 +549,16 @@ class MemoryService:
             self._rerankers[chosen] = configured_reranker(settings, self.environ)
         return self._rerankers[chosen]
 
-    def _pairs(self, settings: Settings) -> PairReader | None:
+    def pair_reader(self, settings: Settings) -> PairReader | None:
+        """Return the reader of pairs of an orchestrator's settings."""
         if self._pair_reader is None and settings.memory.comparison.reader == "local":
             from memgraph.providers.pair_reader import LocalPairReader
 
             self._pair_reader = LocalPairReader()
         return self._pair_reader
 
-    def _language_model(self, settings: Settings) -> LanguageModel | None:
+    def language_model(self, settings: Settings) -> LanguageModel | None:
+        """Return the language model of an orchestrator's settings."""
         from memgraph.operations.life.models import configured_llm
 
         return self._llm or configured_llm(settings, self.environ)
@@ -589,7 +574,8 @@ class MemoryService:
         local = chosen.embedding.provider in ("none", "local", "fake")
         return has_providers or not local or chosen.reranker.provider != "none"
 
-    def _provider(self, settings: Settings) -> EmbeddingProvider | None:
+    def embedding(self, settings: Settings) -> EmbeddingProvider | None:
+        """Return the embedding model of an orchestrator's settings."""
         if self._embedding is not None:
             from memgraph.providers.local import LocalEmbedding
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,15 +20,14 @@ from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config import Settings
 from memgraph.config.schema import ReceiptSettings
 from memgraph.errors import DatabaseCorrupt, JournalBroken, MemgraphError
-from memgraph.ids import IdSource
 from memgraph.log import EventLog, open_log
 from memgraph.operations.read.receipts import ReceiptBook
+from memgraph.operations.write import entity_links
 from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
-from memgraph.operations.write.entity_links import NameFinder, NameFinders
+from memgraph.operations.write.entity_links import NameFinders
 from memgraph.paths import OrchestratorPaths
-from memgraph.providers.embedding import EmbeddingProvider
-from memgraph.service.background import BackgroundWork, InFlightCalls, SessionCallbacks
-from memgraph.service.meters import SILENT, TOTAL, Meters, Work
+from memgraph.service.background import BackgroundWork
+from memgraph.service.meters import TOTAL, Work
 from memgraph.store import comparisons, embeddings, metadata, postings, whole_tables
 from memgraph.store import journal as rows_of_journal
 from memgraph.store import receipts as receipts_rows
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
     from memgraph.operations.life.models import LanguageModel, ModelMeter
     from memgraph.operations.write.comparisons import ComparisonWorker
     from memgraph.operations.write.writer import Writer
-    from memgraph.providers.pair_reader import PairReader
-    from memgraph.providers.reranking import RerankingProvider
+    from memgraph.service.memory_service import MemoryService
     from memgraph.store.vector_cache import HeldVectors
 
 COMPARED_AT_ONCE: Final = 16
@@ -55,44 +53,31 @@ class OpenOrchestrator:
 
     def __init__(
         self,
-        *,
+        service: MemoryService,
         paths: OrchestratorPaths,
-        database: Database,
         settings: Settings,
-        clock: Clock,
-        ids: IdSource,
-        embedding: EmbeddingProvider | None,
-        reranker: RerankingProvider | None,
-        pair_reader: PairReader | None = None,
-        find_names: NameFinder,
-        hold_vectors: Callable[[], HeldVectors],
-        find_llm: Callable[[], LanguageModel | None] = lambda: None,
-        callbacks: SessionCallbacks,
-        turns: AbstractContextManager[object] | None = None,
-        recalls: InFlightCalls | None = None,
-        meters: Meters = SILENT,
+        database: Database,
     ) -> None:
+        self._service = service
         self.paths = paths
         self.database = database
         self.settings = settings
         database.journal_key = journal.read_key(settings.memory.audit.key_file, paths.root)
-        self.clock = clock
-        self.ids = ids
-        self.callbacks = callbacks
-        self.embedding = embedding
-        self.reranker = reranker
-        self.pair_reader = pair_reader
-        self.meters = meters
+        self.clock = clock = service.clock
+        self.ids = service.ids
+        self.callbacks = service.session_callbacks(paths.name)
+        self.embedding = embedding = service.embedding(settings)
+        self.reranker = service.reranker(settings)
+        self.pair_reader = service.pair_reader(settings)
+        self.meters = service.meters
         # Whether the reranker failed when it was last asked.
         self.rerank_failed = False
-        self.naming = NameFinders(settings, find_names, lambda: self.llm)
+        self.naming = NameFinders(settings, entity_links.find_names, lambda: self.llm)
         self.find_names = self.naming.find
         # Both are shared by all orchestrators of the process: a recall is CPU-bound, and Python
         # runs one thread at a time.
-        self.turns = nullcontext() if turns is None else turns
-        self.recalls = InFlightCalls() if recalls is None else recalls
-        self._hold_vectors = hold_vectors
-        self._find_llm = find_llm
+        self.turns = service.recall_turns
+        self.recalls = service.recalls
         self._held_vectors: HeldVectors | None = None
         self._held_lock = threading.Lock()
         # Both are the pool's, under its lock.
@@ -171,7 +156,7 @@ class OpenOrchestrator:
         """The vectors kept in memory for recall; loaded on first use."""
         with self._held_lock:
             if self._held_vectors is None:
-                self._held_vectors = self._hold_vectors()
+                self._held_vectors = self._service.hold_vectors(self.settings)
             return self._held_vectors
 
     def _require_key(self, snapshot: Snapshot) -> None:
@@ -190,7 +175,7 @@ class OpenOrchestrator:
     @cached_property
     def llm(self) -> LanguageModel | None:
         """The language model of ``memory.llm``; without one, rules and the local model are used."""
-        model = self._find_llm()
+        model = self._service.language_model(self.settings)
         return None if model is None else model.metered(self.model_meter)
 
     @cached_property

@@ -220,30 +220,30 @@ class OpenFailures:
 
     def __init__(self, log_of: Callable[[str], EventLog]) -> None:
         self._log_of = log_of
-        self._codes: dict[str, str | None] = {}
+        self._codes: dict[str, str] = {}
         self._lock = threading.Lock()
-        self.changes = 0
-        """The number of changes so far."""
 
     def code(self, name: str) -> str | None:
         """Return the code of the current error, or None."""
         return self._codes.get(name)
 
+    def codes(self) -> dict[str, str]:
+        """Return the codes of all current errors by orchestrator."""
+        with self._lock:
+            return dict(self._codes)
+
     def met(self, name: str, error: StorageError) -> None:
         """Record and log an error, unless it is already the current one."""
-        if self._note(name, error.code):
+        with self._lock:
+            is_new = self._codes.get(name) != error.code
+            self._codes[name] = error.code
+        if is_new:
             self._log_of(name).failure("database.unusable", error)
 
     def over(self, name: str) -> None:
         """Clear the error, after the file was opened."""
-        self._note(name, None)
-
-    def _note(self, name: str, code: str | None) -> bool:
         with self._lock:
-            is_new = self._codes.get(name) != code
-            self._codes[name] = code
-            self.changes += is_new
-            return is_new
+            self._codes.pop(name, None)
 
 
 class WatchedServers:

@@ -87,7 +87,7 @@ class _Known:
     """The last known state of an orchestrator.
 
     ``oldest``: since when its oldest pending memory waits, in milliseconds; ``failure``: the code
-    of the error that calls had met by then.
+    of the error that calls had met by then, which does not show in the files.
     """
 
     state: OrchestratorState
@@ -153,8 +153,8 @@ class Readiness:
         # checking the files.
         self._stores: dict[str, tuple[Store, tuple[Path, ...]]] = {}
         self._lock = threading.Lock()
-        self._looked_at: float | None = None
-        self._failures = -1
+        self._rests_until = 0.0
+        self._failures: dict[str, str] = {}
 
     def usable(self) -> bool:
         """Return True when the root exists and its folders can be read and written."""
@@ -164,21 +164,19 @@ class Readiness:
     def look(self) -> ServiceReadiness:
         """Return the state of each orchestrator; opens changed ones, for ``LOOK_S`` at most."""
         try:
-            return self._looked() if self.usable() else ServiceReadiness(status="unusable")
+            if not self.usable():
+                return ServiceReadiness(status="unusable")
+            with self._lock:
+                failures = self._service.troubles.codes()
+                # Errors in calls are reported at once.
+                if time.monotonic() >= self._rests_until or failures != self._failures:
+                    self._bring_up_to_date()
+                    self._rests_until, self._failures = time.monotonic() + REST_S, failures
+                states = tuple(self._state_of(known) for _, known in sorted(self._known.items()))
+            free = shutil.disk_usage(self._service.root).free
         except OSError:
             # The root may have just been removed, or no more files can be opened.
             return ServiceReadiness(status="unusable")
-
-    def _looked(self) -> ServiceReadiness:
-        with self._lock:
-            rested = self._looked_at is None or time.monotonic() - self._looked_at >= REST_S
-            failures = self._service.troubles.changes
-            # Errors in calls are reported at once.
-            if rested or failures != self._failures:
-                self._bring_up_to_date()
-                self._looked_at, self._failures = time.monotonic(), failures
-            states = tuple(self._state_of(self._known[name]) for name in sorted(self._known))
-        free = shutil.disk_usage(self._service.root).free
         return ServiceReadiness(status="ready", disk_free_bytes=free, orchestrators=states)
 
     def _bring_up_to_date(self) -> None:
@@ -195,7 +193,8 @@ class Readiness:
             unknown = _Known(OrchestratorState(orchestrator=name, status="unknown"))
             known = self._known.setdefault(name, unknown)
             looked_at = known.state.looked_at or 0
-            is_changed = known.stamp != self._stamp(name) or self._is_damaged(name, known)
+            failure = self._service.troubles.code(name)
+            is_changed = known.stamp != self._stamp(name) or known.failure != failure
             # With a clock that was set back the state counts as old, too.
             if is_changed or not 0 <= now - looked_at < FRESH_MS:
                 due.append((not is_changed, looked_at, name))
@@ -204,14 +203,6 @@ class Readiness:
             if time.monotonic() >= until:
                 return
             self._known[name] = self._probed(name)
-
-    def _is_damaged(self, name: str, known: _Known) -> bool:
-        """Return True if calls have found new damage, which does not show in the files."""
-        if self._service.troubles.code(name) != known.failure:
-            return True
-        with self._service.if_open(name) as opened:
-            damaged = opened is not None and opened.damage is not None
-        return damaged and known.state.status != "disabled"
 
     def _probed(self, name: str) -> _Known:
         now = self._service.clock.now_ms()
