@@ -106,7 +106,8 @@ def with_short(memory_id: str | None) -> str:
 def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     """Return an edge as one line: its ends, what one is to the other, and its state.
 
-    An open mark is shown with its probability and its short id, by which it is decided.
+    A contradiction or a mark is shown with its short id, by which it is decided, and an open mark
+    with its probability, too.
 
     Args:
         names: texts to show instead of short ids, by memory id.
@@ -114,6 +115,8 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
     notes = []
     if edge.is_open_mark:
         notes.append(f"{edge.weight:.0%}, {short_id(edge.edge_id)}")
+    elif edge.edge_type is EdgeType.CONTRADICTS:
+        notes.append(short_id(edge.edge_id))
     if contradiction_state(edge.resolution) == "dismissed":
         notes.append("dismissed")
     elif reason := _reason_of(edge):

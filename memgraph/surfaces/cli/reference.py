@@ -17,7 +17,7 @@ from memgraph.surfaces.cli.builder import common_parameters
 from memgraph.surfaces.cli.commands import COMMANDS, OPERATION
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context, Parameter
+    from typer._click.core import Command, Context
 
     from memgraph.model.operation import Operation
 
@@ -106,14 +106,10 @@ def _common_options() -> str:
         [
             row
             for common_parameter in common_parameters()
-            if (row := _record(common_parameter, context))
+            if (row := common_parameter.get_help_record(context))
         ]
     )
     return formatter.getvalue()
-
-
-def _record(parameter: Parameter, context: Context) -> tuple[str, str] | None:
-    return parameter.get_help_record(context)
 
 
 def _block(text: str) -> str:

@@ -326,7 +326,7 @@ def _receivers(value: Any) -> str:
 
 def _edge(edge: Any, known: Memories) -> str:
     names = {end: memory_line(known[end]) for end in (edge.from_id, edge.to_id) if end in known}
-    return f"{short_id(edge.edge_id)}: {edge_line(edge, names)}"
+    return edge_line(edge, names)
 
 
 def _source_line(line: Any, _: Any) -> str:
@@ -397,7 +397,7 @@ def _trace(trace: Any) -> Detail:
     ]
     names = {item: memory_line(memory) for item, memory in known.items()} | {memory_id: "this"}
     edges = {
-        label: [Detail(f"{short_id(edge.edge_id)}: {edge_line(edge, names)}") for edge in items]
+        label: [Detail(edge_line(edge, names)) for edge in items]
         for label, items in (
             ("open contradictions", trace.open_contradictions),
             ("probable changes", trace.probable_changes),
