@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pydantic
 import pytest
 
 from memgraph.config import Settings, describe, keys, load_settings
@@ -78,15 +77,6 @@ def test_defaults_without_any_file(tmp_path: Path) -> None:
     assert (schedule.decay, schedule.reflection) == ("0 4 * * *", "0 3 * * 0")
 
 
-def test_the_root_may_be_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    origin_of_n = write_global(tmp_path, "[memory.retrieval]\ntop_n = 7\n")
-    monkeypatch.chdir(tmp_path.parent)
-    for root in (str(tmp_path), tmp_path.name):
-        settings = load_settings(root, environ={})
-        assert settings.memory.retrieval.top_n == 7
-        assert origin(settings, TOP_N) == origin_of_n
-
-
 def test_precedence_and_origins_layer_by_layer(tmp_path: Path) -> None:
     assert origin(load(tmp_path), TOP_N) == "default"
     global_file = write_global(tmp_path, "[memory.retrieval]\ntop_n = 1\nrrf_k = 7")
@@ -103,16 +93,6 @@ def test_precedence_and_origins_layer_by_layer(tmp_path: Path) -> None:
         assert origin(settings, TOP_N) == where
         assert settings.memory.retrieval.rrf_k == 7
         assert origin(settings, "memory.retrieval.rrf_k") == global_file
-
-
-def test_one_orchestrators_file_is_not_anothers(tmp_path: Path) -> None:
-    write_own(tmp_path, "[memory]\nenabled = false", "one")
-    assert load(tmp_path, "one").memory.enabled is False
-    assert load(tmp_path, "two").memory.enabled is True
-
-
-def test_code_may_use_dotted_keys(tmp_path: Path) -> None:
-    assert load(tmp_path, overrides={TOP_N: 5}).memory.retrieval.top_n == 5
 
 
 def test_the_process_environment_is_read_when_loading(
@@ -247,11 +227,6 @@ def test_a_wrong_value_is_named_even_where_it_would_be_overridden(
     refused(InvalidConfig, key, where, tmp_path, overrides=good)
 
 
-def test_a_whole_number_is_a_fraction(tmp_path: Path) -> None:
-    write_global(tmp_path, "[memory.decay]\nrate = 1")
-    assert load(tmp_path).memory.decay.rate == 1.0
-
-
 def test_arrays_become_folders(tmp_path: Path) -> None:
     write_global(tmp_path, '[memory.ingest]\nallowed_roots = ["/a", "/b"]')
     assert load(tmp_path).memory.ingest.allowed_roots == ("/a", "/b")
@@ -289,12 +264,6 @@ def test_a_key_of_the_process_is_refused_in_an_orchestrators_file(tmp_path: Path
 def test_a_bad_orchestrator_name_reads_nothing(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         load(tmp_path, "../orc")
-
-
-def test_settings_do_not_change(tmp_path: Path) -> None:
-    settings = load(tmp_path)
-    with pytest.raises(pydantic.ValidationError):
-        settings.memory.retrieval.top_n = 3
 
 
 def test_two_loads_do_not_share_origins(tmp_path: Path) -> None:

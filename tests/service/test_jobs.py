@@ -185,10 +185,6 @@ def test_a_job_that_is_at_work_is_not_run_beside(orc: Orchestrator) -> None:
     assert len(orc.jobs.list()) == 1
 
 
-def test_nothing_is_owed_from_before_it_was_made(service: MemoryService, orc: Orchestrator) -> None:
-    assert passed(service) == []
-
-
 def test_a_due_job_runs_once(service: MemoryService, orc: Orchestrator, clock: FixedClock) -> None:
     moved(clock, FIRST - 1)
     assert passed(service) == []
@@ -205,16 +201,6 @@ def test_missed_runs_are_caught_up_once(
     [run] = passed(service)
     assert run.due_at == FIRST + 30 * DAY_MS
     assert passed(service) == []
-
-
-def test_an_orchestrator_without_a_schedule_has_no_runs(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    service.paths(orc.name).config_file.write_text("[memory.schedule]\ndecay = ''\n")
-    moved(clock, FIRST + DAY_MS)
-    assert passed(service) == []
-    plan = next(each for each in orc.jobs.plans() if each.job is JobName.DECAY)
-    assert (plan.schedule, plan.next_due_at, plan.overdue_since) == ("", None, None)
 
 
 def test_a_failed_run_waits_for_the_next_time_of_its_schedule(
@@ -457,18 +443,3 @@ def test_data_that_nobody_expects_stops_no_other(
     )
     worker.once()
     assert (ran, told) == (["zz-other"], ["orc-1"])
-
-
-def test_one_session_is_not_consolidated_beside_all_others(tmp_path: Path) -> None:
-    config = {"memory.embedding.provider": "none", "memory.storage.synchronous": "NORMAL"}
-    with MemoryService(tmp_path, environ={}, config=config, background=False) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        for session in ("one", "two"):
-            orc.save_episode("We use SQLite.", session_id=session, source_role="user")
-        with service.opened("orc-1") as opened:
-            request = jobs.RunRequest(JobName.CONSOLIDATION, session_id="two")
-            jobs._claim(opened, "run_x", request, jobs.WALL)
-            with pytest.raises(Conflict):
-                orc.jobs.run("consolidation")
-            jobs._end(opened, "run_x", JobReport.done({}))
-        assert orc.jobs.run("consolidation").counts["sessions"] == 1

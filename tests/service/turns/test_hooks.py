@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from denial_lines import denials
-from working import tampering, working
+from working import working
 
 from memgraph import (
     EdgeType,
@@ -459,14 +459,3 @@ def test_a_memory_that_appears_later_is_used(tmp_path: Path) -> None:
         assert "orchestrator.missing" in hooks.on_message("x y", conversation_id="c").codes
         service.orchestrator("a", create=True)
         assert hooks.on_message("x y", conversation_id="c").codes == ()
-
-
-def test_what_breaks_in_the_database_is_a_warning(tmp_path: Path) -> None:
-    with hooked(tmp_path, "a") as (service, [hooks]):
-        path = service.paths("a").database
-        service.forget("a")
-        with tampering(path) as connection:
-            connection.execute("DROP TABLE sessions")
-        turn = hooks.on_message("x y", conversation_id="c")
-        assert not turn.acknowledged
-        assert "capture.refused" in turn.codes

@@ -157,11 +157,3 @@ def test_a_gate_lets_in_so_many_and_what_hangs_in_it_stops_nobody() -> None:
     wait_for(lambda: not stuck.unfinished)
     assert stuck.submit(lambda: "again").result(soon()) == "again"
     assert (stuck.close(PATIENCE_S), free.close(PATIENCE_S)) == (0, 0)
-
-
-def test_what_is_done_in_time_is_not_late() -> None:
-    lane = Lane("t", threads=1, waiting=5)
-    first = lane.submit(lambda: 5)
-    lane.submit(lambda: None).result(soon())
-    assert first.result(time.monotonic() - 1.0) == 5
-    assert lane.close(PATIENCE_S) == 0

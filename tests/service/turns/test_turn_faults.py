@@ -155,42 +155,6 @@ def test_a_held_database_delays_messages_and_loses_none(tmp_path: Path) -> None:
         assert [each["part"] for each in logged(service, "turn.recovered")].count("capture") == 1
 
 
-def test_a_memory_that_is_switched_off_is_told_and_blocks_nothing(tmp_path: Path) -> None:
-    with serving(tmp_path):
-        pass
-    off = SETTINGS | {"memory.enabled": False}
-    with (
-        MemoryService(tmp_path, config=off, environ={}) as service,
-        MemoryHooks(service, ORC) as hooks,
-    ):
-        for _ in range(3):
-            turn = in_time(hooks)
-            assert turn.episode_id is None
-            assert turn.context is None
-            assert {"capture.refused", "memory.disabled", "bulletin.empty"} <= set(turn.codes)
-        written = hooks.on_step_output("Todo: x y", workflow_run_id="r", step_id="s")
-        assert (written.acknowledged, written.memory_ids) == (False, ())
-        assert hooks.on_diagnostics("why?").warnings[0].code == "memory.disabled"
-        assert not hooks.end_task("t").acknowledged
-
-
-def test_a_damaged_database_leaves_the_last_good_bulletin(tmp_path: Path) -> None:
-    with serving(tmp_path) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
-        service.orchestrator(ORC).remember("The oven is hot.", type="Decision")
-        good = in_time(hooks)
-        assert good.acknowledged
-        service.forget(ORC)
-        path = service.paths(ORC).database
-        path.write_bytes(b"no database at all" * 1_000)
-        for suffix in ("-wal", "-shm"):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        turn = in_time(hooks)
-        assert turn.bulletin == good.bulletin
-        assert turn.bulletin_warning == "bulletin.stale"
-        assert {"capture.refused", "storage.corrupt", "bulletin.stale"} <= set(turn.codes)
-        assert path.read_bytes().startswith(b"no database")
-
-
 def test_a_root_that_is_removed_blocks_nothing(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with serving(root) as service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
