@@ -128,7 +128,9 @@ def _sharing_words(
 ) -> list[ComparedMemory]:
     """Return memories that share words with a statement, those that share most first."""
     question = _search_words(new.content)
-    frequencies = comparisons.frequencies(snapshot, set(question), exact=MAX_MATCHING_ROWS)
+    from memgraph.store import text_search  # loads numpy
+
+    frequencies = text_search.find(snapshot, question).frequencies
     match = _match_expression(question, frequencies)
     if match is None:
         return []

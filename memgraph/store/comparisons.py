@@ -22,7 +22,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.store import postings, tables
+from memgraph.store import tables
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
@@ -323,20 +323,6 @@ def _memories_in(first: Any, pk: Column) -> tuple[sa.FromClause, sa.Select[Any]]
     )
     joined = ordered(first, (m, m.c.pk == pk)).join(s, s.c.source_id == m.c.source_id)
     return m, query.select_from(joined)
-
-
-def frequencies(snapshot: Snapshot, stems: Collection[str], *, exact: int) -> dict[str, int]:
-    """Return the number of memories with each stem, without stems that do not occur.
-
-    Args:
-        exact: numbers up to this are exact; higher ones may miss the newest memories.
-    """
-    if not stems:
-        return {}
-    counts = postings.frequencies(snapshot, stems)
-    frequent = {stem: count for stem, count in counts.items() if count > exact}
-    others = set(stems) - set(frequent)
-    return frequent | (snapshot.engine.phrases.frequencies(snapshot, others) if others else {})
 
 
 @prepared

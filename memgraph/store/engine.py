@@ -94,12 +94,6 @@ class PhraseIndex(Protocol):
     def follow(self, transaction: Transaction) -> None:
         """Index the texts that the transaction has changed, unless triggers do."""
 
-    def frequencies(self, snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-        """Return the number of memories with each stem, without stems that do not occur.
-
-        The cost of a stem grows with its frequency.
-        """
-
     def merge(self, transaction: Transaction) -> bool:
         """Merge a part of the additions; return True if there was anything to merge."""
 

@@ -17,7 +17,7 @@ import sys
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -28,7 +28,7 @@ import sqlalchemy as sa
 
 from memgraph.store import tables
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
-from memgraph.store.statements import Column, bound, listed, ordered, prepared, raw_text, value
+from memgraph.store.statements import Column, bound, prepared, raw_text, value
 from memgraph.store.text_index import changes
 from memgraph.store.text_index import postings as rows
 from memgraph.store.text_index import segments as heads
@@ -75,23 +75,6 @@ def changed_texts() -> sa.Select[Any]:
 
 def _is_stray() -> Column:
     return rows.c.segment.not_in(sa.select(heads.c.segment))
-
-
-@prepared
-def _frequencies() -> sa.Select[Any]:
-    f, h, p = listed("terms", "f"), heads.alias("h"), rows.alias("p")
-    count = sa.func.sum(sa.func.length(p.c.postings).op("/")(BYTES_A_POSTING))
-    is_posting = (p.c.segment == h.c.segment) & (p.c.term == f.c.value)
-    joined = ordered(f, (h, sa.true()), (p, is_posting))
-    return sa.select(p.c.term, count).select_from(joined).group_by(p.c.term)
-
-
-def frequencies(snapshot: Snapshot, terms: Collection[str]) -> dict[str, int]:
-    """Return the number of postings of each term in the segments, without unknown terms.
-
-    The newest memories are not counted.
-    """
-    return {term: int(count) for term, count in _frequencies().rows(snapshot, terms=sorted(terms))}
 
 
 class IndexedText(NamedTuple):

@@ -19,7 +19,6 @@ from memgraph.config.schema import StorageSettings
 from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.paths import OrchestratorPaths
 from memgraph.store import (
-    comparisons,
     embeddings,
     memories,
     metadata,
@@ -406,25 +405,16 @@ def test_both_rank_texts_alike(twins: tuple[Database, Database]) -> None:
     assert both(twins, lambda transaction: postings.check(transaction))
 
 
-def test_frequencies_are_exact_where_a_word_is_rare(twins: tuple[Database, Database]) -> None:
+def test_a_word_is_counted_in_the_newest_memories_too(twins: tuple[Database, Database]) -> None:
     for database in twins:
         fill(database, 1, 1_200)
         postings.merge(database)
         with database.write() as transaction:
             transaction.execute(sa.insert(tables.memories), [row(1_201, "Harbour of zephyrs.")])
     stems = [stem(word) for word in ("harbour", "zephyrs", "nowhere")]
-
-    def counted(exact: int) -> Any:
-        return both(
-            twins, lambda transaction: comparisons.frequencies(transaction, stems, exact=exact)
-        )
-
-    common, rare = stems[0], stems[1]
-    exact = counted(1_200)
-    assert exact.keys() == {common, rare}
-    assert exact[rare] == 1
-    # The newest is behind the segments, which are enough for a frequent word.
-    assert counted(100) == {common: exact[common] - 1, rare: 1}
+    counts = both(twins, lambda transaction: text_search.find(transaction, stems).frequencies)
+    assert counts.keys() == set(stems[:2])
+    assert counts[stems[1]] == 1
 
 
 def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
@@ -463,11 +453,6 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
     ]
     result = [both(twins, pks(expression)) for expression in expressions]
     assert sum(map(bool, result)) >= len(expressions) - 4
-    stems = [stem(word.lower()) for word in WORDS]
-    counted = both(
-        twins, lambda snapshot: snapshot.engine.phrases.frequencies(snapshot, [*stems, "nowhere"])
-    )
-    assert counted
     assert both(twins, lambda snapshot: snapshot.engine.phrases.check(snapshot))
 
 

@@ -95,15 +95,6 @@ _PUT: Final = (
     " ON CONFLICT (pk) DO UPDATE SET words = excluded.words"
 )
 _REMOVE: Final = "DELETE FROM memory_words WHERE pk = ANY(%s)"
-_FREQUENCIES: Final = """
-    SELECT f.stem, (
-        SELECT greatest(
-            count(*) FILTER (WHERE words @@ CAST(f.query || ':A' AS tsquery)),
-            count(*) FILTER (WHERE words @@ CAST(f.query || ':C' AS tsquery)),
-            count(*) FILTER (WHERE words @@ CAST(f.query || ':D' AS tsquery))
-        ) FROM memory_words WHERE words @@ CAST(f.query AS tsquery)
-    ) FROM unnest(CAST(%s AS text[]), CAST(%s AS text[])) AS f(stem, query)
-"""
 _STORED: Final = (
     "SELECT m.pk, w.words = CAST(%s AS tsvector) FROM memories AS m"
     " LEFT JOIN memory_words AS w ON w.pk = m.pk WHERE m.pk = %s"
@@ -163,13 +154,6 @@ def follow(transaction: Transaction) -> None:
         if removed:
             transaction.driver.execute(_REMOVE, (removed,))
         transaction.driver.executemany(_PUT, [(pk, vector(*texts)) for pk, *texts in rows])
-
-
-def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-    """Return the number of memories with each stem, without stems that do not occur."""
-    listed = sorted(stems)
-    results = snapshot.driver.execute(_FREQUENCIES, (listed, [_lexeme(item) for item in listed]))
-    return {str(item): int(count) for item, count in results if count}
 
 
 def rebuild(transaction: Transaction) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite
 from memgraph.store.embeddings import quantized
-from memgraph.store.snapshot import Snapshot, Transaction
+from memgraph.store.snapshot import Transaction
 from memgraph.store.vector_index import VectorIndex
 
 if TYPE_CHECKING:
@@ -86,14 +86,6 @@ class SqliteVectorIndex(VectorIndex):
 
 
 MERGED_PAGES: Final = 16
-_WORDS: Final = (
-    "CREATE VIRTUAL TABLE IF NOT EXISTS temp.memory_terms"
-    " USING fts5vocab('main', 'memory_fts', 'col')"
-)
-_FREQUENCIES: Final = (
-    "SELECT f.value, max(t.doc) FROM json_each(?) f CROSS JOIN temp.memory_terms t"
-    " ON t.term = f.value WHERE t.col <> 'source_role' GROUP BY f.value"
-)
 
 
 def expression(match: str) -> str:
@@ -103,13 +95,6 @@ def expression(match: str) -> str:
 
 def follow(transaction: Transaction) -> None:
     """Do nothing, because triggers update the index."""
-
-
-def frequencies(snapshot: Snapshot, stems: Collection[str]) -> dict[str, int]:
-    """Return the number of memories with each stem, without stems that occur nowhere."""
-    snapshot.driver.execute(_WORDS)
-    rows = snapshot.driver.execute(_FREQUENCIES, (json.dumps(sorted(stems)),))
-    return {str(stem): int(count) for stem, count in rows}
 
 
 def rebuild(transaction: Transaction) -> None:
