@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,9 +181,8 @@ class HeldVectors:
             loading.rows = loading.arrays.append(loading.rows, rows)
             loading.through = through
         self._loading = None
-        loaded = VectorState(
-            loading.stamp, loading.arrays, loading.arrays.marks[: loading.rows].copy(), None
-        )
+        marks = loading.arrays.marks[: loading.rows].copy()
+        loaded = VectorState(loading.stamp, loading.arrays, marks)
         if loading.stamp == stamp:
             return loaded
         # The rows were read from several snapshots: read all changes since the first one again.
@@ -199,12 +199,14 @@ class _Arrays:
         scales: the factors that turn codes into unit vectors, shape (room,).
         marks: the index in ``visibilities`` of each row when it was added, shape (room,).
         visibilities: the index of each distinct visibility; index 0 is for removed rows.
+        is_sorted: False if keys may be out of order, or occur again with another vector.
     """
 
     def __init__(self, dimensions: int, room: int) -> None:
         self.dimensions = dimensions
         self.words = -(-dimensions // _WORD_BITS)
         self.visibilities: dict[int | None, int] = {None: _REMOVED}
+        self.is_sorted = True
         # Empty arrays take no memory until they are written to.
         self.keys = np.empty(room, np.int64)
         self.codes = np.empty((room, dimensions), np.int8)
@@ -220,6 +222,8 @@ class _Arrays:
     def append(self, count: int, rows: VectorRows) -> int:
         """Write rows after the first ``count`` rows, and return the new number of rows."""
         end = count + len(rows.keys)
+        if count and end > count and rows.keys[0] <= self.keys[count - 1]:
+            self.is_sorted = False
         if end > len(self.keys):
             self._grow(count, end * 5 // 4)
         self.keys[count:end] = rows.keys
@@ -264,13 +268,6 @@ class _Loading:
     through: int = 0
 
 
-class _Order(NamedTuple):
-    """The keys in ascending order, and the row of each key."""
-
-    keys: NDArray[np.int64]
-    places: NDArray[np.intp]
-
-
 class _ReaderRows(NamedTuple):
     """The rows hidden from a reader, as a mask, and the visible rows if they are few."""
 
@@ -283,17 +280,13 @@ class VectorState:
 
     Args:
         marks: the index in ``_Arrays.visibilities`` of each row, shape (n,).
-        order: the order of the keys; None: the keys are ascending.
     """
 
-    def __init__(
-        self, stamp: VectorStamp, arrays: _Arrays, marks: NDArray[np.int32], order: _Order | None
-    ) -> None:
+    def __init__(self, stamp: VectorStamp, arrays: _Arrays, marks: NDArray[np.int32]) -> None:
         count = len(marks)
         self.stamp = stamp
         self._arrays = arrays
         self._marks = marks
-        self._order = order
         # Growing replaces the shared arrays, so these slices stay valid.
         self.keys = arrays.keys[:count]
         self._codes = arrays.codes[:count]
@@ -352,57 +345,52 @@ class VectorState:
         """
         if changes is None:
             return None
-        state = self
-        marks = self._marks
+        state, arrays, marks = self, self._arrays, self._marks.copy()
         for first, last, rows in changes:
-            known_places, exists = state._places(rows.keys)
-            known_places = known_places[exists]
-            if not np.array_equal(state._codes[known_places], rows.codes[exists]):
-                # A known key has a new vector, but rows shared by states never change.
-                return None
-            if marks is self._marks:
-                marks = marks.copy()
             marks[state._between(first, last)] = _REMOVED
-            marks[known_places] = state._arrays.marks_of(rows.visibilities[exists])
-            new = VectorRows(rows.keys[~exists], rows.visibilities[~exists], rows.codes[~exists])
-            state = state._with(marks, new)
-            marks = state._marks
-        return VectorState(stamp, state._arrays, marks, state._order)
+            places, known = state._rows_of(rows.keys)
+            # Rows never change, because states share them: another vector becomes a new row.
+            known[known] = (arrays.codes[places[known]] == rows.codes[known]).all(axis=1)
+            marks[places[known]] = arrays.marks_of(rows.visibilities[known])
+            if not known.all():
+                count = len(marks)
+                end = arrays.append(count, VectorRows._make(column[~known] for column in rows))
+                marks = np.concatenate([marks, arrays.marks[count:end]])
+                state = VectorState(stamp, arrays, marks)
+        return VectorState(stamp, arrays, marks)
 
-    def _with(self, marks: NDArray[np.int32], new: VectorRows) -> VectorState:
-        """Return the state with new rows after the known ones."""
-        if not len(new.keys):
-            return VectorState(self.stamp, self._arrays, marks, self._order)
-        count = len(marks)
-        end = self._arrays.append(count, new)
-        order = self._order
-        # If a removed key returns, its new row is inserted before the old one, to be found first.
-        if order is not None or (count and new.keys[0] <= self.keys[-1]):
-            if order is None:
-                order = _Order(self.keys, np.arange(count))
-            at = np.searchsorted(order.keys, new.keys)
-            order = _Order(
-                np.insert(order.keys, at, new.keys),
-                np.insert(order.places, at, np.arange(count, end)),
-            )
-        marks = np.concatenate([marks, self._arrays.marks[count:end]])
-        return VectorState(self.stamp, self._arrays, marks, order)
+    @cached_property
+    def _order(self) -> tuple[NDArray[np.int64], NDArray[np.intp] | None]:
+        """The keys in ascending order, and the row of each; None: the rows are in this order.
 
-    def _places(self, pks: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the row of each key, and a mask of the keys that exist."""
-        keys, places = (self.keys, None) if self._order is None else self._order
+        Of the rows of one key, the newest is the last.
+        """
+        if self._arrays.is_sorted:
+            return self.keys, None
+        order = np.argsort(self.keys, kind="stable")
+        return self.keys[order], order
+
+    def _rows_of(self, pks: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the newest row of each key, and a mask of the keys that have a row."""
+        keys, order = self._order
         if not len(keys):
             return np.zeros(len(pks), np.intp), np.zeros(len(pks), np.bool_)
-        at = np.minimum(np.searchsorted(keys, pks), len(keys) - 1)
+        at = np.maximum(np.searchsorted(keys, pks, side="right") - 1, 0)
         exists = keys[at] == pks
-        at = at if places is None else places[at]
-        return at, exists & (self._marks[at] != _REMOVED)
+        return at if order is None else order[at], exists
+
+    def _places(self, pks: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the row of each key, and a mask of the keys that have a vector."""
+        places, exists = self._rows_of(pks)
+        if exists.any():
+            exists &= self._marks[places] != _REMOVED
+        return places, exists
 
     def _between(self, first: int, last: int) -> NDArray[np.intp] | slice:
-        """Return the rows of all keys from ``first`` to ``last``."""
-        keys, places = (self.keys, None) if self._order is None else self._order
+        """Return all rows of the keys from ``first`` to ``last``."""
+        keys, order = self._order
         start, end = np.searchsorted(keys, first), np.searchsorted(keys, last, side="right")
-        return slice(start, end) if places is None else places[start:end]
+        return slice(start, end) if order is None else order[start:end]
 
     def _seen(self, visibilities: Collection[int]) -> _ReaderRows | None:
         """Return the rows visible to a reader, or None if all rows are visible."""
