@@ -34,7 +34,6 @@
     │   ├── ProviderRejected         provider.rejected
     │   └── ProviderAnswerInvalid    provider.answer_invalid
     ├── IngestRejected               ingest.rejected
-    ├── ImportRejected               import.rejected
     ├── JournalBroken                journal.broken
     ├── JobFailed                    job.failed
     ├── Unauthenticated              access.unauthenticated
@@ -261,13 +260,6 @@ class IngestRejected(MemgraphError):
     """A file cannot be ingested; ``details['reason']`` is the machine-readable reason."""
 
     code = "ingest.rejected"
-    status = 422
-
-
-class ImportRejected(MemgraphError):
-    """An export cannot be imported; ``details`` has ``reason`` and usually ``line``."""
-
-    code = "import.rejected"
     status = 422
 
 

@@ -312,7 +312,7 @@ def check_copy(
     secrets: Iterable[bytes] | None = None,
     key: bytes | None = None,
 ) -> VerifyReport:
-    """Check a backup or an import: pages, references, journal and contents.
+    """Check a backup: pages, references, journal and contents.
 
     Indexes are left out: they can be rebuilt from what is checked here.
     """

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from sqlmodel import Session
 
     from memgraph.log import EventLog
-    from memgraph.operations.exchange.imports import ImportReport
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.pair_reader import PairReader
@@ -316,44 +315,6 @@ class MemoryService:
 
         chosen = self.settings(name).memory.storage
         return store_of(self._existing(name), chosen.url).session(chosen)
-
-    def import_lines(
-        self,
-        name: str,
-        source: BinaryIO,
-        *,
-        actor: str = DEFAULT_ACTOR,
-        progress: Callable[[int], None] = lambda _lines: None,
-    ) -> ImportReport:
-        """Import an export into a new or empty orchestrator, all or nothing.
-
-        Args:
-            progress: called with the number of lines read.
-
-        Raises:
-            ImportRejected: the export is invalid; see ``details["reason"]`` and ``line``.
-            Conflict: the orchestrator is not empty.
-            DatabaseFull: there is no room for it; nothing was created.
-        """
-        from memgraph.audit.journal import read_key
-        from memgraph.operations.exchange.imports import import_into, import_new
-        from memgraph.store.stores import store_of
-
-        paths, url = self.paths(name), self.settings(name).memory.storage.url
-        if store_of(paths, url).exists():
-            with self.opened(name) as opened:
-                return import_into(opened, source, actor=actor, progress=progress)
-        return import_new(
-            paths,
-            source,
-            dimensions=self._dimensions(self.settings(name)),
-            clock=self.clock,
-            actor=actor,
-            anchor_folder=self.settings(name).memory.audit.anchor_path,
-            key=read_key(self.settings(name).memory.audit.key_file, self.root),
-            url=url,
-            progress=progress,
-        )
 
     @contextmanager
     def opened(self, name: str) -> Iterator[OpenOrchestrator]:

@@ -6,12 +6,11 @@ An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -24,23 +23,6 @@ if TYPE_CHECKING:
     from memgraph.store.snapshot import Snapshot, Transaction
     from memgraph.store.vector_cache import HeldVectors
     from memgraph.store.vector_index import VectorIndex
-
-
-class Constraint(StrEnum):
-    """A constraint that a row may violate."""
-
-    UNIQUE = "unique"
-    FOREIGN_KEY = "foreign_key"
-    CHECK = "check"
-    NOT_NULL = "not_null"
-
-
-class ConstraintViolated(Exception):
-    """A row violates a constraint; ``constraint`` is None if the engine does not name it."""
-
-    def __init__(self, constraint: Constraint | None) -> None:
-        super().__init__(constraint)
-        self.constraint = constraint
 
 
 class DeadlinePassed(Exception):
@@ -138,15 +120,6 @@ class Engine(Protocol):
 
     def deadlines(self, snapshot: Snapshot) -> AbstractContextManager[Deadline]:
         """Return a function that sets deadlines for statements on a snapshot."""
-
-    def insert_each(
-        self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Execute a statement for each mapping of values: for all of them or for none.
-
-        Raises:
-            ConstraintViolated: a row violates a constraint; the transaction can continue.
-        """
 
     def thorough(self, transaction: Transaction) -> AbstractContextManager[None]:  # noqa: ARG002
         """Overwrite data that the block deletes, also in indexes, if the engine can."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -22,10 +22,8 @@ from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
     BuiltStatement,
     Column,
-    CompiledStatement,
     prepared,
     replacing,
-    value,
 )
 
 SEALED: Final[Mapping[str, frozenset[str]]] = {
@@ -38,8 +36,8 @@ SEALED: Final[Mapping[str, frozenset[str]]] = {
     "memory_supports": frozenset(),
     "memory_edges": frozenset(),
 }
-"""The tables whose every change is journalled, with the columns to ignore: keys that an import
-reassigns, columns that are compared elsewhere, and counts of uses."""
+"""The tables whose every change is journalled, with the columns to ignore: internal
+keys, columns that are compared elsewhere, and counts of uses."""
 COUNTED: Final[Mapping[str, frozenset[str]]] = {
     "bulletins": frozenset(),
     "entities": frozenset({"mention_count"}),
@@ -257,39 +255,3 @@ def rows(table: str, columns: Columns, order: tuple[str, ...], state: str | None
         selected.append(other.c[field])
     query = sa.select(*selected).select_from(joined).order_by(*(t.c[name] for name in order))
     return query if state is None else query.where(t.c.state == state)
-
-
-@prepared
-def insertion(table: str, columns: Columns, extra: tuple[str, ...], state: str | None) -> sa.Insert:
-    """Insert a row, with its values bound by field name.
-
-    Args:
-        extra: further columns, bound by their own names.
-        state: the state of every row; None: it is one of the fields.
-    """
-    values = {column: _stored(column, field) for column, field in columns}
-    values |= {name: value(name) for name in extra}
-    if state is not None:
-        values["state"] = sa.literal(state)
-    return sa.insert(_table(table)).values(values).inline()
-
-
-def _stored(column: str, field: str) -> Column:
-    if field == column:
-        return value(column)
-    other = _table(_REFERRED[field])
-    key = sa.select(other.c.pk).where(other.c[field] == value(field)).scalar_subquery()
-    # An unknown id becomes a key that no row has, because the engine would assign one for NULL.
-    return sa.func.coalesce(key, -1)
-
-
-def insert(
-    transaction: Transaction, statement: CompiledStatement, rows: Sequence[Mapping[str, Any]]
-) -> None:
-    """Insert all of the rows or none of them.
-
-    Raises:
-        ConstraintViolated: a row violates a constraint; the transaction can continue.
-    """
-    engine = transaction.engine
-    engine.insert_each(transaction, statement.text(engine), rows)

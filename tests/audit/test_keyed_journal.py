@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from working import NAME, tampering, working
 from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.audit.journal import JournalHead
-from memgraph.errors import ImportRejected, InvalidConfig, JournalBroken
+from memgraph.errors import InvalidConfig, JournalBroken
 from memgraph.store.journal import chain_hash
 
 
@@ -80,17 +79,6 @@ def test_a_journal_gets_its_key_when_an_operator_says_so(tmp_path: Path) -> None
         orc.remember("more")
         assert orc.verify().ok
         assert orc.exchange.backup(tmp_path / "copy").journal_entries == 3
-
-
-def test_a_keyed_export_comes_back_with_the_key_alone(keyed: MemoryService, tmp_path: Path) -> None:
-    data = b"".join(keyed.orchestrator(NAME).exchange.export_lines())
-    with working(tmp_path / "other") as service, pytest.raises(ImportRejected):
-        service.import_lines(NAME, io.BytesIO(data))
-    config = {"memory.audit.key_file": str(tmp_path / "journal.key")}
-    with working(tmp_path / "other", config=config) as service:
-        service.import_lines(NAME, io.BytesIO(data))
-        assert service.orchestrator(NAME).verify().ok
-        assert service.orchestrator(NAME).remember("more")
 
 
 @pytest.mark.parametrize("harm", ["short", "others", "inside", "missing"])

@@ -27,7 +27,6 @@ OPERATORS = {
     "mcp": "its tools, resources and prompts are walked by themselves",
     "worker": "works on everything",
     "embed": "works on everything",
-    "import": "brings whole orchestrators in",
     "restore": "replaces whole databases",
     "migrate-store": "moves whole databases",
     "config show": "tells settings alone",

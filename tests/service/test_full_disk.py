@@ -120,15 +120,10 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
 ) -> None:
     orc = service.orchestrator(NAME)
     orc.remember("Stored while there was room.")
-    exported, backup, note = (tmp_path / name for name in ("export", "backup", "note.md"))
-    orc.exchange.export(exported)
+    backup, note = (tmp_path / name for name in ("backup", "note.md"))
     orc.exchange.backup(backup)
     note.write_text("- The valve is checked in May.\n" * 200)
     root, keys = service.root, KeyStore(service.root, service.clock)
-
-    def import_it() -> None:
-        with exported.open("rb") as lines:
-            service.import_lines("imported", lines)
 
     def send_a_copy() -> None:
         with CopyLimiter(root).copied(orc.exchange.export):
@@ -138,7 +133,6 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
     before = files(root)
     makers: list[Callable[[], object]] = [
         lambda: service.create("made"),
-        import_it,
         lambda: restore(
             OrchestratorPaths(root, "restored"),
             backup,
@@ -157,8 +151,6 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
     assert files(root) == before
     (small / FILLER).unlink()
     service.create("made")
-    import_it()
-    assert service.orchestrator("imported").verify().ok
 
 
 def files(folder: Path) -> list[Path]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,21 +245,6 @@ def test_pages_repeat_and_omit_nothing_while_sessions_go_on(
 def test_what_is_no_place_is_refused(cursor: str) -> None:
     with pytest.raises(InvalidInput):
         SessionPlace.at(cursor)
-
-
-def test_what_waits_still_waits_after_export_and_import(
-    orc: Orchestrator, service: MemoryService, tmp_path: Path
-) -> None:
-    first = say(orc, "a")
-    consolidate(orc, "a", first)
-    say(orc, "a")
-    say(orc, "b")
-    path = tmp_path / "export.jsonl"
-    orc.exchange.export(path)
-    service.import_lines("orc-2", io.BytesIO(path.read_bytes()))
-    other = service.orchestrator("orc-2")
-    assert list(other.sessions.list()) == list(orc.sessions.list())
-    assert [each.pending for each in other.sessions.list(pending=True)] == [1, 1]
 
 
 def test_an_ingested_conversation_waits_for_its_consolidation(

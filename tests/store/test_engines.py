@@ -28,10 +28,10 @@ from memgraph.store import (
     text_search,
     whole_tables,
 )
-from memgraph.store.engine import Constraint, ConstraintViolated, Database, DeadlinePassed
+from memgraph.store.engine import Database, DeadlinePassed
 from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import CompiledStatement, value
+from memgraph.store.statements import CompiledStatement
 from memgraph.store.stores import store_of
 from memgraph.store.vector_cache import VectorCache
 from memgraph.text.stem import stem
@@ -212,21 +212,6 @@ def test_who_waits_too_long_is_told(make: Make) -> None:
         pass
     with other.write() as transaction:
         metadata.put(transaction, "a", "1")
-
-
-@pytest.mark.engines
-def test_what_violates_a_constraint_leaves_the_transaction(database: Database) -> None:
-    statement = CompiledStatement(
-        sa.insert(tables.metadata).values(key=value("key"), value=value("value"))
-    )
-    text = statement.text(database.engine)
-    with database.write() as transaction:
-        with pytest.raises(ConstraintViolated) as caught:
-            database.engine.insert_each(transaction, text, [{"key": "a", "value": "1"}] * 2)
-        assert caught.value.constraint is Constraint.UNIQUE
-        database.engine.insert_each(transaction, text, [{"key": "b", "value": "2"}])
-    with database.read() as snapshot:
-        assert (metadata.get(snapshot, "a"), metadata.get(snapshot, "b")) == (None, "2")
 
 
 @pytest.mark.engines

@@ -20,7 +20,6 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store import sqlite
-from memgraph.store.engine import Constraint
 
 
 @pytest.mark.parametrize("version", [(3, 7, 0), (3, 40, 1), (3, 51, 2)])
@@ -91,21 +90,18 @@ def connection(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("statement", "kind", "expected"),
+    ("statement", "expected"),
     [
-        ("INSERT INTO parent VALUES ('a', 2)", "UNIQUE", Conflict),
-        ("INSERT INTO parent VALUES ('b', 1)", "UNIQUE", Conflict),
-        ("INSERT INTO parent VALUES ('b', 0)", "CHECK", InvalidInput),
-        ("INSERT INTO child VALUES ('b')", "FOREIGN KEY", InvalidInput),
-        ("INSERT INTO child VALUES (NULL)", "NOT NULL", InvalidInput),
+        ("INSERT INTO parent VALUES ('a', 2)", Conflict),
+        ("INSERT INTO parent VALUES ('b', 1)", Conflict),
+        ("INSERT INTO parent VALUES ('b', 0)", InvalidInput),
+        ("INSERT INTO child VALUES ('b')", InvalidInput),
+        ("INSERT INTO child VALUES (NULL)", InvalidInput),
     ],
 )
 def test_constraints_are_conflicts_or_bad_input(
-    connection: Any, statement: str, kind: str, expected: type[Exception]
+    connection: Any, statement: str, expected: type[Exception]
 ) -> None:
-    with pytest.raises(driver.IntegrityError) as caught:
-        connection.execute(statement)
-    assert sqlite.violated(caught.value) is Constraint[kind.replace(" ", "_")]
     with pytest.raises(expected), sqlite.translated_errors():
         connection.execute(statement)
 

@@ -141,7 +141,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "run": ["run", "orc-1", "decay"],
         "embed": ["embed", "orc-1", "--retry"],
         "export": ["export", "orc-1", "-o", str(folder / "export.jsonl")],
-        "import": ["import", "orc-3", str(folder / "export.jsonl")],
         "backup": ["backup", "orc-1", backup],
         "restore": ["restore", "orc-1", backup],
         "health": ["health"],

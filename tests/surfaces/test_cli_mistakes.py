@@ -61,7 +61,6 @@ MISTAKES = [
     (["export", "orc-1", "-o", "no-such-folder/x.jsonl"], 1, "the folder does not exist: "),
     (["export", "orc-1", "-o", "no/such", "--format", "vault"], 1, "No such file or directory"),
     (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
-    (["import", "orc-2", "{notes}"], 1, "memgraph export wrote"),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
     (["run", "orc-1", "nojob"], 2, "'enrichment', 'consolidation'"),
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),

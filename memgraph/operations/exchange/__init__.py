@@ -1,1 +1,1 @@
-"""Export and import a whole orchestrator."""
+"""Export and back up a whole orchestrator."""

@@ -1,7 +1,7 @@
 """Write an export in formats of other programs: a Markdown vault, CSV, GraphML.
 
-They are made from the lines of ``exchange.export_lines`` and cannot be imported; an import reads
-only JSON Lines. Like the JSON Lines they contain all memories, whatever their sensitivity.
+They are made from the lines of ``exchange.export_lines``, and like these they contain all memories,
+whatever their sensitivity.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Exchange(Handle[F], group="exchange"):
         The snapshot stays open until the last line is read, so do not pause between lines for long.
 
         Args:
-            with_vectors: include embeddings; without them an import has to embed everything again.
+            with_vectors: include embeddings.
 
         Raises:
             Conflict: an erasure is unfinished.

@@ -25,7 +25,6 @@ from memgraph.errors import (
     InvalidInput,
     StorageError,
 )
-from memgraph.store.engine import Constraint
 from memgraph.store.files import process_name
 
 try:
@@ -47,12 +46,8 @@ PREFIX: Final = "memgraph_"
 APPLICATION: Final = "memgraph "
 """The beginning of the name of each connection; its process follows."""
 
-_CONSTRAINTS: Final = {
-    "23505": Constraint.UNIQUE,
-    "23503": Constraint.FOREIGN_KEY,
-    "23514": Constraint.CHECK,
-    "23502": Constraint.NOT_NULL,
-}
+_CONSTRAINTS: Final = frozenset({"23503", "23514", "23502"})
+"""Foreign key, check and not null."""
 _UNPREPARED: Final = (
     f"a connection pooler lost a prepared statement; add {PREPARE_THRESHOLD}=none to"
     " memory.storage.url"
@@ -241,11 +236,6 @@ def is_away(error: Exception) -> bool:
     cause = error.orig if isinstance(error, DBAPIError) else error
     state = getattr(cause, "sqlstate", None)
     return state in _AWAY if state else isinstance(cause, psycopg.OperationalError)
-
-
-def violated(error: psycopg.Error) -> Constraint | None:
-    """Return the kind of constraint that a row violates; None if the server does not say."""
-    return _CONSTRAINTS.get(error.sqlstate or "")
 
 
 @contextmanager

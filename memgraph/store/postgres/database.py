@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,6 @@ from sqlalchemy.pool import QueuePool
 from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled, StorageError
 from memgraph.store import journal, postgres, whole_tables
 from memgraph.store.engine import (
-    ConstraintViolated,
     Database,
     Deadline,
     DeadlinePassed,
@@ -580,18 +579,6 @@ class PostgresEngine(Engine):
         yield deadline
         if current_ms is not None:
             execute("RELEASE SAVEPOINT deadline; SET LOCAL statement_timeout = 0")
-
-    def insert_each(
-        self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]
-    ) -> None:
-        raw: Any = transaction.driver
-        raw.execute("SAVEPOINT batch")
-        try:
-            raw.executemany(statement, rows)
-        except psycopg.IntegrityError as error:
-            raw.execute("ROLLBACK TO SAVEPOINT batch; RELEASE SAVEPOINT batch")
-            raise ConstraintViolated(postgres.violated(error)) from error
-        raw.execute("RELEASE SAVEPOINT batch")
 
     def row_changes(self, transaction: Transaction) -> list[RowChange]:
         return row_changes.take(transaction.driver)

@@ -31,7 +31,6 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store import files
-from memgraph.store.engine import Constraint
 
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
@@ -53,12 +52,6 @@ _BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite.SQLITE_NOTADB: (DatabaseCorrupt, "the file is not a database; restore a backup"),
     sqlite.SQLITE_CANTOPEN: (DatabaseMissing, "the database cannot be opened"),
     sqlite.SQLITE_READONLY: (StorageError, "the database is read-only"),
-}
-_CONSTRAINTS = {
-    "UNIQUE": Constraint.UNIQUE,
-    "FOREIGN KEY": Constraint.FOREIGN_KEY,
-    "CHECK": Constraint.CHECK,
-    "NOT NULL": Constraint.NOT_NULL,
 }
 _BY_TEXT: dict[str, int] = {
     "database or disk is full": sqlite.SQLITE_FULL,
@@ -204,8 +197,9 @@ def translate(error: Exception) -> Exception:
     code = getattr(cause, "sqlite_errorcode", None)
     name = getattr(cause, "sqlite_errorname", type(cause).__name__)
     if isinstance(cause, sqlite.IntegrityError):
-        constraint = str(cause).rpartition(": ")[2]
-        if violated(cause) is Constraint.UNIQUE:
+        # The driver does not enable SQLite's extended codes; SQLite's message is stable.
+        kind_of, _, constraint = str(cause).rpartition(": ")
+        if kind_of.startswith("UNIQUE"):
             return Conflict(f"it already exists: {constraint}", constraint=constraint)
         return InvalidInput(f"the database rejected it: {constraint}", constraint=constraint)
     if isinstance(cause, OverflowError):
@@ -222,13 +216,6 @@ def translate(error: Exception) -> Exception:
         return kind(f"{message} ({name})", sqlite=name)
     # Our statements fit our schema, so the schema is probably damaged.
     return StorageError(f"the database failed ({name}); verify it or restore a backup", sqlite=name)
-
-
-def violated(error: Exception) -> Constraint | None:
-    """Return the kind of constraint that a row violates, or None if SQLite does not say."""
-    # The driver does not enable SQLite's extended codes; SQLite's message is stable.
-    kind, separator, _ = str(error).partition(" constraint failed")
-    return _CONSTRAINTS.get(kind) if separator else None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
@@ -21,7 +21,6 @@ from memgraph.model.columns import stored_type
 from memgraph.model.tables import metadata as models
 from memgraph.store import metadata, sqlite, whole_tables
 from memgraph.store.engine import (
-    ConstraintViolated,
     Deadline,
     DeadlinePassed,
     Engine,
@@ -356,19 +355,6 @@ class SqliteEngine(Engine):
             raise DeadlinePassed from error
         finally:
             raw.set_progress_handler(None, 0)
-
-    def insert_each(
-        self, transaction: Transaction, statement: str, rows: Sequence[Mapping[str, Any]]
-    ) -> None:
-        raw: Any = transaction.driver
-        raw.execute("SAVEPOINT batch")
-        try:
-            raw.executemany(statement, rows)
-        except driver.IntegrityError as error:
-            raw.execute("ROLLBACK TO batch")
-            raw.execute("RELEASE batch")
-            raise ConstraintViolated(sqlite.violated(error)) from error
-        raw.execute("RELEASE batch")
 
     def reindex(self, transaction: Transaction) -> int:
         transaction.driver.execute("REINDEX")

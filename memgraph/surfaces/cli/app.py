@@ -45,7 +45,6 @@ LISTS: Final = {
 """The command that lists the possible values, by the field in the error's details."""
 REMEDIES: Final = {
     "orchestrator.exists": "Choose another name, or continue with this one: --exist-ok",
-    "import.rejected": "Use a complete and unchanged file that memgraph export wrote",
 }
 """The remedy for an error whose message does not state it, by error code."""
 EXAMPLES: Final = {

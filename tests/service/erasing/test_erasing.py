@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from erasing_worlds import (
     LINE,
@@ -214,18 +212,3 @@ def test_what_is_not_there_cannot_be_erased(orc: Orchestrator) -> None:
         orc.erasure.erase(reason=WHY, dry_run=False)
     with pytest.raises(InvalidInput):
         orc.erasure.erase(memory_id="a", session_id="b", reason=WHY, dry_run=False)
-
-
-def test_what_is_exported_after_it_is_imported_as_it_is(
-    service: MemoryService, orc: Orchestrator, tmp_path: Path
-) -> None:
-    world = filled(orc)
-    orc.erasure.erase(memory_id=world.secret, reason=WHY, dry_run=False)
-    lines = tmp_path / "export.jsonl"
-    orc.exchange.export(lines)
-    assert b"zwieback" not in lines.read_bytes()
-    with lines.open("rb") as source:
-        service.import_lines("orc-2", source)
-    other = service.orchestrator("orc-2")
-    assert other.verify().totals == {}
-    assert other.get(world.secret).content == ""

@@ -87,7 +87,6 @@ _TABLE: Final[dict[str, dict[str, tuple[str | None, str]]]] = {
         "restore": ("exchange", "Restore a database from a backup."),
         "migrate-store": ("exchange", "Move an orchestrator into a file or to a server."),
         "export": ("exchange", "Export all data as JSON Lines."),
-        "import": ("exchange", "Import an export."),
         "embed": (OPERATION, "Embed pending memories, or all again."),
         "rebuild": (OPERATION, "Rebuild indexes."),
     },

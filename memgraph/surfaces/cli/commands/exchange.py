@@ -1,4 +1,4 @@
-"""Commands for whole databases: backup, restore, migrate-store, export, import, upgrade."""
+"""Commands for whole databases: backup, restore, migrate-store, export, upgrade."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
@@ -128,17 +128,17 @@ def export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     with_vectors: Annotated[
-        bool, typer.Option("--with-vectors", help="Include embeddings; an import can make them.")
+        bool, typer.Option("--with-vectors", help="Include embeddings.")
     ] = False,
     form: Annotated[
         ExportFormat,
-        typer.Option("--format", help="jsonl can be imported; others contain memories and edges."),
+        typer.Option("--format", help="jsonl contains everything, the others memories and edges."),
     ] = ExportFormat.JSONL,
 ) -> CommandResult:
     """Write all data of an orchestrator, regardless of sensitivity.
 
-    The format is JSON Lines, which can be imported, a vault of Markdown notes (a folder), CSV or
-    GraphML.
+    The format is JSON Lines, a vault of Markdown notes (a folder), CSV or GraphML. To copy an
+    orchestrator, use backup and restore.
     """
     call = invocation(context)
     if form is not ExportFormat.JSONL:
@@ -168,34 +168,6 @@ def _export_as(
         with lines.open("rb") as source:
             count = write_as(form.value, source, output, force=force)
     return CommandResult({"orchestrator": orchestrator, "path": str(output), "memories": count})
-
-
-def import_(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An export; - reads standard input.")],
-) -> CommandResult:
-    """Import an export: ids, times, history and journal are restored.
-
-    The orchestrator must be new or empty. A damaged or truncated export is rejected as a whole.
-    """
-    call = invocation(context)
-    with call.service() as service, _source(file) as source:
-        with _total_progress("importing") as advance:
-            done = service.import_lines(
-                orchestrator, source, actor=call.actor or "user", progress=advance
-            )
-        embedding = call.after_writing(call.handle(service, orchestrator))
-    return CommandResult({**done.as_dict(), "embedding": embedding})
-
-
-@contextmanager
-def _source(file: str) -> Iterator[BinaryIO]:
-    if file == "-":
-        yield sys.stdin.buffer
-        return
-    with Path(file).open("rb") as opened:
-        yield opened
 
 
 @contextmanager
@@ -254,6 +226,5 @@ COMMANDS: dict[str, Any] = {
     "restore": make_command(restore, "restore"),
     "migrate-store": make_command(migrate_store, "migrate-store"),
     "export": make_command(export, "export"),
-    "import": make_command(import_, "import"),
     "upgrade": make_command(upgrade, "upgrade"),
 }
