@@ -22,6 +22,7 @@ from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import STORED_STATUSES, CapturedBy, MemoryKind, MemoryStatus, SourceType
 from memgraph.model.graph import Trace
 from memgraph.model.values import Memory
+from memgraph.operations.tools.tools import call_tool
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 JOBS = ("enrichment", "consolidation", "decay")
@@ -65,8 +66,14 @@ def conversation(path: Path) -> Callable[[Orchestrator], None]:
 
 def agent(orc: Orchestrator) -> None:
     """What an agent concluded and stored with its tools: one is confirmed by a person."""
-    found = [orc.agents.propose_fact(each, confidence=0.8).memory_id for each in FINDINGS]
+    found = [remembered(orc, each) for each in FINDINGS]
     orc.confirm(found[0])
+
+
+def remembered(orc: Orchestrator, content: str) -> str:
+    """Store a fact as an agent does with its tool; return its id."""
+    answer = call_tool(orc, "remember_fact", {"content": content, "confidence": 0.8})
+    return str(answer["memory_id"])  # type: ignore[index]
 
 
 def drop(orc: Orchestrator, folder: Path) -> None:

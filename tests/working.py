@@ -16,6 +16,7 @@ from memgraph.model.enums import CapturedBy, EntityType
 from memgraph.model.operation import GroupAttribute, methods_of
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.tools.tools import call_tool
 from memgraph.operations.write import entity_links as naming
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -55,6 +56,13 @@ def lines_in(block: str) -> dict[str, str]:
         found["id"]: found["text"]
         for found in re.finditer(r"^\[\d+\] .*?: (?P<text>.*) #(?P<id>\w+)$", block, re.MULTILINE)
     }
+
+
+def tool(orc: Orchestrator, name: str, **arguments: Any) -> Any:
+    """Return what a tool of a model answers; it may not be an error."""
+    answer = call_tool(orc, name, arguments)
+    assert isinstance(answer, str) or "error" not in answer, answer
+    return answer
 
 
 def put(orc: Orchestrator, content: str, **fields: Any) -> str:

@@ -12,7 +12,7 @@ from memgraph.consolidation.ports import FactCandidate, PageProposal, PageTurn, 
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.jobs import RejectedItem
-from memgraph.rules.workflow_candidates import labelled
+from memgraph.rules.workflow import labelled
 from memgraph.text.sentences import split_sentences
 
 CONFIDENCE: Final = 0.7

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from memgraph.errors import InvalidInput
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.operation import Awaited, Blocking, F, local, with_groups
-from memgraph.operations.agents import Agents
 from memgraph.operations.contexts import Stores
 from memgraph.operations.exchange.operations import Exchange
 from memgraph.operations.graph import LocalGraph
@@ -74,7 +73,6 @@ class LocalOperations(Operations[F]):
     events: Events[F]
     maintenance: Maintenance[F]
     exchange: Exchange[F]
-    agents: Agents[F]
     stores: Stores[F]
 
     @local

@@ -3,258 +3,97 @@
 The output is a mapping, a list, JSON text, or Markdown or plain text: lines such as
 ``Decision: …``, ``TODO: …``, ``Goal: …``, ``- [ ] …``, lists under such a heading, and fenced JSON.
 Every other paragraph, line and list item is an Observation. Pure and bounded.
+
+The text of an output comes from a model. Its claims about itself (its author, confidence or
+sensitivity) are not trusted: a type that only a person may set is refused, numbers are limited to
+the range of a proposal, and other such fields are left out.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
+from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.enums import MemoryType
-from memgraph.rules.workflow_candidates import (
-    MAX_REFERENCES,
-    MAX_TAG_CHARS,
-    MAX_TAGS,
-    OUR_ID,
-    CandidateCollector,
-    Rejection,
-    WorkflowCandidate,
-    relation_named,
-    tidy,
+from memgraph.rules.proposals import (
+    MAX_CONFIDENCE,
+    MAX_CONTENT_CHARS,
+    MAX_IMPORTANCE,
+    MAX_PROPOSALS,
 )
-from memgraph.text.labels import LABEL, type_named
+from memgraph.rules.similarity import MEMORY_ID, content_hash
+from memgraph.text.labels import LABEL, read_label, type_named
 from memgraph.text.paragraphs import cut, unwrapped
 
-# Statements in the lines of a workflow step's output: labels, checkboxes, lists under a heading,
-# and prose.
-
+DEFAULT_CONFIDENCE: Final = 0.8
+MAX_OUTPUT_CHARS: Final = 200_000
+MAX_VALUES: Final = 5_000
+MAX_DEPTH: Final = 8
+MAX_REFERENCES: Final = 16
+MAX_TAGS: Final = 16
+MAX_TAG_CHARS: Final = 64
+MAX_REJECTIONS: Final = 200
+TAB: Final = 4
+TICKED: Final = "Done: "
+"""The prefix of the text of a ticked checkbox."""
 
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+")
 _EMPHASISED = re.compile(r"^(?:\*\*|__)(.{1,60}?):?(?:\*\*|__):?$")
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w+-]*)")
-TAB = 4
-# The prefix of the text of a ticked checkbox.
-TICKED = "Done: "
-
-ReadJson = Callable[[str, str], None]
-"""Takes a block that is marked as JSON, and the locator of its lines."""
+_ID = re.compile(rf"(?<![\w-])({MEMORY_ID})(?![\w-])")
+_OUR_ID = re.compile(rf"{MEMORY_ID}|rcl_[0-9A-Z]{{26}}")
+_UNSTORABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_TEXTS: Final = frozenset({"text", "output", "result", "message", "response", "answer", "markdown"})
+_LISTS: Final = frozenset({"memories", "items", "candidates"})
+_CONTENT: Final = ("content", "text", "statement", "title", "description", "summary")
+_CAUSES: Final = ("because", "caused by", "reason", "rationale", "why", "based on")
+_WHOLES: Final = ("part of", "parent", "belongs to")
+_RELATIONS: Final = dict.fromkeys(_CAUSES, "caused_by") | dict.fromkeys(_WHOLES, "part_of")
 
 
 @dataclass(slots=True)
-class _Statement:
-    """A statement that is being read: more lines may follow."""
+class WorkflowCandidate:
+    """A memory that may be stored.
 
-    type: MemoryType
-    indent: int
-    first: int
-    last: int
-    parts: list[str]
-    parent: _Statement | None
-    key: str | None = None
-    relations: list[tuple[str, str, str]] = field(default_factory=list)
-
-
-class LineReader:
-    """Reads lines into a collector.
-
-    Args:
-        prefix: the prefix of every locator.
-        read_json: called for fenced JSON.
+    Attributes:
+        key: its id within the output, for ``caused_by`` and ``part_of``.
+        importance: 0..90; ``confidence``: 0..0.9.
+        locator: its place: ``L3-L4``, a JSON pointer, or both: ``L2-L9#/decisions/0``.
+        caused_by, part_of: memory ids, and ``#key`` of other candidates.
     """
 
-    def __init__(self, into: CandidateCollector, read_json: ReadJson, prefix: str = "") -> None:
-        self._into = into
-        self._read_json = read_json
-        self._prefix = prefix
-        self._open: list[_Statement] = []
-        self._heading: MemoryType | None = None
-        # A Markdown heading applies until the next one; a label, to the list right below it.
-        self._holds = False
-        self._number = 0
-        self._prose: list[str] = []
-
-    def read(self, text: str) -> None:
-        """Read all lines; fenced blocks are skipped as code unless they are marked as JSON."""
-        lines = text.splitlines()
-        while self._number < len(lines) and not self._into.full:
-            line = lines[self._number].expandtabs(TAB)
-            self._number += 1
-            fence = _FENCE.match(line.strip())
-            if fence is not None:
-                self._close_all()
-                self._fenced(lines, fence[1], fence[2])
-            else:
-                self._line(line)
-        if self._number < len(lines):
-            self._into.reject(self._where(self._number + 1), "too_many")
-        self._number += 1
-        self._close_all()
-
-    def _fenced(self, lines: list[str], mark: str, language: str) -> None:
-        first = self._number + 1
-        body: list[str] = []
-        while self._number < len(lines):
-            line = lines[self._number]
-            self._number += 1
-            if line.strip().startswith(mark) and not line.strip().strip(mark[0]):
-                break
-            body.append(line)
-        if language.casefold() in ("json", "jsonc", "json5"):
-            self._read_json("\n".join(body), self._where(first, first + max(len(body), 1) - 1))
-
-    def _line(self, line: str) -> None:
-        bare = line.strip()
-        indent = len(line) - len(line.lstrip())
-        heading = _HEADING.match(bare)
-        if not bare:
-            self._close_all()
-            return
-        if heading is not None:
-            self._head(heading[1], holds=True)
-            return
-        bullet = _BULLET.match(bare)
-        text = bare[bullet.end() :] if bullet else bare
-        if self._boxed(text, indent) or self._labelled(text, indent, listed=bullet is not None):
-            return
-        if bullet is not None and self._heading is not None:
-            self._begin(text, self._heading, indent)
-        elif self._open and indent > self._open[-1].indent and bullet is None:
-            self._open[-1].parts.append(text)
-            self._open[-1].last = self._number
-        elif bullet is None:
-            self._plain(bare, indent)
-        else:
-            self._close_down_to(indent)
-            self._end_prose()
-            self._prose.append(text)
-
-    def _plain(self, bare: str, indent: int) -> None:
-        emphasised = _EMPHASISED.match(bare)
-        if emphasised is not None and type_named(emphasised[1].strip("*_ :")) is not None:
-            self._head(emphasised[1], holds=False)
-        elif self._heading is not None and self._holds:
-            # A paragraph under a heading: its lines are one statement.
-            if self._open and self._open[-1].last == self._number - 1:
-                self._open[-1].parts.append(bare)
-                self._open[-1].last = self._number
-            else:
-                self._begin(bare, self._heading, indent)
-        else:
-            if not self._prose:
-                self._close_all()
-            self._heading = None
-            self._prose.append(bare)
-
-    def _end_prose(self) -> None:
-        """Add the lines and paragraphs of the preceding prose as observations."""
-        first = self._number - len(self._prose)
-        for group in unwrapped(self._prose):
-            text = " ".join(self._prose[group[0] : group[-1] + 1])
-            where = self._where(first + group[0], first + group[-1])
-            for start, end in cut(text):
-                if any(map(str.isalnum, text[start:end])):
-                    self._into.add(text[start:end], MemoryType.OBSERVATION, where)
-        self._prose = []
-
-    def _head(self, title: str, *, holds: bool) -> None:
-        self._close_all()
-        self._heading = type_named(title.strip("*_ :"))
-        self._holds = holds
-
-    def _boxed(self, line: str, indent: int) -> bool:
-        box = _BOX.match(line)
-        if box is None:
-            return False
-        text = line[box.end() :]
-        if box[1] == " ":
-            self._begin(text, MemoryType.TODO, indent)
-        else:
-            self._begin(f"{TICKED}{text}", MemoryType.EVENT, indent)
-        return True
-
-    def _labelled(self, line: str, indent: int, *, listed: bool) -> bool:
-        label = LABEL.match(line)
-        if label is None:
-            return False
-        text = (label[2] or "").strip()
-        relation = relation_named(label[1])
-        if relation is not None and self._open:
-            self._open[-1].relations.append((relation, text, self._where(self._number)))
-            self._open[-1].last = self._number
-            return True
-        kind = type_named(label[1])
-        if kind is None:
-            return False
-        if text.strip("*_ "):
-            self._begin(text, kind, indent)
-        elif not listed:
-            self._head(label[1], holds=False)
-        return True
-
-    def _begin(self, text: str, kind: MemoryType, indent: int) -> None:
-        self._end_prose()
-        self._close_down_to(indent)
-        parent = self._open[-1] if self._open else None
-        self._open.append(_Statement(kind, indent, self._number, self._number, [text], parent))
-
-    def _close_down_to(self, indent: int) -> None:
-        """Close the open statements at this indentation or deeper, and add their parents."""
-        while self._open and self._open[-1].indent >= indent:
-            self._close(self._open.pop())
-        for heading in self._open:
-            self._take(heading)
-
-    def _close_all(self) -> None:
-        self._end_prose()
-        while self._open:
-            self._close(self._open.pop())
-
-    def _close(self, statement: _Statement) -> None:
-        if statement.parent is not None:
-            self._take(statement.parent)
-        self._take(statement)
-        key, parent = statement.key, statement.parent
-        if key is None:
-            return
-        where = self._where(statement.first, statement.last)
-        if parent is not None and parent.key is not None:
-            self._into.part_of_key(key, parent.key, where)
-        for relation, text, at in statement.relations:
-            self._into.named_later(key, relation, [text], at)
-
-    def _take(self, statement: _Statement) -> None:
-        """Add a statement once: it is complete when it ends or when another begins below it."""
-        if statement.parts:
-            where = self._where(statement.first, statement.last)
-            statement.key = self._into.add(" ".join(statement.parts), statement.type, where)
-            statement.parts = []
-
-    def _where(self, first: int, last: int | None = None) -> str:
-        span = f"L{first}" if last in (None, first) else f"L{first}-L{last}"
-        return self._prefix + span
+    key: str
+    content: str
+    type: MemoryType
+    importance: int
+    confidence: float
+    locator: str
+    tags: tuple[str, ...] = ()
+    caused_by: list[str] = field(default_factory=list)
+    part_of: list[str] = field(default_factory=list)
 
 
-MAX_OUTPUT_CHARS = 200_000
-MAX_VALUES = 5_000
-MAX_DEPTH = 8
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A rejected or changed candidate; ``code`` is stable.
 
-_TEXTS = frozenset({"text", "output", "result", "message", "response", "answer", "markdown"})
-_LISTS = frozenset({"memories", "items", "candidates"})
-_CONTENT = ("content", "text", "statement", "title", "description", "summary")
-# Fields that an output must not set, such as its own trust or scope.
-_RESERVED_FIELDS = (
-    r"captured_?by|source(?:_?type)?|sensitivity|status|scope(?:_?id)?|agent_?id|decay_?rate"
-    r"|valid_?until|memory_?id|orchestrator_?id|session_?id|derived_?from|supersedes|protected"
-    r"|created_?at"
-)
-_RESERVED_FIELD = re.compile(_RESERVED_FIELDS, re.IGNORECASE)
-# Fenced JSON is read value by value, because an id in it may be evidence for a statement.
+    ``too_large``, ``too_many``, ``too_deep``: a limit is exceeded; the rest was not read. ``json``:
+    a block marked as JSON is invalid. ``content``: empty, or over 1,000 characters. ``type``:
+    unknown. ``identity``: only a person may state an identity. ``importance``, ``confidence``:
+    invalid, and replaced by a valid value. ``repeated``: it occurs earlier in the output.
+    ``reference``: to something unknown. ``own_output``: it has the id of a memory.
+    ``nothing_found``: no statement of any type.
+    """
+
+    locator: str
+    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +106,124 @@ class ParsedOutput:
 
 def parse(output: str | Mapping[str, Any] | Sequence[Any]) -> ParsedOutput:
     """Parse an output; never fails, whatever it contains."""
-    into = CandidateCollector()
+    into = _Candidates()
     if isinstance(output, str):
         _read_text(output, into)
     else:
         _Values(into).read(output)
-    return ParsedOutput(*into.done())
+    return into.parsed()
 
 
-def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
+def labelled(text: str) -> tuple[MemoryType, str] | None:
+    """Return the type and the text of a labelled sentence, such as "TODO: call Mira"; else None."""
+    found = read_label(text)
+    if found is None:
+        return None
+    kind, rest = found[0], _tidy(found[1])
+    return None if _refused(rest, kind) else (kind, rest)
+
+
+class _Candidates:
+    """Collects, checks and links the statements of one output."""
+
+    def __init__(self) -> None:
+        self._candidates: dict[str, WorkflowCandidate] = {}
+        self._known: dict[tuple[str, MemoryType], str] = {}
+        self._named: dict[str, str] = {}
+        self._references: list[tuple[str, str, str, str]] = []
+        self._rejections: list[Rejection] = []
+
+    @property
+    def full(self) -> bool:
+        """True if no further statement is accepted."""
+        return len(self._candidates) >= MAX_PROPOSALS
+
+    def reject(self, locator: str, code: str) -> None:
+        """Record a rejection; only the first ``MAX_REJECTIONS`` are kept."""
+        if len(self._rejections) < MAX_REJECTIONS:
+            self._rejections.append(Rejection(locator, code))
+
+    def add(
+        self, content: str, kind: MemoryType, locator: str, given: Mapping[Any, Any] | None = None
+    ) -> str | None:
+        """Add a statement; return its key, also if it is a repetition, or None if it is refused.
+
+        Args:
+            given: the JSON object that states it.
+        """
+        text, given = _tidy(content), given or {}
+        identity = (content_hash(text), kind)
+        known = self._known.get(identity)
+        code = _refused(text, kind) or ("repeated" if known else "too_many" if self.full else None)
+        if code is not None:
+            self.reject(locator, code)
+            return known
+        key = f"o{len(self._candidates)}"
+        self._candidates[key] = WorkflowCandidate(
+            key=key,
+            content=text,
+            type=kind,
+            importance=self._number(
+                given, "importance", int, DEFAULT_IMPORTANCE[kind], MAX_IMPORTANCE, locator
+            ),
+            confidence=float(
+                self._number(
+                    given, "confidence", int | float, DEFAULT_CONFIDENCE, MAX_CONFIDENCE, locator
+                )
+            ),
+            locator=locator,
+            tags=_tags(given.get("tags")),
+        )
+        self._known[identity] = key
+        name = given.get("key", given.get("id"))
+        for label in filter(None, (name if isinstance(name, str) else "", _folded(text))):
+            self._named.setdefault(label, key)
+        return key
+
+    def _number(
+        self, given: Mapping[Any, Any], name: str, kind: Any, usual: Any, most: Any, locator: str
+    ) -> Any:
+        value = given.get(name)
+        if value is None:
+            return usual
+        if isinstance(value, bool) or not isinstance(value, kind) or value != value:
+            self.reject(locator, name)
+            return usual
+        if not 0 <= value <= most:
+            self.reject(locator, name)
+        return min(max(value, 0), most)
+
+    def refer(self, key: str, relation: str, names: Iterable[str], locator: str) -> None:
+        """Record references by ids or names, which may be to later statements."""
+        self._references += [(key, relation, name, locator) for name in names]
+
+    def link(self, key: str, relation: str, reference: str, locator: str) -> None:
+        """Link a statement to a memory id or the ``#key`` of another statement."""
+        links: list[str] = getattr(self._candidates[key], relation)
+        if reference == f"#{key}" or reference in links:
+            return
+        if len(links) >= MAX_REFERENCES:
+            self.reject(locator, "too_many")
+        else:
+            links.append(reference)
+
+    def parsed(self) -> ParsedOutput:
+        """Resolve the references: to memories, to other statements, or else to a new cause."""
+        for key, relation, name, locator in self._references:
+            target = self._named.get(name.lstrip("#")) or self._named.get(_folded(_tidy(name)))
+            if target in (None, key) and not _ID.search(name) and relation == "caused_by":
+                target = self.add(name, MemoryType.OBSERVATION, locator)
+            elif target in (None, key) and not _ID.search(name):
+                self.reject(locator, "reference")
+            named = [] if target is None else [f"#{target}"]
+            for reference in _ID.findall(name) or named:
+                self.link(key, relation, reference, locator)
+        if not self._candidates and not self._rejections:
+            self.reject("", "nothing_found")
+        return ParsedOutput(tuple(self._candidates.values()), tuple(self._rejections))
+
+
+def _read_text(text: str, into: _Candidates, prefix: str = "") -> None:
     if len(text) > MAX_OUTPUT_CHARS:
         into.reject(prefix, "too_large")
         text = text[:MAX_OUTPUT_CHARS]
@@ -288,44 +236,217 @@ def _read_text(text: str, into: CandidateCollector, prefix: str = "") -> None:
         if isinstance(value, dict | list):
             _Values(into, prefix).read(value)
             return
-    LineReader(into, lambda body, where: _read_json(body, into, where), prefix).read(text)
+    _Lines(into, prefix).read(text.splitlines())
 
 
-def _read_json(body: str, into: CandidateCollector, where: str) -> None:
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        into.reject(where, "json")
-        return
-    _Values(into, f"{where}#").read(value)
+@dataclass(slots=True)
+class _Statement:
+    """A statement that is being read: more lines may follow."""
+
+    type: MemoryType
+    indent: int
+    first: int
+    last: int
+    parts: list[str]
+    parent: _Statement | None = None
+    key: str | None = None
+    relations: list[tuple[str, str, int]] = field(default_factory=list)
+
+
+class _Lines:
+    """Reads labels, checkboxes, lists under a heading, and prose.
+
+    Args:
+        prefix: the prefix of every locator.
+    """
+
+    def __init__(self, into: _Candidates, prefix: str) -> None:
+        self._into = into
+        self._prefix = prefix
+        self._statements: list[_Statement] = []
+        self._open: list[_Statement] = []
+        self._heading: MemoryType | None = None
+        # A Markdown heading applies until the next one; a label, to the list right below it.
+        self._holds = False
+        self._number = 0
+        self._prose: list[str] = []
+
+    def read(self, lines: Sequence[str]) -> None:
+        """Read all lines; fenced blocks are skipped as code unless they are marked as JSON."""
+        while self._number < len(lines):
+            line = lines[self._number].expandtabs(TAB)
+            self._number += 1
+            fence = _FENCE.match(line.strip())
+            if fence is not None:
+                self._end()
+                self._fenced(lines, fence[1], fence[2])
+            else:
+                self._line(line.strip(), len(line) - len(line.lstrip()))
+        self._number += 1
+        self._end()
+        self._add_all()
+
+    def _fenced(self, lines: Sequence[str], mark: str, language: str) -> None:
+        first, body = self._number + 1, list[str]()
+        while self._number < len(lines):
+            line = lines[self._number]
+            self._number += 1
+            if line.strip().startswith(mark) and not line.strip().strip(mark[0]):
+                break
+            body.append(line)
+        if language.casefold() not in ("json", "jsonc", "json5"):
+            return
+        self._add_all()
+        where = self._where(first, first + max(len(body), 1) - 1)
+        try:
+            value = json.loads("\n".join(body))
+        except (ValueError, RecursionError):
+            self._into.reject(where, "json")
+        else:
+            _Values(self._into, f"{where}#").read(value)
+
+    def _line(self, bare: str, indent: int) -> None:
+        heading, bullet = _HEADING.match(bare), _BULLET.match(bare)
+        text = bare[bullet.end() :] if bullet else bare
+        if not bare:
+            self._end()
+        elif heading is not None:
+            self._head(heading[1], holds=True)
+        elif box := _BOX.match(text):
+            ticked, rest = box[1] != " ", text[box.end() :]
+            kind = MemoryType.EVENT if ticked else MemoryType.TODO
+            self._begin(TICKED * ticked + rest, kind, indent)
+        elif self._labelled(text, indent, listed=bullet is not None):
+            return
+        elif bullet is not None and self._heading is not None:
+            self._begin(text, self._heading, indent)
+        elif bullet is not None:
+            self._close(indent)
+            self._end_prose()
+            self._prose.append(text)
+        elif self._open and indent > self._open[-1].indent:
+            self._go_on(text)
+        else:
+            self._plain(bare, indent)
+
+    def _plain(self, bare: str, indent: int) -> None:
+        emphasised = _EMPHASISED.match(bare)
+        if emphasised is not None and type_named(emphasised[1].strip("*_ :")) is not None:
+            self._head(emphasised[1], holds=False)
+        elif self._heading is not None and self._holds:
+            # A paragraph under a heading: its lines are one statement.
+            if self._open and self._open[-1].last == self._number - 1:
+                self._go_on(bare)
+            else:
+                self._begin(bare, self._heading, indent)
+        else:
+            if not self._prose:
+                self._end()
+            self._heading = None
+            self._prose.append(bare)
+
+    def _labelled(self, line: str, indent: int, *, listed: bool) -> bool:
+        label = LABEL.match(line)
+        if label is None:
+            return False
+        text, relation = (label[2] or "").strip(), _relation_named(label[1])
+        if relation is not None and self._open:
+            self._open[-1].relations.append((relation, text, self._number))
+            self._open[-1].last = self._number
+            return True
+        kind = type_named(label[1])
+        if kind is not None and text.strip("*_ "):
+            self._begin(text, kind, indent)
+        elif kind is not None and not listed:
+            self._head(label[1], holds=False)
+        return kind is not None
+
+    def _head(self, title: str, *, holds: bool) -> None:
+        self._end()
+        self._heading = type_named(title.strip("*_ :"))
+        self._holds = holds
+
+    def _begin(self, text: str, kind: MemoryType, indent: int) -> None:
+        self._end_prose()
+        self._close(indent)
+        parent = self._open[-1] if self._open else None
+        statement = _Statement(kind, indent, self._number, self._number, [text], parent)
+        self._statements.append(statement)
+        self._open.append(statement)
+
+    def _go_on(self, text: str) -> None:
+        self._open[-1].parts.append(text)
+        self._open[-1].last = self._number
+
+    def _close(self, indent: int) -> None:
+        """Close the open statements at this indentation or deeper."""
+        while self._open and self._open[-1].indent >= indent:
+            self._open.pop()
+
+    def _end(self) -> None:
+        self._end_prose()
+        self._open.clear()
+
+    def _end_prose(self) -> None:
+        """Take the lines and paragraphs of the preceding prose as observations."""
+        first = self._number - len(self._prose)
+        for group in unwrapped(self._prose):
+            text = " ".join(self._prose[group[0] : group[-1] + 1])
+            for start, end in cut(text):
+                if any(map(str.isalnum, text[start:end])):
+                    span = (first + group[0], first + group[-1])
+                    part = _Statement(MemoryType.OBSERVATION, 0, *span, [text[start:end]])
+                    self._statements.append(part)
+        self._prose = []
+
+    def _add_all(self) -> None:
+        """Add the statements read so far, those above others first."""
+        for one in self._statements:
+            where = self._where(one.first, one.last)
+            one.key = self._into.add(" ".join(one.parts), one.type, where)
+            if one.key is None and self._into.full:
+                break
+            if one.key is None:
+                continue
+            if one.parent is not None and one.parent.key is not None:
+                self._into.link(one.key, "part_of", f"#{one.parent.key}", where)
+            for relation, text, line in one.relations:
+                self._into.refer(one.key, relation, [text], self._where(line))
+        self._statements = []
+
+    def _where(self, first: int, last: int | None = None) -> str:
+        span = f"L{first}" if last in (None, first) else f"L{first}-L{last}"
+        return self._prefix + span
 
 
 class _Values:
-    """Reads JSON values into a collector, each with its pointer."""
+    """Reads JSON values, each with its pointer; an id in one may be evidence for a statement."""
 
-    def __init__(self, into: CandidateCollector, prefix: str = "") -> None:
+    def __init__(self, into: _Candidates, prefix: str = "") -> None:
         self._into = into
         self._prefix = prefix
         self._left = MAX_VALUES
 
-    def read(self, value: Any, pointer: str = "", kind: MemoryType | None = None) -> None:
-        """Read the value at a pointer; ``kind`` is the type of its statements, from its key."""
-        stack = [(value, pointer, kind, 0)]
+    def read(self, value: Any) -> None:
+        """Read a value and what is in it."""
+        # The values to read, each with its pointer, the type that its key names, and its depth.
+        stack: list[tuple[Any, str, MemoryType | None, int]] = [(value, "", None, 0)]
         while stack:
-            current, at, names, depth = stack.pop()
+            current, at, kind, depth = stack.pop()
             if self._into.full:
                 self._into.reject(self._prefix + at, "too_many")
                 return
             if depth > MAX_DEPTH:
                 self._into.reject(self._prefix + at, "too_deep")
             elif isinstance(current, Mapping):
-                stack.extend(reversed(self._mapping(current, at, names, depth + 1)))
+                inside = self._mapping(current, at, kind)
+                stack.extend((*item, depth + 1) for item in reversed(inside))
             elif isinstance(current, list | tuple):
                 items = current[: self._some(len(current), at)]
-                inside = [(item, f"{at}/{n}", names, depth + 1) for n, item in enumerate(items)]
-                stack.extend(reversed(inside))
-            elif isinstance(current, str) and names is not None:
-                self._into.add(current, names, self._prefix + at)
+                inside = [(item, f"{at}/{number}", kind) for number, item in enumerate(items)]
+                stack.extend((*item, depth + 1) for item in reversed(inside))
+            elif isinstance(current, str) and kind is not None:
+                self._into.add(current, kind, self._prefix + at)
             elif isinstance(current, str) and _is_prose(current):
                 _read_text(current, self._into, f"{self._prefix}{at}#")
 
@@ -338,55 +459,68 @@ class _Values:
         return some
 
     def _mapping(
-        self, value: Mapping[Any, Any], at: str, kind: MemoryType | None, depth: int
-    ) -> list[tuple[Any, str, MemoryType | None, int]]:
+        self, value: Mapping[Any, Any], at: str, kind: MemoryType | None
+    ) -> list[tuple[Any, str, MemoryType | None]]:
         """Add the statement that a mapping states, or else return the values in it to read."""
         stated = value.get("type", value.get("kind"))
-        memory_type = type_named(stated) if isinstance(stated, str) else None
         content = next((value[n] for n in _CONTENT if isinstance(value.get(n), str)), None)
         if content is not None and (kind is not None or isinstance(stated, str)):
             # The type from the key above takes precedence over the one in the mapping.
-            chosen = kind or memory_type
+            chosen = kind or type_named(str(stated))
             if chosen is None:
                 self._into.reject(self._prefix + at, "type")
             else:
-                self._statement(value, content, chosen, at)
+                self._statement(value, content, chosen, self._prefix + at)
             return []
-        inside: list[tuple[Any, str, MemoryType | None, int]] = []
+        inside: list[tuple[Any, str, MemoryType | None]] = []
         for name, item in islice(value.items(), self._some(len(value), at)):
             pointer = f"{at}/{_escaped(str(name))}"
             below = type_named(str(name)) or (kind if str(name).casefold() in _LISTS else None)
-            if below is None and isinstance(item, str):
-                if str(name).casefold() in _TEXTS or _is_prose(item):
-                    _read_text(item, self._into, f"{self._prefix}{pointer}#")
-            else:
-                inside.append((item, pointer, below, depth))
+            if below is not None or not isinstance(item, str):
+                inside.append((item, pointer, below))
+            elif str(name).casefold() in _TEXTS or _is_prose(item):
+                _read_text(item, self._into, f"{self._prefix}{pointer}#")
         return inside
 
-    def _statement(self, value: Mapping[Any, Any], content: str, kind: MemoryType, at: str) -> None:
-        where = self._prefix + at
-        name = value.get("key", value.get("id"))
-        if any(_is_ours(value.get(item)) for item in ("id", "memory_id", "receipt_id")):
+    def _statement(
+        self, value: Mapping[Any, Any], content: str, kind: MemoryType, where: str
+    ) -> None:
+        own = [value.get(name) for name in ("id", "memory_id", "receipt_id")]
+        if any(isinstance(item, str) and _OUR_ID.fullmatch(item) for item in own):
             self._into.reject(where, "own_output")
             return
-        key = self._into.add(
-            content,
-            kind,
-            where,
-            importance=value.get("importance"),
-            confidence=value.get("confidence"),
-            tags=_tags(value.get("tags")),
-            name=name if isinstance(name, str) else None,
-        )
-        if key is None:
-            return
-        for label, item in islice(value.items(), MAX_TAGS * 4):
-            pointer = f"{where}/{_escaped(str(label))}"
-            relation = relation_named(str(label))
-            if relation is not None:
-                self._into.named_later(key, relation, _texts(item), pointer)
-            elif _RESERVED_FIELD.fullmatch(str(label)):
-                self._into.reject(pointer, "not_believed")
+        key = self._into.add(content, kind, where, value)
+        for label, item in islice(value.items(), MAX_TAGS * 4) if key is not None else ():
+            relation = _relation_named(str(label))
+            if key is not None and relation is not None:
+                self._into.refer(key, relation, _texts(item), f"{where}/{_escaped(str(label))}")
+
+
+def _refused(text: str, kind: MemoryType) -> str | None:
+    if kind is MemoryType.IDENTITY:
+        return "identity"
+    if not any(map(str.isalnum, text)) or len(text) > MAX_CONTENT_CHARS:
+        return "content"
+    return None
+
+
+def _relation_named(name: str) -> str | None:
+    """Return ``caused_by`` or ``part_of`` for a label or key; None if it means neither."""
+    return _RELATIONS.get(" ".join(re.sub(r"[-_/]+", " ", name).casefold().split()))
+
+
+def _tidy(text: str) -> str:
+    """Return a text on one line, without unstorable characters and enclosing emphasis marks."""
+    bare = " ".join(_UNSTORABLE.sub(" ", text).split())
+    for mark in ("**", "__", "*", "_", "`"):
+        if len(bare) > 2 * len(mark) and bare.startswith(mark) and bare.endswith(mark):
+            inner = bare[len(mark) : -len(mark)]
+            bare = bare if mark in inner else inner.strip()
+    return bare
+
+
+def _folded(text: str) -> str:
+    return text.casefold().rstrip(" .!;")
 
 
 def _is_prose(text: str) -> bool:
@@ -395,22 +529,17 @@ def _is_prose(text: str) -> bool:
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    tags = [tidy(item)[:MAX_TAG_CHARS] for item in _texts(value)]
-    return tuple(dict.fromkeys(item for item in tags if item))
+    tags = [_tidy(item)[:MAX_TAG_CHARS] for item in _texts(value)]
+    return tuple(dict.fromkeys(filter(None, tags)))
 
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    if not isinstance(value, list | tuple):
-        return []
-    return [item for item in value[:MAX_REFERENCES] if isinstance(item, str)]
-
-
-def _is_ours(value: Any) -> bool:
-    return isinstance(value, str) and OUR_ID.fullmatch(value) is not None
+    items = value[:MAX_REFERENCES] if isinstance(value, list | tuple) else ()
+    return [item for item in items if isinstance(item, str)]
 
 
 def _escaped(name: str) -> str:
     """Return a key as part of a JSON pointer (RFC 6901), limited in length."""
-    return tidy(name)[:80].replace("~", "~0").replace("/", "~1")
+    return _tidy(name)[:80].replace("~", "~0").replace("/", "~1")

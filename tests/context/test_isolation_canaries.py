@@ -381,7 +381,6 @@ READS: dict[str, Walk] = {
     "memories.list": lists,
     "stores.project": projects,
     "recall": recalls,
-    "agents.search": lambda orc, world: iter([orc.agents.search(QUERY, budget_tokens=9_000)]),
     "receipts.get": receipts,
     "receipts.list": receipt_lists,
     "receipts.bulletins": bulletin_histories,
@@ -404,7 +403,6 @@ COUNTS: dict[str, Walk] = {
     "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
     "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
     "jobs.plans": lambda orc, world: iter([orc.jobs.plans()]),
-    "agents.maintained_since": lambda orc, world: iter([orc.agents.maintained_since(1)]),
     "maintenance.compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),
     "maintenance.pending_comparisons": lambda orc, world: iter(
         [orc.maintenance.pending_comparisons()]
@@ -428,14 +426,9 @@ Attempt = Callable[[Orchestrator, str, str], Any]
 
 REFUSED: dict[str, Attempt] = {
     "confirm": lambda orc, hidden, own: orc.confirm(hidden),
-    "agents.confirm_proposed": lambda orc, hidden, own: orc.agents.confirm_proposed(hidden),
     "correct": lambda orc, hidden, own: orc.correct(hidden, "Something else.", reason="x"),
     "contexts.promote": lambda orc, hidden, own: orc.contexts.promote(
         hidden, "global", None, lambda _: True
-    ),
-    "agents.forget": lambda orc, hidden, own: orc.agents.forget(hidden, reason="x"),
-    "agents.propose_correction": lambda orc, hidden, own: orc.agents.propose_correction(
-        hidden, "Another."
     ),
     "relate": lambda orc, hidden, own: orc.relate(own, "RelatedTo", hidden),
     "remember": lambda orc, hidden, own: orc.remember("Derived.", derived_from=[hidden]),
@@ -478,8 +471,6 @@ ELSEWHERE = {
     "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
     "entities.merge": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
-    "agents.entity_block": "see test_no_tool_of_a_model_tells_what_is_hidden",
-    "agents.propose_fact": "decides on what the handle sees: tests/service/test_agent_tools.py",
     "agent_memory.store": ENTITY,
     "agent_memory.retrieve": ENTITY,
     "agent_memory.forget": ENTITY,

@@ -21,7 +21,6 @@ OPEN = [
     (Orchestrator.correct, Correction),
     (Orchestrator.save_episode, EpisodeInput),
     (Orchestrator.recall, RecallRequest),
-    (Orchestrator.agents.search, RecallRequest),
     (Orchestrator.contexts.build, ContextRequest),
     (ContextAssembler.build_context, ContextRequest),
 ]

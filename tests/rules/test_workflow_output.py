@@ -91,21 +91,21 @@ def test_a_paragraph_under_a_heading_is_one_statement() -> None:
 
 def test_what_stands_under_a_statement_is_part_of_it() -> None:
     whole, part = parse("- [ ] call Anna\n  - [ ] find her number\n").candidates
-    assert part.part_of == (f"#{whole.key}",)
+    assert part.part_of == [f"#{whole.key}"]
 
 
 def test_reasons_become_grounds() -> None:
     parsed = parse(f"Decision: Use SQLite.\n  Because: no server\nTodo: migrate\n  Why: [{AN_ID}]")
     decision, todo, ground = parsed.candidates
     assert (ground.type, ground.content) == (MemoryType.OBSERVATION, "no server")
-    assert decision.caused_by == (f"#{ground.key}",)
-    assert todo.caused_by == (AN_ID,)
+    assert decision.caused_by == [f"#{ground.key}"]
+    assert todo.caused_by == [AN_ID]
 
 
 def test_parts_name_their_whole_wherever_it_stands() -> None:
     parsed = parse("Todo: bake\nPart of: open the shop\n\nGoal: Open the shop.\nPart of: nothing")
     todo, goal = parsed.candidates
-    assert todo.part_of == (f"#{goal.key}",)
+    assert todo.part_of == [f"#{goal.key}"]
     assert codes(parsed) == ["reference"]
 
 
@@ -147,12 +147,7 @@ def test_what_an_output_says_about_itself_is_not_believed() -> None:
     )
     [taken] = parsed.candidates
     assert (taken.confidence, taken.importance) == (MAX_CONFIDENCE, MAX_IMPORTANCE)
-    assert sorted(codes(parsed)) == [
-        "confidence",
-        "identity",
-        "importance",
-        *["not_believed"] * 4,
-    ]
+    assert sorted(codes(parsed)) == ["confidence", "identity", "importance"]
     assert codes(parse("Identity: I am the admin")) == ["identity"]
 
 

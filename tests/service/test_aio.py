@@ -23,7 +23,6 @@ NOT_AWAITED = {
     # What a pipeline or a tool calls for each file or text.
     *(f"ingestion.{name}" for name in ("store", "give_up", "reject", "under_way", "known")),
     *(f"ingestion.{name}" for name in ("log_event", "propose")),
-    "agents.maintained_since",
 }
 
 

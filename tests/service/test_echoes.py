@@ -6,8 +6,8 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.errors import AccessDenied
 from memgraph.model.enums import MemoryKind, Sensitivity
+from memgraph.operations.tools.tools import call_tool
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import folded, without_echoes
 
@@ -83,8 +83,9 @@ def test_a_model_does_not_store_again_what_it_was_given(
 ) -> None:
     orc.recall("Graz", for_conversation_id="s")
     agent = service.orchestrator(orc.name, actor="agent")
-    again = agent.agents.propose_fact("Mira moved to Graz in May", session_id="s")
-    assert (again.outcome, again.memory_id) == ("duplicate", known)
+    asked = {"content": "Mira moved to Graz in May"}
+    again = call_tool(agent, "remember_fact", asked, session_id="s")
+    assert again == {"outcome": "duplicate", "memory_id": known}
 
 
 def test_a_model_spreads_no_line_to_more_readers(orc: Orchestrator, service: MemoryService) -> None:
@@ -93,10 +94,11 @@ def test_a_model_spreads_no_line_to_more_readers(orc: Orchestrator, service: Mem
     owner = service.orchestrator(orc.name, viewer=viewer)
     owner.remember(secret, scope="project", scope_id="web", sensitivity="Restricted")
     owner.recall("safe", for_conversation_id="s")
-    with pytest.raises(AccessDenied):
-        owner.agents.propose_fact(f"{secret} {NEW}", session_id="s", scope="global")
-    stored = owner.agents.propose_fact(f"{secret} {NEW}", session_id="s")
-    assert owner.get(stored.memory_id).sensitivity is Sensitivity.RESTRICTED
+    asked = {"content": f"{secret} {NEW}"}
+    refused = call_tool(owner, "remember_fact", asked, session_id="s", scope="global")
+    assert refused["error"]["code"] == "access.denied"
+    stored = call_tool(owner, "remember_fact", asked, session_id="s")
+    assert owner.get(stored["memory_id"]).sensitivity is Sensitivity.RESTRICTED
 
 
 def test_texts_are_folded() -> None:

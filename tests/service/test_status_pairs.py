@@ -18,6 +18,7 @@ from memgraph.errors import Conflict, MemgraphError
 from memgraph.model.context import ContextItem
 from memgraph.model.enums import MemoryStatus, Scope
 from memgraph.operations.context.database_backend import DatabaseBackend
+from memgraph.operations.tools import functions
 from memgraph.providers.fake import FakeEmbedding
 
 pytestmark = pytest.mark.engines
@@ -46,12 +47,12 @@ ENDINGS: dict[str, Callable[[Orchestrator, Ids], Any]] = {
     "correct otherwise": lambda orc, ids: orc.correct(
         ids["one"], f"{ids['one']} is 7.", reason="x"
     ),
-    "propose": lambda orc, ids: (
-        orc.agents.propose_correction(ids["one"], f"{ids['one']} is old.").memory_id
-    ),
+    "correct_fact": lambda orc, ids: functions.correct_fact(
+        orc, ids["one"], f"{ids['one']} is old."
+    )["memory_id"],
     "relate": lambda orc, ids: orc.relate(ids["new"], "Updates", ids["one"]),
     "retract": lambda orc, ids: orc.retract(ids["one"], reason="x"),
-    "forget": lambda orc, ids: orc.agents.forget(ids["one"], reason="x"),
+    "forget": lambda orc, ids: functions.forget(orc, ids["one"]),
     "lose": lambda orc, ids: orc.contradictions.resolve(
         ids["edge"], winner=ids["other"], reason="x"
     ),

@@ -72,9 +72,7 @@ def test_an_allergy_stays_and_an_unused_inference_goes(
     allergy = orc.remember(year.ALLERGY, importance=100)
     inferred: dict[str, Any] = {"source": {"captured_by": "extractor"}}
     important = orc.remember("Ben seems allergic to nuts.", importance=100, **inferred)
-    used, confirmed, unused, *_ = (
-        str(orc.agents.propose_fact(each, confidence=0.8).memory_id) for each in year.FINDINGS
-    )
+    used, confirmed, unused, *_ = (year.remembered(orc, each) for each in year.FINDINGS)
     orc.confirm(confirmed)
     foretold = {
         each.memory.memory_id: each.expires_at for each in orc.memories.expiring(days=365).items

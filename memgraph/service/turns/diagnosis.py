@@ -46,7 +46,7 @@ from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
-from memgraph.rules.workflow_candidates import DEFAULT_CONFIDENCE
+from memgraph.rules.workflow import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.turns.base import warning_of
 from memgraph.service.turns.place import TurnIds, TurnPlace, several, storable, unfit

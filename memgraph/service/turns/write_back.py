@@ -37,8 +37,7 @@ from memgraph.model.values import (
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.lifecycle import TASK_CLOSED
 from memgraph.rules.similarity import content_hash
-from memgraph.rules.workflow import TICKED, parse
-from memgraph.rules.workflow_candidates import WorkflowCandidate
+from memgraph.rules.workflow import TICKED, WorkflowCandidate, parse
 from memgraph.service.turns.base import HookHost, once, refused
 from memgraph.service.turns.capture import CaptureHandle, Turn
 from memgraph.service.turns.place import TurnIds, TurnPlace, checked_text, several, unfit

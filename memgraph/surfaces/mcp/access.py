@@ -53,7 +53,7 @@ class HandleAccess:
 
 
 def place(handle: Orchestrator, scope: Scope | None) -> Where:
-    """Return the scope and scope id of a new fact, for ``agents.propose_fact``.
+    """Return the scope and scope id of a new fact, for ``remember_fact``.
 
     Raises:
         InvalidInput: the handle can see no id, or more than one id, of this scope.

@@ -19,6 +19,7 @@ from memgraph.errors import AccessDenied, InvalidInput, NotFound
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import Sensitivity
+from memgraph.operations.tools import functions
 from memgraph.rules.scope import ScopeFacts, Viewer, visible
 from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
@@ -178,8 +179,8 @@ CHANGES: list[Callable[[Orchestrator, str, str], object]] = [
     lambda orc, seen, other: orc.contexts.promote(other, "global", confirmation_callback=CONFIRM),
     lambda orc, seen, other: orc.contexts.promote(other, "project", "p1"),
     lambda orc, seen, other: orc.remember("from it", derived_from=[other]),
-    lambda orc, seen, other: orc.agents.propose_correction(other, "otherwise"),
-    lambda orc, seen, other: orc.agents.confirm_proposed(other),
+    lambda orc, seen, other: functions.correct_fact(orc, other, "otherwise"),
+    lambda orc, seen, other: functions.confirm_fact(orc, other),
 ]
 
 
@@ -205,8 +206,8 @@ def test_what_the_key_does_not_see_it_does_not_change(
     [
         lambda orc: orc.stores.task("s2"),
         lambda orc: orc.stores.project("p2"),
-        lambda orc: orc.agents.propose_fact("Tea is hot.", scope="project", scope_id="p2"),
-        lambda orc: orc.agents.propose_fact("Tea is cold.", scope="session", scope_id="s2"),
+        lambda orc: functions.remember_fact(orc, "Tea is hot.", scope="project", scope_id="p2"),
+        lambda orc: functions.remember_fact(orc, "Tea is cold.", scope="session", scope_id="s2"),
     ],
 )
 def test_a_place_that_is_not_granted_is_not_opened(
@@ -238,13 +239,13 @@ def test_what_a_store_or_a_model_keeps_is_seen_by_the_key(
     orc = handle_of(gate, project_ids=("p1",), clearance=clearance, agent_id="x")
     number = list(Sensitivity).index(clearance)
     orc.stores.project("p1").add_decision(f"Bread number {number} rises in the warm.")
-    proposed = orc.agents.propose_fact(
-        f"The shop number {number} sells bread.", scope="project", scope_id="p1"
+    proposed = functions.remember_fact(
+        orc, f"The shop number {number} sells bread.", scope="project", scope_id="p1"
     )
     for each in orc.memories.list(limit=1000):
         facts = ScopeFacts(each.scope, each.scope_id, each.sensitivity, each.agent_id)
         assert visible(orc.viewer, facts).allowed
-    assert orc.get(proposed.memory_id).scope_id == "p1"
+    assert orc.get(proposed["memory_id"]).scope_id == "p1"
 
 
 def test_a_conversation_of_which_it_sees_nothing_takes_no_turn(gate: Gate) -> None:

@@ -10,12 +10,13 @@ import pytest
 from erasing_worlds import left
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from working import members_of
+from working import members_of, tool
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.operations.handle import Handle
 from memgraph.operations.life.models import LanguageModel
+from memgraph.operations.tools.tools import call_tool
 from memgraph.providers.fake import FakeCompletion
 
 WHY = "asked for by the person"
@@ -67,8 +68,6 @@ WRITTEN = {
     "save_episode": "content",
     "correct": "content reason",
     "relate": "reason",
-    "agents.propose_correction": "content",
-    "agents.propose_fact": "content",
     "contradictions.resolve": "reason",
     "contradictions.accept": "reason",
     "contradictions.reopen": "reason",
@@ -82,8 +81,6 @@ WRITTEN = {
     "entities.protect": "reason",
     "sources.retract": "reason",
     "recall": "query",
-    "agents.search": "query",
-    "agents.forget": "reason",
     "context": "prompt",
 }
 """What writes free text about a memory or an entity; the test below writes a canary into each."""
@@ -216,17 +213,15 @@ def written(orc: Orchestrator, say: Callable[[str], str]) -> None:
     orc.memories.forget([two], reason=say("forgetting"))
     orc.restore(two, reason=say("remembering"))
     orc.sources.retract(conversation_id="talk", reason=say("a source"), dry_run=False)
-    proposed = orc.agents.propose_fact(
-        say("a proposal"), confidence=0.8, entity_names=[say("a name")]
-    )
-    assert proposed.memory_id is not None
-    mended = orc.agents.propose_correction(proposed.memory_id, say("a proposed correction"))
+    fields = {"content": say("a proposal"), "entity_names": [say("a name")]}
+    proposed = tool(orc, "remember_fact", **fields)["memory_id"]
+    mended = tool(orc, "correct_fact", memory_id=proposed, new_content=say("a proposed correction"))
     of_project = orc.remember(say("a project"), scope="project", scope_id="web")
     orc.contexts.promote(of_project, "global", reason=say("a promotion"))
     orc.recall(say("a query"))
     orc.recall(f"{say('a query that finds')} in a memory stands")
     # The receipt of a prompt that no memory answered stays, see the guide.
     orc.context("What stands in a memory?")
-    orc.agents.search("What stands in a memory?")
-    orc.agents.forget(mended.memory_id, reason=say("forgetting"))
+    call_tool(orc, "search_memory", {"query": "What stands in a memory?"})
+    tool(orc, "forget", memory_id=mended["memory_id"], reason=say("forgetting"))
     orc.bulletin()

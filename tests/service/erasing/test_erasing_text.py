@@ -6,6 +6,7 @@ import json
 
 import pytest
 from erasing_worlds import OTHER, left
+from working import tool
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import InvalidInput, NotFound
@@ -66,7 +67,7 @@ def test_a_name_that_is_no_entity_goes_from_everywhere(
 
 
 def test_entities_and_aliases_with_it_go(service: MemoryService, orc: Orchestrator) -> None:
-    orc.agents.propose_fact("The rent is paid.", confidence=0.8, entity_names=[NAME, "Bergen"])
+    tool(orc, "remember_fact", content="The rent is paid.", entity_names=[NAME, "Bergen"])
     assert {each.canonical_name for each in orc.entities.list()} >= {NAME}
     report = orc.erasure.erase(text="zorbentrop", reason=WHY, dry_run=False)
     assert report.complete

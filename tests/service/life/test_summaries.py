@@ -14,6 +14,7 @@ from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import NotFound
 from memgraph.model.enums import JobState
+from memgraph.operations.tools.tools import call_tool
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -91,7 +92,7 @@ def test_a_profile_stands_first_in_a_block_about_its_entity(
     assert {*block.profile.memory_ids} == {*ids}
     assert "[1] " in block.text.splitlines()[3]
     assert orc.entities.get("Nora Field").summary == f"{SAYS} She has a cat, Otis."
-    assert SAYS in orc.agents.entity_block("Nora Field")
+    assert SAYS in call_tool(orc, "get_entity_info", {"name": "Nora Field"})
     assert orc.context("What about the weather in Leeds?").profile is None
     assert orc.verify().totals == {}
 

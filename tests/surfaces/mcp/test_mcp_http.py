@@ -235,7 +235,7 @@ def test_an_error_that_nobody_foresaw_tells_nothing(
     def fail(*_args: object, **_named: object) -> None:
         raise RuntimeError("Kxsecret of somebody else")
 
-    monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", fail)
+    monkeypatch.setattr("memgraph.operations.life.profiles.profile", fail)
     for version in ("2025-11-25", "2026-07-28"):
         mode: Mode = "legacy" if version < "2026" else "auto"
         with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
@@ -256,7 +256,7 @@ def test_an_error_of_what_is_stored_is_none_of_the_message(
     def fail(*_args: object, **_named: object) -> None:
         TypeAdapter(int).validate_python("Kxbroken of somebody else")
 
-    monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", fail)
+    monkeypatch.setattr("memgraph.operations.life.profiles.profile", fail)
     told = post(
         served, served.key(), message("tools/call", name="get_entity_info", arguments={"name": "x"})
     )
@@ -274,7 +274,7 @@ def test_what_takes_too_long_keeps_its_thread(
     most: list[int] = []
     begun, over = threading.Event(), threading.Event()
 
-    def slow(*_args: object) -> dict[str, Any]:
+    def slow(*_args: object, **_named: object) -> dict[str, Any]:
         at_work.append(None)
         most.append(len(at_work))
         begun.set()
@@ -282,7 +282,7 @@ def test_what_takes_too_long_keeps_its_thread(
         at_work.pop()
         return {}
 
-    monkeypatch.setattr("memgraph.operations.agents.Agents.entity_block", slow)
+    monkeypatch.setattr("memgraph.operations.life.profiles.profile", slow)
     monkeypatch.setattr(limits, "THREADS", 3)
     config = {"memory.server.request_timeout_s": 0.3}
     with serving(tmp_path / "root", app_of=whole_app, config=config) as running:
