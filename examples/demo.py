@@ -16,7 +16,7 @@ from memgraph.surfaces.cli import main
 
 PROJECT = Path(__file__).resolve().parent.parent
 STORY = Path("examples", "story")
-TALKS = Path("examples", "desk-talk.jsonl")
+TALKS = Path("examples", "desk")
 ROOT = Path(".demo")
 NAME = "tool-library"
 
@@ -31,7 +31,7 @@ def demo() -> int:
     say("An answer says where it comes from: the file and the lines in it.")
     run("recall", NAME, "Where do we keep the loan register?", "--top-n", "1")
     say("Two conversations. In the second one the key has moved.")
-    run("say", NAME, "--file", str(TALKS))
+    run("ingest", NAME, str(TALKS))
     mark = compared()
     say("What the agent reads before a message: both turns, with what one does to the other.")
     run("context", NAME, "Who has the spare key of the depot?", "--budget-tokens", "150")

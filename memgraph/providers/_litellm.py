@@ -231,10 +231,10 @@ def load(connection: ModelConnection | None = None, *, chat: bool = False) -> No
         place = url.hostname, url.port or 80
         if _refuses(place):
             raise _not_running("ConnectionRefusedError", f"{place[0]}:{place[1]}")
-    _litellm()
     # httpx and openai import the last two only at their first request.
     for name in ("httpx", "openai", "httpcore", *(("openai.resources",) if chat else ())):
         _module(name)
+    _litellm()
 
 
 def _refuses(place: tuple[str, int]) -> bool:

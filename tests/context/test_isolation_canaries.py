@@ -683,12 +683,15 @@ def test_an_agent_is_told_of_itself_alone(service: MemoryService, world: World) 
         session_ids=frozenset({TASKS[0]}),
         project_ids=frozenset({PROJECTS[0]}),
     )
+    place = Viewer(session_ids=frozenset(TASKS), project_ids=frozenset({PROJECTS[0]}))
+    requests = service.orchestrator("one", viewer=place).agent_memory
+    limits = {"limit": 500, "projectId": PROJECTS[0]}
     of_a_task = texts(entity.retrieve(QUERY, limit=500, session_id=TASKS[0]))
     # Without a session, those of all its sessions.
     told = [
         *texts(entity.list_items(limit=500)),
-        *texts(entity.call("listItems", {"limit": 500})),
-        *texts(entity.call("retrieve", {"query": QUERY, "limit": 500})),
+        *texts(requests.list_items("Kxagena", limits)),
+        *texts(requests.retrieve("Kxagena", {"query": QUERY, **limits})),
     ]
     assert words_in(of_a_task)
     assert leaks(of_a_task, world.forbidden(alone)) == set()

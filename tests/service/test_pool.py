@@ -367,9 +367,9 @@ def test_a_context_takes_a_turn_for_what_it_recalls_and_gives_it_back(
         read = opened.database.read
         beside: list[int] = []
 
-        def told(*given: Any) -> Any:
+        def told(*given: Any, **named: Any) -> Any:
             beside.append(turns.held)
-            return gathered(*given)
+            return gathered(*given, **named)
 
         monkeypatch.setattr(building, "gathered", told)
         assert assembler.build_context("t", query="Which lamp?").items
