@@ -20,7 +20,7 @@ import shutil
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
@@ -29,11 +29,13 @@ from typing import Any, Final, Literal, Self
 from ingest.candidates import ParseFinding
 from ingest.reasons import CHANGED, ITEM_REFUSED
 from ingest.safe_files import FileVanished, json_text, open_parent, sync_folder, written
+from memgraph.errors import DatabaseBusy
 
 CLAIMS: Final = ".claimed"
 MANIFEST_ENDING: Final = ".manifest.json"
 INCOMING: Final = ".incoming-"
 STALE_SECONDS: Final = 86_400
+LOCK_PAUSE_S: Final = 0.05
 _STATE: Final = "claim.json"
 MAX_NAME_BYTES: Final = 255
 _MAX_PATH_BYTES: Final = 3_500
@@ -202,12 +204,31 @@ class IncomingFile:
 
 
 @contextmanager
-def exclusive_run(zone: Path) -> Iterator[None]:
-    """Wait until no other run ingests this drop zone, and exclude others."""
+def exclusive_run(zone: Path, stop: Callable[[], bool], wait_s: float) -> Iterator[None]:
+    """Wait until no other run ingests this drop zone, and exclude others.
+
+    Args:
+        stop: checked while waiting; waiting ends when it returns True.
+        wait_s: the longest wait, seconds.
+
+    Raises:
+        DatabaseBusy: another run goes on, or its process is stopped.
+    """
     (zone / CLAIMS).mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(zone / CLAIMS / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + wait_s
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while True:
+            # Polled, because a blocking flock waits for a stopped process without end.
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if stop() or time.monotonic() >= until:
+                    raise DatabaseBusy(
+                        "another run is ingesting this drop zone; try again when it has ended"
+                    ) from None
+            time.sleep(LOCK_PAUSE_S)
         yield
     finally:
         os.close(descriptor)
@@ -253,9 +274,13 @@ def claims(zone: Path, sha256: str | None = None) -> list[FileClaim]:
 
 
 def _read(zone: Path, claim_id: str) -> FileClaim:
-    """Return a claim; its state may be lost, but its file must not be."""
+    """Return a claim; its state may be lost, but its file must not be.
+
+    Raises:
+        OSError: the state exists and cannot be read now.
+    """
     state: Any = None
-    with suppress(OSError, ValueError):
+    with suppress(FileNotFoundError, ValueError):
         state = json.loads((zone / CLAIMS / claim_id / _STATE).read_text(encoding="ascii"))
     if not isinstance(state, dict) or not isinstance(state.get("path"), str):
         state = {"path": f"recovered-{claim_id}", "started_at": 1}

@@ -141,6 +141,7 @@ class IngestPipeline:
         settle_seconds: how long a file must be unchanged if the system has no file leases.
         stop: checked before each file and each part of one; the rest is left for the next run.
         retry: also process held files in the first run, which failed ten times without progress.
+        wait_s: how long to wait for another run to end, seconds.
     """
 
     def __init__(
@@ -152,7 +153,9 @@ class IngestPipeline:
         settle_seconds: float = 1.0,
         stop: Callable[[], bool] = lambda: False,
         retry: bool = False,
+        wait_s: float = 60.0,
     ) -> None:
+        self._wait_s = wait_s
         self._store = store
         self._now_ms = now_ms or SystemClock().now_ms
         self._progress = progress
@@ -171,6 +174,7 @@ class IngestPipeline:
         """Process the files in the drop zone, then those that an earlier run did not finish.
 
         Raises:
+            DatabaseBusy: another run did not end within ``wait_s``.
             MemoryDisabled: ``memory.ingest.enabled`` is false.
             IngestRejected: the drop zone, or one of its own folders, is a link.
             StorageError: the database failed, or the disk is full; the current file stays claimed,
@@ -181,7 +185,7 @@ class IngestPipeline:
         for own in ("", CLAIMS, *sorted(OWN_FOLDERS)):
             with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
                 pass  # raises if it is a link: files must not be moved out of the drop zone
-        with naming_full_disk(self.zone), exclusive_run(self.zone):
+        with naming_full_disk(self.zone), exclusive_run(self.zone, self._stop, self._wait_s):
             return self._run()
 
     def _run(self) -> IngestReport:

@@ -88,7 +88,8 @@ class Uploads:
 
     def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None:
         """Process the drop zone. Raises the errors of ``IngestPipeline.run``."""
-        IngestPipeline(handle, stop=stop).run()
+        # A run that goes on elsewhere must not delay the other orchestrators.
+        IngestPipeline(handle, stop=stop, wait_s=0.0).run()
 
 
 uploads: Final = Uploads()

@@ -279,7 +279,7 @@ class RemoteExchange(RemoteHandle, Handle[F]):
 
         Args:
             force: replace an existing file.
-            with_vectors: include embeddings; without them an import embeds everything again.
+            with_vectors: include embeddings.
 
         Raises:
             Conflict: the file exists.

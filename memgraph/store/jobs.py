@@ -147,10 +147,14 @@ def last_ended(snapshot: Snapshot, job: JobName, now_ms: int) -> JobRun | None:
 
 
 def prune(transaction: Transaction, keep: int, now_ms: int) -> None:
-    """Delete the oldest ended runs over ``keep``, except those for a job's last due time."""
+    """Delete the oldest ended runs over ``keep``, except those for a job's last due time.
+
+    Runs from the future, of a clock that was ahead, count as the oldest.
+    """
     # The runs for each job's last due time show which due times were missed since.
     kept = {run.run_id for job in JobName for run in of_last_moment(transaction, job, now_ms)}
-    runs = select(JobRunRow).order_by(*_LATEST_FIRST).offset(keep)
+    order = (col(JobRunRow.started_at) > now_ms, *_LATEST_FIRST)
+    runs = select(JobRunRow).order_by(*order).offset(keep)
     for run in fetch(transaction, runs):
         if run.state is not JobState.RUNNING and run.run_id not in kept:
             remove(transaction, run)

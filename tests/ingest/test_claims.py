@@ -6,8 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from ingest.claims import CLAIMS, FileClaim, IncomingFile, claim, claims, remove_stale
-from memgraph.errors import IngestRejected
+from ingest.claims import (
+    CLAIMS,
+    FileClaim,
+    IncomingFile,
+    claim,
+    claims,
+    exclusive_run,
+    remove_stale,
+)
+from ingest.pipeline import IngestPipeline
+from memgraph import Orchestrator
+from memgraph.errors import DatabaseBusy, IngestRejected
 
 
 @pytest.fixture
@@ -48,6 +58,36 @@ def test_what_a_killed_run_or_upload_left_is_removed(zone: Path) -> None:
     remove_stale(zone)
     assert [each.name for each in (zone / CLAIMS).iterdir()] == [f".incoming-{fresh._id}"]
     fresh.discard()
+
+
+def test_a_run_waits_for_another_within_its_limit_and_until_it_is_stopped(
+    orc: Orchestrator,
+) -> None:
+    zone = orc.paths.ingest
+    zone.mkdir(parents=True, exist_ok=True)
+    (zone / "a.md").write_text("The lamp is green.")
+    with exclusive_run(zone, lambda: False, 0.0):
+        with pytest.raises(DatabaseBusy, match="another run is ingesting"):
+            IngestPipeline(orc, wait_s=0.2).run()
+        with pytest.raises(DatabaseBusy):
+            IngestPipeline(orc, stop=lambda: True).run()
+    (result,) = IngestPipeline(orc, wait_s=0.0).run().results
+    assert result.outcome == "processed"
+
+
+def test_a_claim_whose_state_cannot_be_read_now_stops_the_run(
+    zone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = taken(zone)
+
+    def refused(*_: object, **__: object) -> str:
+        raise OSError(24, "too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", refused)
+        with pytest.raises(OSError, match="too many open files"):
+            claims(zone)
+    assert [each.path for each in claims(zone)] == [made.path]
 
 
 @pytest.mark.parametrize("rubbish", ["{", "[]", '{"path": 3}', "\udcff"])
