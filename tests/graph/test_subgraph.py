@@ -18,8 +18,6 @@ from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.engine import Database
 
-EVERY_STATUS = frozenset(STORED_STATUSES)
-
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:

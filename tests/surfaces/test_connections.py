@@ -1,4 +1,4 @@
-"""Connections of a real server: those that send slowly, read nothing, or speak no HTTP."""
+"""Connections of a real server: those that send slowly or read nothing."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def _refusing(file: Path) -> Iterator[None]:
                 " --accept-findings"
             )
         if isinstance(error, DatabaseCorrupt) and _is_export(file):
-            message = f"{file} is an export, not a backup; run: memgraph import ORC FILE"
+            message = f"{file} is an export; restore needs a file of memgraph backup"
         raise type(error)(message, **details) from error
 
 
