@@ -16,7 +16,7 @@ from hypothesis import settings
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
-from memgraph.providers import completion, reranking
+from memgraph.providers import completion
 from tests.postgres_servers import asked_as_sqlite, drop_schemas, postgres_database
 
 # A machine that is busy with something else is no reason to fail.
@@ -56,9 +56,8 @@ def _holds(folder: Path) -> bool:
 
 @pytest.fixture
 def asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a language model or a reranker that fails not asked again."""
-    for module in (completion, reranking):
-        monkeypatch.setitem(module.DEFAULTS, "retries", 0)
+    """Have a language model that fails not asked again."""
+    monkeypatch.setitem(completion.DEFAULTS, "retries", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks OpenAI's protocol and a rerank one, as it is told."""
+"""A real HTTP server on loopback that speaks OpenAI's protocol, as it is told."""
 
 from __future__ import annotations
 
@@ -106,27 +106,6 @@ class ModelServer:
         }
         return lambda request: (200, body, {})
 
-    @staticmethod
-    def reranks(score: Callable[[str, str], float], first: int | None = None) -> Behaviour:
-        """The good answer of a rerank interface: every document's score, in the order given.
-
-        ``first``: only so many of them.
-        """
-
-        def behaviour(request: dict[str, Any]) -> Reply:
-            results = [
-                {"index": place, "relevance_score": score(request["query"], text)}
-                for place, text in enumerate(request["documents"])
-            ]
-            return 200, {"id": "r-1", "results": results[:first], "meta": {}}, {}
-
-        return behaviour
-
-    @staticmethod
-    def rerank_results(results: Any) -> Behaviour:
-        """An answer of a rerank interface with exactly these results."""
-        return lambda request: (200, {"id": "r-1", "results": results, "meta": {}}, {})
-
     def dribbles(self, request: dict[str, Any]) -> Reply:
         """A body that never ends and comes one byte at a time, fast enough for any read timeout."""
 
@@ -135,11 +114,6 @@ class ModelServer:
                 yield b" "
 
         return 200, bytes_for_ever(), {"content-length": "1000000"}
-
-    @staticmethod
-    def floods(request: dict[str, Any]) -> Reply:
-        """A body of 64 million bytes."""
-        return 200, (b" " * 1_000_000 for _ in range(64)), {"content-length": "64000000"}
 
     def hangs(self, request: dict[str, Any]) -> Reply:
         """Answers only when the server is closed (or after 30 s, should a test forget)."""

@@ -192,18 +192,6 @@ class ExtractorSettings(ModelGroup):
     )
 
 
-class RerankerSettings(ModelGroup):
-    provider: Annotated[str, AfterValidator(model_provider)] = Field(
-        default="none", description="`none` or `litellm/<model>`: the model that reranks an answer."
-    )
-    mode: Literal["rerank", "chat"] = Field(
-        default="rerank", description="A model with a rerank interface, or a language model."
-    )
-    max_sensitivity: Literal["Public", "Internal", "Confidential", "Restricted"] = Field(
-        default="Internal", description="More sensitive memories are not sent and keep their place."
-    )
-
-
 class ComparisonSettings(SettingsGroup):
     reader: Literal["local", "none"] = Field(
         default="local",
@@ -305,7 +293,6 @@ class MemorySettings(SettingsGroup):
     retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
     embedding: EmbeddingSettings = Field(default_factory=EmbeddingSettings)
     extractor: ExtractorSettings = Field(default_factory=ExtractorSettings)
-    reranker: RerankerSettings = Field(default_factory=RerankerSettings)
     llm: LanguageModelSettings = Field(default_factory=LanguageModelSettings)
     entities: EntitySettings = Field(default_factory=EntitySettings)
     comparison: ComparisonSettings = Field(default_factory=ComparisonSettings)

@@ -14,7 +14,6 @@ import os
 import socket
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
@@ -37,45 +36,6 @@ from memgraph.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
-
-    import httpx
-
-
-MAX_ANSWER_BYTES: Final = 4_000_000
-"""The maximum size of a response body."""
-
-
-def bound(client: httpx.Client, seconds: float) -> None:
-    """Make a client abort a body over `MAX_ANSWER_BYTES`, or one that takes over ``seconds``.
-
-    The client's own timeout restarts with every byte received.
-    """
-    import httpx  # installed with litellm
-
-    class BoundedStream(httpx.SyncByteStream):
-        def __init__(self, stream: httpx.SyncByteStream) -> None:
-            self._stream = stream
-            self._until = time.monotonic() + seconds
-
-        def __iter__(self) -> Iterator[bytes]:
-            received = 0
-            for chunk in self._stream:
-                received += len(chunk)
-                if received > MAX_ANSWER_BYTES:
-                    raise ValueError("the response body is too long")
-                if time.monotonic() > self._until:
-                    raise httpx.ReadTimeout("the response body took too long")
-                yield chunk
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def wrap(response: httpx.Response) -> None:
-        if isinstance(response.stream, httpx.SyncByteStream):
-            response.stream = BoundedStream(response.stream)
-
-    hooks = client.event_hooks
-    client.event_hooks = {**hooks, "response": [*hooks.get("response", []), wrap]}
 
 
 EXTRA: Final = "litellm"
@@ -100,7 +60,6 @@ class ModelConnection:
     Args:
         model: the name in litellm, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
         timeout_s, retries, api_base, api_key, first_wait_s: see ``ModelOptions``.
-        give_up_after_s: seconds after which there are no more retries; None: no limit.
         cut_off_late: True if ``timeout_s`` limits a whole request; False if it limits the time
             between two bytes. True requires `load`.
 
@@ -114,7 +73,6 @@ class ModelConnection:
     api_base: str | None = None
     api_key: str | Path | None = field(default=None, repr=False)
     first_wait_s: float = 0.5
-    give_up_after_s: float | None = None
     cut_off_late: bool = False
 
     def __post_init__(self) -> None:
@@ -128,7 +86,7 @@ class ModelConnection:
 
 def call(
     connection: ModelConnection,
-    operation: Literal["embedding", "completion", "rerank"],
+    operation: Literal["embedding", "completion"],
     **request: Any,
 ) -> Any:
     """Call ``litellm.<operation>``, and retry temporary failures.
@@ -143,12 +101,9 @@ def call(
         ProviderRejected: the key, the model or the request was not accepted.
         ProviderAnswerInvalid: litellm cannot read the answer.
     """
-    stop = tenacity.stop_after_attempt(connection.retries + 1)
     attempts = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_may_pass),
-        stop=stop
-        if connection.give_up_after_s is None
-        else stop | tenacity.stop_before_delay(connection.give_up_after_s),
+        stop=tenacity.stop_after_attempt(connection.retries + 1),
         wait=_pause_s(connection.first_wait_s),
         reraise=True,
     )
@@ -243,16 +198,6 @@ def _refuses(place: tuple[str, int]) -> bool:
     except OSError as error:
         return isinstance(error, ConnectionRefusedError)
     return False
-
-
-def bounded_client(seconds: float) -> Any:
-    """Return a client for litellm that aborts answers that are too long or too slow.
-
-    ``seconds`` limits the time for the whole body, not between two bytes. Requires `load`.
-    """
-    handler = _module("litellm.llms.custom_httpx.http_handler").HTTPHandler()
-    bound(handler.client, seconds)
-    return handler
 
 
 def model_facts(model: str) -> tuple[int | None, bool | None]:

@@ -12,8 +12,8 @@ import secrets
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar, Unpack, runtime_checkable
 
-from memgraph.errors import ProviderAnswerInvalid
-from memgraph.providers.options import ModelOptions, litellm_model
+from memgraph.errors import InvalidConfig, ProviderAnswerInvalid
+from memgraph.providers.options import LITELLM_PREFIX, ModelOptions
 from memgraph.rules.budget import token_cost
 
 if TYPE_CHECKING:
@@ -66,7 +66,11 @@ def completion_provider(
     Raises:
         InvalidConfig: an unknown name or a value out of range; ``details['key']`` names it.
     """
-    model = litellm_model(name, "completion provider")
+    model = name.removeprefix(LITELLM_PREFIX)
+    if not model or model == name:
+        raise InvalidConfig(
+            f"Unknown completion provider {name!r}: use litellm/<model>.", key="name"
+        )
     from memgraph.providers.litellm_chat import LitellmCompletion
 
     return LitellmCompletion(model, max_tokens=max_tokens, **options)

@@ -11,7 +11,7 @@ from memgraph.errors import InvalidConfig, MemgraphError, ProviderUnavailable
 from memgraph.providers.embedding import checked, prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -105,43 +105,6 @@ _STATEMENT = re.compile(r"^statement (\d+) ", re.MULTILINE)
 def _is_check(schema: Mapping[str, Any]) -> bool:
     items = schema.get("properties", {}).get("verdicts", {}).get("items", {})
     return "says" in items.get("properties", {})
-
-
-class FakeReranking:
-    """A fake reranker that orders texts by the number of words shared with the question.
-
-    Args:
-        order: an alternative ordering: a function that returns the places, best first, for a
-            question and its texts. Its result is not checked, so it can be an invalid answer.
-        fail_with: an error that every call raises; set the attribute to None to recover.
-
-    Attributes:
-        calls: the question and the texts of every call, oldest first, including failed calls.
-    """
-
-    name: ClassVar[str] = "fake"
-
-    def __init__(
-        self,
-        order: Callable[[str, Sequence[str]], Sequence[int]] | None = None,
-        fail_with: MemgraphError | None = None,
-    ) -> None:
-        self._order = order or _by_shared_words
-        self.fail_with = fail_with
-        self.calls: list[tuple[str, tuple[str, ...]]] = []
-
-    def rank(self, query: str, texts: Sequence[str]) -> Sequence[int]:
-        """See `RerankingProvider.rank`."""
-        self.calls.append((query, tuple(texts)))
-        if self.fail_with is not None:
-            raise self.fail_with
-        return self._order(query, texts)
-
-
-def _by_shared_words(query: str, texts: Sequence[str]) -> list[int]:
-    query_words = set(_WORD.findall(query.casefold()))
-    shared = [len(query_words & set(_WORD.findall(text.casefold()))) for text in texts]
-    return sorted(range(len(texts)), key=lambda place: -shared[place])
 
 
 def _direction(word: str, dimensions: int) -> NDArray[np.float64]:

@@ -57,7 +57,6 @@ class LitellmCompletion:
     Args:
         model: the name in litellm, without the ``litellm/`` of the configuration.
         max_tokens: the maximum length of an answer, >= 1; an answer cut off there is invalid.
-        give_up_after_s: seconds after which there are no more retries; None: no limit.
         options: see ``ModelOptions``.
 
     Raises:
@@ -69,7 +68,6 @@ class LitellmCompletion:
         model: str,
         *,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        give_up_after_s: float | None = None,
         **options: Unpack[ModelOptions],
     ) -> None:
         if max_tokens < 1:
@@ -77,9 +75,7 @@ class LitellmCompletion:
         self.name = LITELLM_PREFIX + model
         self._max_tokens = max_tokens
         merged: ModelOptions = {**DEFAULTS, **options}
-        self._connection = _litellm.ModelConnection(
-            model, give_up_after_s=give_up_after_s, cut_off_late=True, **merged
-        )
+        self._connection = _litellm.ModelConnection(model, cut_off_late=True, **merged)
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
         """See `CompletionProvider.complete_json`."""

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol, TypedDict
 
-from memgraph.errors import InvalidConfig
-
 LITELLM_PREFIX: Final = "litellm/"
 
 
@@ -61,17 +59,3 @@ def options_of(
     if timeout_s is not None:
         options["timeout_s"] = timeout_s
     return options
-
-
-def litellm_model(name: str, kind: str) -> str:
-    """Return litellm's name for a model configured as ``litellm/<model>``.
-
-    Args:
-        kind: the kind of model for the error message, such as ``completion provider``.
-
-    Raises:
-        InvalidConfig: the name does not have this form.
-    """
-    if not name.startswith(LITELLM_PREFIX) or len(name) == len(LITELLM_PREFIX):
-        raise InvalidConfig(f"Unknown {kind} {name!r}: use litellm/<model>.", key="name")
-    return name.removeprefix(LITELLM_PREFIX)

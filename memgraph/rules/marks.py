@@ -106,13 +106,6 @@ class MarkGraph:
         """Return the memories whose pairs were not added yet."""
         return [one for one in dict.fromkeys(memory_ids) if one not in self._read]
 
-    @classmethod
-    def of(cls, pairs: Iterable[Pair]) -> MarkGraph:
-        """Return the graph of some pairs."""
-        graph = cls()
-        graph.add_pairs(pairs)
-        return graph
-
     def add_pairs(self, pairs: Iterable[Pair], of: Iterable[str] = ()) -> None:
         """Add pairs; one may occur twice, once from either side.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
-from memgraph.config.schema import EmbeddingSettings, RerankerSettings
+from memgraph.config.schema import EmbeddingSettings
 from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
     MemgraphError,
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from memgraph.operations.life.models import LanguageModel
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.providers.pair_reader import PairReader
-    from memgraph.providers.reranking import RerankingProvider
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.service.turns.hooks import CallersHooks
     from memgraph.service.worker import Worker
@@ -137,8 +136,7 @@ class MemoryService:
         root: the runtime root; by default ``MEMGRAPH_ROOT`` or the platform's data folder.
         config: settings from code, by dotted key or nested; they override files and environment.
         clock, ids: sources of time and ids; fixed ones make runs repeatable.
-        embedding, completion, reranker, pair_reader, llm: providers to use instead of the
-            configured ones.
+        embedding, completion, pair_reader, llm: providers to use instead of the configured ones.
         environ: the environment to read settings from; by default the process's.
         background: embed new memories in a thread; without it call ``orc.settle``.
         meters: receives durations and counts of work; by default none.
@@ -153,7 +151,6 @@ class MemoryService:
         ids: IdSource | None = None,
         embedding: EmbeddingProvider | None = None,
         completion: CompletionProvider | None = None,
-        reranker: RerankingProvider | None = None,
         pair_reader: PairReader | None = None,
         llm: LanguageModel | None = None,
         environ: Mapping[str, str] | None = None,
@@ -167,11 +164,9 @@ class MemoryService:
         self.clock = clock or SystemClock()
         self.ids = ids or UlidSource(self.clock)
         self._embedding = embedding
-        self._reranker = reranker
         self._pair_reader = pair_reader
         self._llm = llm
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
-        self._rerankers: dict[RerankerSettings, RerankingProvider] = {}
         self._background = background
         self.meters = meters
         self.troubles = OpenFailures(self.log_of)
@@ -284,11 +279,10 @@ class MemoryService:
         of no other; ``code`` and ``message`` describe the problem. A ready one has ``degraded``:
         ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
         model), ``model.failing`` (the last call of a language model), ``provider.monthly_limit``,
-        ``reranker.failing``, ``entities.failing``, ``receipts.dropped``,
-        ``comparison.failing``, ``ingest.held``, ``jobs.failing``,
-        ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no anchor, or a damaged
-        one), ``verify.failed`` (the last audit by a worker found something), ``storage.full`` (the
-        disk was full at the last write).
+        ``entities.failing``, ``receipts.dropped``, ``comparison.failing``, ``ingest.held``,
+        ``jobs.failing``, ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no
+        anchor, or a damaged one), ``verify.failed`` (the last audit by a worker found something),
+        ``storage.full`` (the disk was full at the last write).
         """
         from memgraph.service.readiness import shortcomings
 
@@ -335,7 +329,6 @@ class MemoryService:
             ids=self.ids,
             embedding=self._embedding,
             completion=self.completion,
-            reranker=self._reranker,
             pair_reader=self._pair_reader,
             llm=self._llm,
             environ=self.environ,
@@ -499,17 +492,6 @@ class MemoryService:
         provider = self.embedding(settings)
         return settings.memory.embedding.dimensions if provider is None else provider.dimensions
 
-    def reranker(self, settings: Settings) -> RerankingProvider | None:
-        """Return the reranker of an orchestrator's settings."""
-        chosen = settings.memory.reranker
-        if self._reranker is not None or chosen.provider == "none":
-            return self._reranker
-        if chosen not in self._rerankers:
-            from memgraph.operations.read.recall import configured_reranker
-
-            self._rerankers[chosen] = configured_reranker(settings, self.environ)
-        return self._rerankers[chosen]
-
     def pair_reader(self, settings: Settings) -> PairReader | None:
         """Return the reader of pairs of an orchestrator's settings."""
         if self._pair_reader is None and settings.memory.comparison.reader == "local":
@@ -531,9 +513,8 @@ class MemoryService:
             InvalidInput: an invalid name; InvalidConfig: its settings cannot be read.
         """
         chosen = self.settings(name).memory
-        has_providers = self._embedding is not None or self._reranker is not None
         local = chosen.embedding.provider in ("none", "local", "fake")
-        return has_providers or not local or chosen.reranker.provider != "none"
+        return self._embedding is not None or not local
 
     def embedding(self, settings: Settings) -> EmbeddingProvider | None:
         """Return the embedding model of an orchestrator's settings."""

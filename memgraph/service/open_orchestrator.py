@@ -67,11 +67,8 @@ class OpenOrchestrator:
         self.ids = service.ids
         self.callbacks = service.session_callbacks(paths.name)
         self.embedding = embedding = service.embedding(settings)
-        self.reranker = service.reranker(settings)
         self.pair_reader = service.pair_reader(settings)
         self.meters = service.meters
-        # Whether the reranker failed when it was last asked.
-        self.rerank_failed = False
         self.naming = NameFinders(settings, entity_links.find_names, lambda: self.llm)
         self.find_names = self.naming.find
         # Both are shared by all orchestrators of the process: a recall is CPU-bound, and Python

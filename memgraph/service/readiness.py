@@ -59,7 +59,6 @@ REMEDIES: Final[Mapping[str, str]] = {
     " Pages and new facts wait until the next month.",
     "extra.missing": "A configured model requires litellm, which is not installed:"
     " install the extra, or choose another provider.",
-    "reranker.failing": "The reranker fails, and recalls work without it: check its model.",
     "entities.failing": "The model that detects entities fails: check its settings.",
     "receipts.dropped": "Some receipts were not kept: see the server's log.",
     "jobs.failing": "The last run of a job failed: its record under Jobs gives the reason.",
@@ -126,8 +125,6 @@ def shortcomings(opened: OpenOrchestrator) -> list[str]:
         codes.append(DatabaseFull.code)
     if _lacks_litellm(opened):
         codes.append(ExtraMissing.code)
-    if opened.rerank_failed:
-        codes.append("reranker.failing")
     if opened.naming.fast_failure is not None:
         codes.append("entities.failing")
     if opened.receipts.dropped:
@@ -137,7 +134,7 @@ def shortcomings(opened: OpenOrchestrator) -> list[str]:
 
 def _lacks_litellm(opened: OpenOrchestrator) -> bool:
     """Return True when a configured model needs litellm, which is not installed."""
-    providers = (opened.embedding, opened.reranker, opened.llm)
+    providers = (opened.embedding, opened.llm)
     names = [provider.name for provider in providers if provider is not None]
     names.append(opened.settings.memory.extractor.provider)
     return any(name.startswith(LITELLM_PREFIX) for name in names) and not find_spec("litellm")

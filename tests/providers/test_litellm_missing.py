@@ -13,13 +13,11 @@ from memgraph.errors import ExtraMissing
 from memgraph.operations.ingestion.extraction import propose
 from memgraph.providers.completion import completion_provider
 from memgraph.providers.embedding import embedding_provider
-from memgraph.providers.reranking import reranking_provider
 from memgraph.surfaces.cli import main
 
 MODEL = "litellm/openai/some-model"
 HINT = r"pip install 'memgraph-memory\[litellm\]'"
 EMBEDDING = {"memory.embedding.provider": MODEL, "memory.embedding.dimensions": 256}
-RERANKER = {"memory.reranker.provider": MODEL}
 LLM = {"memory.llm.provider": MODEL}
 EXTRACTOR = {"memory.extractor.provider": MODEL}
 
@@ -34,8 +32,6 @@ def asked_of_each() -> dict[str, Any]:
     return {
         "embedding": lambda: embedding_provider(MODEL, dimensions=8).embed(["a text"]),
         "completion": lambda: completion_provider(MODEL).complete_json("s", "u", {}),
-        "rerank": lambda: reranking_provider(MODEL, mode="rerank").rank("q", ["a", "b"]),
-        "chat rerank": lambda: reranking_provider(MODEL, mode="chat").rank("q", ["a", "b"]),
     }
 
 
@@ -83,16 +79,6 @@ def test_recall_goes_on_over_words_and_embeddings_wait(started: Any) -> None:
     assert "extra.missing" in note.text
 
 
-def test_the_reranker_is_left_out(started: Any) -> None:
-    orc = started(RERANKER).orchestrator("orc", create=True)
-    for text in ("The office is in Berlin.", "Dora cleans the office."):
-        orc.remember(text)
-    bundle = orc.recall("Where is the office?")
-    assert len(bundle.items) == 2
-    [note] = [each for each in bundle.degraded if each.code.startswith("rerank.")]
-    assert (note.code, "extra.missing" in note.text) == ("rerank.failed", True)
-
-
 def test_a_session_waits_for_its_model(started: Any) -> None:
     orc = started(LLM).orchestrator("orc", create=True)
     orc.save_episode("I live in Berlin.", session_id="s", source_role="user")
@@ -106,7 +92,7 @@ def test_an_extractor_tells_its_code() -> None:
     assert (told.error_code, told.accepted) == ("extra.missing", [])
 
 
-@pytest.mark.parametrize("config", [EMBEDDING, RERANKER, LLM, EXTRACTOR])
+@pytest.mark.parametrize("config", [EMBEDDING, LLM, EXTRACTOR])
 def test_health_tells_of_it_before_anyone_asks(config: dict[str, Any], started: Any) -> None:
     service = started(config)
     service.create("orc")

@@ -1,19 +1,16 @@
-"""Recall from an open orchestrator, with the reranker if one is configured."""
+"""Recall from an open orchestrator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from memgraph.config import Settings
 from memgraph.config.schema import MemorySettings
-from memgraph.errors import ProviderAnswerInvalid, ProviderError
 from memgraph.model.context import ContextBlock, ContextPackage
 from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
-from memgraph.model.enums import Sensitivity
 from memgraph.model.recall import (
     Bundle,
     Degraded,
@@ -23,20 +20,14 @@ from memgraph.model.recall import (
 )
 from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
-from memgraph.providers.options import options_of
 from memgraph.rules.marks import MarkGraph
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import recall as recall_rows
 from memgraph.store.recall import GraphContents, RecallFilter, StoreState
 from memgraph.store.snapshot import Snapshot, despite_damage
-from memgraph.store.tiers import by_ids
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memgraph.providers.reranking import RerankingProvider
     from memgraph.retrieval.request import Embed
 
 
@@ -81,30 +72,21 @@ def _answered(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) 
         with opened.database.read() as snapshot:
             changed = _model_changed(opened, recall_rows.read(snapshot))
         embed = None if changed else embed
-    reranks = opened.reranker is not None and bool(request.query.strip())
-    if embed is not None and reranks:
-        embed = _once(embed)
-
-    def ask(request: RecallRequest) -> Bundle:
-        return recall(
-            opened.database,
-            request,
-            viewer=viewer,
-            settings=opened.settings.memory,
-            embed=embed,
-            name_keys=opened.naming.query_keys,
-            now_ms=opened.clock.now_ms(),
-            clock=opened.clock.now_ms,
-            ids=opened.ids,
-            model_changed=partial(_model_changed, opened),
-            held_vectors=opened.held_vectors,
-            timed=partial(opened.timed, "recall"),
-            turn=opened.turns,
-        )
-
-    if not reranks:
-        return ask(request)
-    return answer_reranked(opened, request, ask)
+    return recall(
+        opened.database,
+        request,
+        viewer=viewer,
+        settings=opened.settings.memory,
+        embed=embed,
+        name_keys=opened.naming.query_keys,
+        now_ms=opened.clock.now_ms(),
+        clock=opened.clock.now_ms,
+        ids=opened.ids,
+        model_changed=partial(_model_changed, opened),
+        held_vectors=opened.held_vectors,
+        timed=partial(opened.timed, "recall"),
+        turn=opened.turns,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +123,7 @@ def reading(
 ) -> Iterator[RecallInSnapshot]:
     """Answer a request and keep the snapshot open for further reads.
 
-    The answer is dated after the snapshot was opened, so nothing in the snapshot is later. A
-    reranker is called before the snapshot is opened; memories retracted since are left out.
+    The answer is dated after the snapshot was opened, so nothing in the snapshot is later.
 
     Args:
         candidates: the least number of candidates by text and by vectors.
@@ -167,16 +148,6 @@ def reading(
             state, narrowing = dated(snapshot)
             trace = RecallTrace(state.change_seq, {})
             yield RecallInSnapshot(snapshot, narrowing, state.ties, (), (), trace)
-        return
-    if opened.reranker is not None and request.query.strip():
-        bundle = answer(opened, viewer, request)
-        with opened.database.read() as snapshot:
-            state, narrowing = dated(snapshot)
-            remaining = {item.memory_id for item in by_ids(snapshot, narrowing, bundle.ids)}
-            items = tuple(item for item in bundle.items if item.memory.memory_id in remaining)
-            yield RecallInSnapshot(
-                snapshot, narrowing, state.ties, items, bundle.degraded, bundle.account
-            )
         return
     timed = partial(opened.timed, "recall")
     with ExitStack() as stack:
@@ -237,113 +208,3 @@ def _model_changed(opened: OpenOrchestrator, state: StoreState) -> bool:
         opened.embedding, state.embedding_model, state.embedding_dimensions
     )
     return opened.other_model is not None
-
-
-def configured_reranker(
-    settings: Settings, environ: Mapping[str, str] | None = None
-) -> RerankingProvider:
-    """Return the model of ``memory.reranker.provider``, which must not be ``none``."""
-    from memgraph.providers.reranking import reranking_provider
-
-    chosen = settings.memory.reranker
-    return reranking_provider(chosen.provider, mode=chosen.mode, **options_of(chosen, environ))
-
-
-def _once(embed: Embed) -> Embed:
-    """Return a function that calls ``embed`` once and repeats its result or error.
-
-    A reranked request may run the same query twice.
-    """
-    answers: list[NDArray[np.float32] | ProviderError] = []
-
-    def ask(texts: Sequence[str]) -> NDArray[np.float32]:
-        if not answers:
-            try:
-                answers.append(embed(texts))
-            except ProviderError as error:
-                answers.append(error)
-        [result] = answers
-        if isinstance(result, ProviderError):
-            raise result
-        return result
-
-    return ask
-
-
-# The minimum number of memories that are worth reranking.
-FEWEST = 2
-RERANKED = 50
-"""The maximum number of memories that are sent to the reranker, the best ones."""
-RERANKED_CHARS = 2_000
-"""The maximum text of the query and of each memory that is sent, characters."""
-RERANKER_WEIGHT = 20.0
-"""The weight of the reranker's order in the rank fusion."""
-
-
-def answer_reranked(
-    opened: OpenOrchestrator, request: RecallRequest, ask: Callable[[RecallRequest], Bundle]
-) -> Bundle:
-    """Return the answer of ``ask``, reordered by fusing its ranks with those of the reranker.
-
-    Args:
-        ask: recall without a reranker; it closes its snapshot before it returns.
-    """
-    # Imported late: only needed if a reranker is configured.
-    from memgraph.providers.reranking import usable_places
-    from memgraph.retrieval.reranking import reranked, sendable, widened
-
-    chosen, retrieval = opened.settings.memory.reranker, opened.settings.memory.retrieval
-    top_n = request.top_n or retrieval.top_n
-    pool = ask(widened(request, top_n, RERANKED))
-    sent, withheld = sendable(pool, RERANKED, Sensitivity(chosen.max_sensitivity))
-    notes = [_withheld(len(withheld), chosen.max_sensitivity)] if withheld else []
-    provider = opened.reranker
-    if provider is None or len(sent) < FEWEST:
-        return _without(ask(request), notes)
-    try:
-        ranking = provider.rank(
-            request.query[:RERANKED_CHARS],
-            [item.memory.content[:RERANKED_CHARS] for item in sent],
-        )
-        places = usable_places(ranking, len(sent))
-    except ProviderError as error:
-        opened.rerank_failed = True
-        opened.log.failure("rerank", error, level="warning", provider=provider.name)
-        return _without(ask(request), [_failed(error)])
-    opened.rerank_failed = False
-    return reranked(
-        pool,
-        [sent[place].memory.memory_id for place in places],
-        top_n=top_n,
-        token_budget=request.token_budget,
-        rrf_k=retrieval.rrf_k,
-        weight=RERANKER_WEIGHT,
-        withheld=withheld,
-        degraded=notes,
-    )
-
-
-def _without(bundle: Bundle, notes: list[Degraded]) -> Bundle:
-    return bundle.model_copy(update={"degraded": (*bundle.degraded, *notes)})
-
-
-def _withheld(count: int, ceiling: str) -> Degraded:
-    memories = "1 memory" if count == 1 else f"{count} memories"
-    return Degraded(
-        code="rerank.withheld",
-        text=f"{memories} above {ceiling} were not reranked: the reranker may not see them",
-    )
-
-
-def _failed(error: ProviderError) -> Degraded:
-    late = error.details.get("reason") == "timeout" or error.details.get("error") == "Timeout"
-    if late:
-        return Degraded(
-            code="rerank.timeout",
-            text="the reranker did not answer in time; results are not reranked",
-        )
-    code = "rerank.answer_invalid" if isinstance(error, ProviderAnswerInvalid) else "rerank.failed"
-    return Degraded(
-        code=code,
-        text=f"the reranker failed ({error.code}); results are not reranked",
-    )

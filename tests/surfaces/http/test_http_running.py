@@ -229,11 +229,11 @@ def test_what_changes_no_file_is_looked_for_each_minute(tmp_path: Path) -> None:
         served.orchestrator().remember(SECRET_TEXT)
         with served.service.opened("orc-1") as opened:
             assert standings(client)["orc-1"]["status"] == "ready"
-            opened.rerank_failed = True
+            opened.naming.fast_failure = "provider.unavailable"
             assert standings(client)["orc-1"]["status"] == "ready"
             clock.advance(ms=readiness.FRESH_MS)
             found = standings(client)["orc-1"]
-    assert (found["status"], found["codes"]) == ("degraded", ["reranker.failing"])
+    assert (found["status"], found["codes"]) == ("degraded", ["entities.failing"])
 
 
 def test_without_its_root_nothing_works(tmp_path: Path) -> None:
