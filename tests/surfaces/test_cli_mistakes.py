@@ -115,7 +115,10 @@ def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
     assert "orc-2 already has a database" in cli("restore", "orc-1", file, "--as", "orc-2").err
     lines = str(tmp_path / "orc-1.jsonl")
     assert cli("export", "orc-1", "-o", lines).code == 0
-    assert "restore needs a file of memgraph backup" in cli("restore", "orc-1", lines, "--as", "orc-4").err
+    assert (
+        "restore needs a file of memgraph backup"
+        in cli("restore", "orc-1", lines, "--as", "orc-4").err
+    )
     assert not (cli.root / "orc-4").exists()
 
 
