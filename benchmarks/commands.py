@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from memgraph.surfaces.cli.builder import choice, make_group
-from memgraph.surfaces.cli.invocation import CommandResult, invocation
+from memgraph.surfaces.cli.builder import make_group
+from memgraph.surfaces.cli.invocation import CommandResult, choice, invocation
 from memgraph.surfaces.cli.screen import Screen, stages
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.invocation import invocation
+from memgraph.surfaces.cli.invocation import Invocation, invocation
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
@@ -23,17 +22,6 @@ Function = Callable[..., Any]
 OrchestratorName = Annotated[
     str, typer.Argument(metavar="ORC", help="The orchestrator's name.", show_default=False)
 ]
-
-
-def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
-    """Return an option for a value of ``kind``, in upper or lower case, listed in the help."""
-    values = "|".join(item.value for item in kind)
-    return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
-
-
-def value(metavar: str, text: str | None = None, *names: str) -> Any:
-    """Return an option that takes free text, shown as ``metavar`` in the help."""
-    return typer.Option(*names, metavar=metavar, help=text)
 
 
 def on_server(function: Function) -> Function:
@@ -126,8 +114,20 @@ def common_parameters() -> list[Parameter]:
 
 @cache
 def _common_parameters() -> Sequence[Parameter]:
+    hints = get_type_hints(Invocation, include_extras=True)
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=None)
+        for name, hint in hints.items()
+        if get_origin(hint) is Annotated
+    ]
+
+    def common(**_: Any) -> None:
+        """Declare the options."""
+
+    common.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    common.__annotations__ = {item.name: item.annotation for item in options}
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command("common")(_common)
+    app.command("common")(common)
     parameters = get_command(app).params
     for parameter in parameters:
         # The values are stored in the invocation and not passed to the command's function.
@@ -138,73 +138,8 @@ def _common_parameters() -> Sequence[Parameter]:
 
 def _store_value(context: Context, parameter: Parameter, value: Any) -> Any:
     if parameter.name is not None and not context.resilient_parsing:
-        invocation(typer_context(context)).set(parameter.name, value)
+        invocation(context).set(parameter.name, value)
     return value
-
-
-def typer_context(context: Context) -> typer.Context:
-    """Return a context with the type that typer declares for the functions of commands."""
-    return context  # type: ignore[return-value]  # typer.Context only adds to its annotations
-
-
-def _common(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of text.")
-    ] = False,
-    root: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="The folder of the orchestrators. [MEMGRAPH_ROOT, or the user's data folder]",
-            show_default=False,
-        ),
-    ] = None,
-    actor: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The actor of changes in the journal. [user]"),
-    ] = None,
-    clearance: Annotated[
-        Sensitivity | None, choice(Sensitivity, text="See memories up to this. [Internal]")
-    ] = None,
-    project: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Also see memories of this project; repeatable."),
-    ] = None,
-    session: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Also see memories of this session; repeatable."),
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Use this server instead of a root. [MEMGRAPH_SERVER]",
-            show_default=False,
-        ),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SECRET",
-            help="The server's key; other users here may see the option. [MEMGRAPH_KEY]",
-            show_default=False,
-        ),
-    ] = None,
-    key_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A file with the server's key.", show_default=False),
-    ] = None,
-    ca_file: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Trusted CAs, PEM. [the default ones]", show_default=False
-        ),
-    ] = None,
-    plain_http: Annotated[
-        bool, typer.Option("--plain-http", help="Send the key unencrypted to another machine.")
-    ] = False,
-) -> None:
-    """Declare the common parameters; the function itself is not called."""
 
 
 def _path(context: Context) -> str:

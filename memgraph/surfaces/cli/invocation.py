@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +17,8 @@ from memgraph.surfaces.cli.files import json_line
 from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, progress, stages
 
 if TYPE_CHECKING:
+    from typer._click.core import Context
+
     from memgraph.client import Client
     from memgraph.operations.orchestrator import Orchestrator
     from memgraph.rules.scope import Viewer
@@ -84,26 +87,61 @@ class InvalidContent(InvalidInput):
     code = "cli.unusable"
 
 
+def choice(kind: type[StrEnum], *names: str, text: str | None = None) -> Any:
+    """Return an option for a value of ``kind``, in upper or lower case, listed in the help."""
+    values = "|".join(item.value for item in kind)
+    return typer.Option(*names, case_sensitive=False, metavar=values, help=text)
+
+
+def value(metavar: str, text: str | None = None, *names: str) -> Any:
+    """Return an option that takes free text, shown as ``metavar`` in the help."""
+    return typer.Option(*names, metavar=metavar, help=text)
+
+
 @dataclass(slots=True)
 class Invocation:
-    """The common options of a command line; options after the command override those before it.
+    """The options that every command accepts; those after its name override those before it.
 
     Attributes:
         agent: the agent's name, from a command that has this option; sent to a server.
+        command: the names of the command, such as ``key create``.
         named: the name of the orchestrator, once the command has opened it.
     """
 
-    as_json: bool = False
-    root: str | None = None
-    actor: str | None = None
-    clearance: Sensitivity | None = None
-    project: list[str] = field(default_factory=list)
-    session: list[str] = field(default_factory=list)
-    server: str | None = None
-    key: str | None = field(default=None, repr=False)
-    key_file: str | None = None
-    ca_file: str | None = None
-    plain_http: bool = False
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of text.")
+    ] = False
+    root: Annotated[
+        str | None,
+        value(
+            "FOLDER",
+            "The folder of the orchestrators. [MEMGRAPH_ROOT, or the user's data folder]",
+        ),
+    ] = None
+    actor: Annotated[str | None, value("NAME", "The actor of changes in the journal. [user]")] = (
+        None
+    )
+    clearance: Annotated[
+        Sensitivity | None, choice(Sensitivity, text="See memories up to this. [Internal]")
+    ] = None
+    project: Annotated[list[str], value("ID", "Also see memories of this project; repeatable.")] = (
+        field(default_factory=list)
+    )
+    session: Annotated[list[str], value("ID", "Also see memories of this session; repeatable.")] = (
+        field(default_factory=list)
+    )
+    server: Annotated[
+        str | None, value("URL", "Use this server instead of a root. [MEMGRAPH_SERVER]")
+    ] = None
+    key: Annotated[
+        str | None,
+        value("SECRET", "The server's key; other users here may see the option. [MEMGRAPH_KEY]"),
+    ] = field(default=None, repr=False)
+    key_file: Annotated[str | None, value("FILE", "A file with the server's key.")] = None
+    ca_file: Annotated[str | None, value("FILE", "Trusted CAs, PEM. [the default ones]")] = None
+    plain_http: Annotated[
+        bool, typer.Option("--plain-http", help="Send the key unencrypted to another machine.")
+    ] = False
     agent: str | None = None
     command: str = ""
     named: str | None = None
@@ -248,7 +286,7 @@ def _print(report: CommandResult) -> None:
     show_result(Screen(), report.data)
 
 
-def invocation(context: typer.Context) -> Invocation:
+def invocation(context: Context) -> Invocation:
     """Return the invocation stored in a command's context."""
     result = context.find_root().obj
     if not isinstance(result, Invocation):

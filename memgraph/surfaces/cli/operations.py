@@ -7,10 +7,10 @@ import re
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
-from itertools import starmap
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 import typer
 from pydantic import PlainSerializer, TypeAdapter, ValidationError, WithJsonSchema
@@ -22,20 +22,19 @@ from memgraph.model.access import Permission
 from memgraph.model.operation import Operation, Parameter, WireFormat, is_operation, operation_of
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Millis, Value
-from memgraph.surfaces.cli.builder import Function, OrchestratorName, choice, on_server
+from memgraph.surfaces.cli.builder import Function, OrchestratorName, on_server
 from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
     Invocation,
+    choice,
     invocation,
     read_stdin,
 )
 from memgraph.surfaces.cli.screen import Screen, stages
-from memgraph.surfaces.cli.shows import show as show_by_type
+from memgraph.surfaces.cli.shows import show
 from memgraph.text.dates import moment_of
 
-Show = Callable[[Screen, Any, Mapping[str, Any]], None]
-"""Prints a result for a person; the last argument has the values of the parameters, by name."""
 Extra = Callable[[Invocation, Any, Any, Mapping[str, Any]], Mapping[str, Any]]
 """Returns more data of an answer, from the call, the handle, the result and the parameters."""
 FROM_STDIN: Final = frozenset(("content", "query", "prompt"))
@@ -78,12 +77,11 @@ FIELD_HELP: Final = {
 def command_of(
     method: Callable[..., Any],
     *,
-    show: Show = show_by_type,
     options: Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
     flags: Mapping[str, str] | None = None,
     prepare: Callable[[Invocation, dict[str, Any]], None] | None = None,
-    before: Callable[[Invocation, Any, Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    before: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None,
     extra: Extra | None = None,
     read: Extra | None = None,
     failure: Callable[[Any, Mapping[str, Any]], MemgraphError | None] | None = None,
@@ -97,53 +95,46 @@ def command_of(
     is the answer that the HTTP API sends.
 
     Args:
-        show: prints the result; by default by its type.
         options: typer arguments and options that replace the derived ones, by parameter; annotated
             types also replace their types.
         defaults: default values that replace those of the library, by parameter.
-        flags: further options with their help; ``prepare`` and ``show`` get their values.
+        flags: further options with their help; ``prepare`` and the printing get their values.
         prepare: changes the arguments, or the common options, before the call.
         before: returns what ``hint`` gets, too, of the state before the call.
-        extra: returns more data for the JSON and for ``show``.
-        read: the same for ``show`` alone.
+        extra: returns more data for the JSON and for the printing.
+        read: the same for the printing alone.
         failure: returns the error of a result that is a failure, or None.
         hint: returns the lines to print after the result, such as the commands that can follow.
         done: the text to print instead of the result, or a format string of the arguments.
         reach: print that what the reader may not see is left out.
     """
     declared = _declared(method)
-    chosen = dict(options or {})
-    parameters = [
-        _command_parameter(item, declared, chosen.get(name), (defaults or {}).get(name))
-        for name, item in declared.parameters.items()
-    ]
-    body = _Body(declared, chosen)
-    parameters += [*body.parameters, *starmap(_flag, (flags or {}).items())]
+    inputs = _inputs(declared, options or {}, defaults or {})
 
     def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
         call = invocation(context)
-        values = _parsed(declared, body.taken(values))
+        values = {
+            **_arguments(declared, inputs, values),
+            **{name: values[name] for name in flags or ()},
+        }
         if prepare is not None:
             prepare(call, values)
         shown = {name: values.pop(name) for name in flags or ()}
+        arguments = {"orchestrator": orchestrator, **values, **shown}
         with call.orchestrator(orchestrator) as handle, _progress(declared) as more:
-            earlier = before(call, handle, values) if before and not call.as_json else {}
-            if is_operation(method):
-                result = declared.method_of(handle)(**values, **more)
-            else:
-                result = method(handle, **values, **more)
-            arguments = {"orchestrator": orchestrator, **values, **shown, **earlier}
+            if before is not None and not call.as_json:
+                arguments |= before(handle, values)
+            bound = declared.method_of(handle) if is_operation(method) else None
+            result = bound(**values, **more) if bound else method(handle, **values, **more)
             added = dict(extra(call, handle, result, arguments)) if extra else {}
             arguments |= added
             if read is not None and not call.as_json:
                 arguments |= read(call, handle, result, arguments)
-
         data = data_of(declared, result, values) | added
 
         def print_result(screen: Screen) -> None:
             if done:
-                text = done if isinstance(done, str) else done(result, arguments)
-                text = text.format(**arguments) if done is text else text
+                text = done(result, arguments) if callable(done) else done.format(**arguments)
                 for line in text.splitlines():
                     screen.line(line)
             else:
@@ -159,31 +150,27 @@ def command_of(
 
         return CommandResult(data, print_result, failure(result, arguments) if failure else None)
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    leading = [
-        inspect.Parameter("context", kind, annotation=typer.Context),
-        inspect.Parameter("orchestrator", kind, annotation=OrchestratorName),
+    parameters = [
+        _parameter("context", typer.Context),
+        _parameter("orchestrator", OrchestratorName),
+        *(item.parameter for item in inputs),
+        *(
+            _parameter(name, Annotated[bool, typer.Option(f"--{name}", help=text)], False)
+            for name, text in (flags or {}).items()
+        ),
     ]
     # Typer accepts a required parameter after an optional one, Python's signatures do not.
-    signature = [
-        *leading,
-        *sorted(parameters, key=lambda parameter: parameter.default is not parameter.empty),
-    ]
-    run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
-    run.__annotations__ = {item.name: item.annotation for item in signature}
+    parameters.sort(key=lambda parameter: parameter.default is not parameter.empty)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {item.name: item.annotation for item in parameters}
     run.__name__ = declared.id
-    # The docstring is the help.
-    run.__doc__ = declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
+    run.__doc__ = help_of(declared)
     return on_server(run)
 
 
-def _flag(name: str, text: str) -> inspect.Parameter:
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        annotation=Annotated[bool, typer.Option(f"--{name}", help=text)],
-        default=False,
-    )
+def help_of(declared: Operation) -> str:
+    """Return the help of an operation's command: its docstring without the sections."""
+    return declared.summary.replace("``", "`").replace("Return ", "Show ", 1)
 
 
 def _declared(method: Callable[..., Any]) -> Operation:
@@ -223,86 +210,133 @@ def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict
     return sent if isinstance(sent, dict) else {"items": sent}
 
 
-class _Body:
-    """The options for the fields of a body that an operation takes as ``**fields``."""
+class _Form(NamedTuple):
+    """How a value is typed on the command line, and its description.
 
-    def __init__(self, declared: Operation, chosen: Mapping[str, Any]) -> None:
-        self._declared = declared
-        self._fields: dict[str, tuple[str | None, str, Any]] = {}
-        self.parameters: list[inspect.Parameter] = []
-        if declared.rest is None or not isinstance(declared.body, type):
-            return
-        taken = {*declared.parameters, *NO_OPTIONS}
-        for name, info in declared.body.model_fields.items():
-            nested = info.annotation
-            if name in taken or info.is_required() or get_origin(nested) is Literal:
-                continue
-            if isinstance(nested, type) and issubclass(nested, Value):
-                for inner, inner_info in nested.model_fields.items():
-                    if inner not in taken:
-                        self._add(inner, inner_info, nested, chosen, name)
-            else:
-                self._add(name, info, declared.body, chosen, None)
+    Attributes:
+        type: a string, a number, a boolean, a ``StrEnum``, a list of these, or ``_Json``.
+    """
 
-    def _add(
-        self,
-        name: str,
-        info: FieldInfo,
-        model: type[Value],
-        chosen: Mapping[str, Any],
-        outer: str | None,
-    ) -> None:
-        hint = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
-        shown, described = _option_type(hint)
-        self._fields[name] = (outer, name, hint)
-        bare = _without_none(shown)
-        flag = bare is bool
-        text = FIELD_HELP.get(name) or _attributes(model).get(name) or described or ""
-        option = chosen.get(name) or _option_of(name, bare, _sentence(text), default=False)
-        self.parameters.append(
-            inspect.Parameter(
-                name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                annotation=Annotated[bool if flag else bare | None, option],
-                default=False if flag else None,
-            )
-        )
-
-    def taken(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values without the unused options of fields, and with nested fields."""
-        for name, (outer, inner, hint) in self._fields.items():
-            value = values.pop(name)
-            if value is None or value is False or value == []:
-                continue
-            if _without_none(_option_type(hint)[0]) == _Json:
-                value = _json(TypeAdapter(hint), value, name)
-            elif _is_time(hint):
-                value = _time(self._declared, name, value)
-            place = values if outer is None else values.setdefault(outer, {})
-            place[inner] = value
-        return values
+    type: Any
+    optional: bool = False
+    help: str | None = None
+    is_time: bool = False
 
 
 _Json = Annotated[str, "JSON"]
 """The type on the command line for values other than strings, numbers, choices and their lists."""
 
 
-def _parsed(declared: Operation, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with JSON parsed, and with standard input read for ``-``.
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A parameter of an operation, or a field of its body, and how it is typed.
+
+    Attributes:
+        type: the type of a value in JSON.
+        parameter: the parameter of the command's function.
+        is_field: it is left out unless it is used.
+        inside: the field of the body that is an object with this field, or None.
+    """
+
+    form: _Form
+    type: Any
+    parameter: inspect.Parameter
+    is_field: bool = False
+    inside: str | None = None
+
+
+def _inputs(
+    declared: Operation, options: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> list[_Input]:
+    """Return the parameters of an operation, and the fields of a body that it takes as such."""
+    inputs = [
+        _declared_input(item, declared, options.get(name), defaults.get(name, item.default))
+        for name, item in declared.parameters.items()
+    ]
+    if declared.rest is None or not isinstance(declared.body, type):
+        return inputs
+    taken = {*declared.parameters, *NO_OPTIONS}
+    for name, info in declared.body.model_fields.items():
+        nested = info.annotation
+        if name in taken or info.is_required() or get_origin(nested) is Literal:
+            continue
+        if isinstance(nested, type) and issubclass(nested, Value):
+            inputs += [
+                _field_input(inner, inner_info, nested, options, name)
+                for inner, inner_info in nested.model_fields.items()
+                if inner not in taken
+            ]
+        else:
+            inputs.append(_field_input(name, info, declared.body, options, None))
+    return inputs
+
+
+def _declared_input(item: Parameter, declared: Operation, option: Any, default: Any) -> _Input:
+    signature = declared.signature.parameters[item.name]
+    form = _form(signature.annotation)
+    kind = form.type | None if form.optional else form.type
+    if get_origin(option) is Annotated:
+        kind, option = get_args(option)
+    if option is None:
+        text = _sentence(form.help or declared.described.get(item.name, ""))
+        if item.name in FROM_STDIN:
+            text = f"{text.rstrip('.')}; - reads standard input."
+        if signature.kind is inspect.Parameter.KEYWORD_ONLY:
+            # The name in a query, such as ``status``, is the singular already.
+            is_singular = get_origin(form.type) is list and item.sent != item.name
+            name = f"{item.sent}s" if is_singular else item.name
+            option = _option(name, form, text, default=default, required=item.required)
+        else:
+            is_choice = isinstance(form.type, type) and issubclass(form.type, StrEnum)
+            metavar = _metavar(item.name, form.type)
+            option = typer.Argument(
+                metavar=metavar, help=text, case_sensitive=not is_choice, show_default=is_choice
+            )
+    default = list(default) if isinstance(default, tuple) else default
+    return _Input(form, item.type, _parameter(item.name, Annotated[kind, option], default))
+
+
+def _field_input(
+    name: str, info: FieldInfo, model: type[Value], options: Mapping[str, Any], inside: str | None
+) -> _Input:
+    hint = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    form = _form(hint)
+    is_flag = form.type is bool
+    text = _sentence(FIELD_HELP.get(name) or _attributes(model).get(name) or form.help or "")
+    option = options.get(name) or _option(name, form, text, default=False)
+    annotation = Annotated[bool if is_flag else form.type | None, option]
+    parameter = _parameter(name, annotation, False if is_flag else None)
+    return _Input(form, hint, parameter, is_field=True, inside=inside)
+
+
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> Any:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, annotation=annotation, default=default)
+
+
+def _arguments(
+    declared: Operation, inputs: Sequence[_Input], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of an operation, from what was typed or read from standard input.
 
     Raises:
         InvalidInput: a value is not JSON, or not of its parameter's type.
     """
-    for name, parameter in declared.parameters.items():
-        hint = declared.signature.parameters[name].annotation
-        is_time = values[name] is not None and _is_time(hint)
-        if values[name] is not None and _without_none(_option_type(hint)[0]) == _Json:
-            values[name] = _json(TypeAdapter(parameter.type), values[name], name)
-        if is_time:
-            values[name] = _time(declared, name, values[name])
-        if name in FROM_STDIN and values[name] == "-":
-            values[name] = read_stdin(MAX_STDIN_CHARS)
-    return values
+    arguments: dict[str, Any] = {}
+    for item in inputs:
+        name = item.parameter.name
+        value = values[name]
+        if item.is_field and (value is None or value is False or value == []):
+            continue
+        if value is not None and item.form.type == _Json:
+            value = _json(TypeAdapter(item.type), value, name)
+        elif value is not None and item.form.is_time:
+            value = _time(declared, name, value)
+        elif name in FROM_STDIN and value == "-":
+            value = read_stdin(MAX_STDIN_CHARS)
+        place = arguments if item.inside is None else arguments.setdefault(item.inside, {})
+        place[name] = value
+    return arguments
 
 
 def _time(declared: Operation, name: str, text: str) -> str:
@@ -335,60 +369,19 @@ def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
         raise InvalidInput(f"{name} must be JSON of its type: {message}", field=name) from None
 
 
-def _command_parameter(
-    parameter: Parameter, declared: Operation, option: Any, default: Any
-) -> inspect.Parameter:
-    if default is None:
-        default = parameter.default
-    shown, described = _option_type(declared.signature.parameters[parameter.name].annotation)
-    if isinstance(default, tuple):
-        default = list(default)
-    if get_origin(option) is Annotated:
-        shown, option = get_args(option)
-    if option is None:
-        text = _sentence(described or declared.described.get(parameter.name, ""))
-        if parameter.name in FROM_STDIN:
-            text = f"{text.rstrip('.')}; - reads standard input."
-        option = _option(parameter, declared, _without_none(shown), text, default)
-    return inspect.Parameter(
-        parameter.name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        annotation=Annotated[shown, option],
-        default=default,
-    )
-
-
-def _option(parameter: Parameter, declared: Operation, bare: Any, text: str, default: Any) -> Any:
-    signature = declared.signature.parameters[parameter.name]
-    if signature.kind is inspect.Parameter.KEYWORD_ONLY:
-        # The name in a query, such as ``status``, is the singular already.
-        name = parameter.name if parameter.sent == parameter.name else f"{parameter.sent}s"
-        name = name if _is_list(bare) else parameter.name
-        return _option_of(name, bare, text, default=default, required=parameter.required)
-    if isinstance(bare, type) and issubclass(bare, StrEnum):
-        return typer.Argument(
-            metavar=_metavar(parameter.name, bare), help=text, case_sensitive=False
-        )
-    return typer.Argument(metavar=_metavar(parameter.name, bare), help=text, show_default=False)
-
-
-def _option_of(name: str, bare: Any, text: str, *, default: Any, required: bool = False) -> Any:
+def _option(name: str, form: _Form, text: str, *, default: Any, required: bool = False) -> Any:
     """Return an option; a repeatable one is named in the singular."""
-    if bare is bool:
+    if form.type is bool:
         word = name.replace("_", "-")
         return typer.Option(f"--{word}" if default is False else f"--{word}/--no-{word}", help=text)
-    flags = [f"--{name.removesuffix('s').replace('_', '-')}"] if _is_list(bare) else []
-    inner = get_args(bare)[0] if _is_list(bare) else bare
+    is_list = get_origin(form.type) is list
+    flags = [f"--{name.removesuffix('s').replace('_', '-')}"] if is_list else []
+    inner = get_args(form.type)[0] if is_list else form.type
     if isinstance(inner, type) and issubclass(inner, StrEnum):
         return choice(inner, *flags, text=text)
     metavar = _metavar(name, inner)
-    if metavar == name.upper():
-        metavar = "TEXT"
+    metavar = "TEXT" if metavar == name.upper() else metavar
     return typer.Option(*flags, metavar=metavar, help=text, show_default=not required and not flags)
-
-
-def _is_list(kind: Any) -> bool:
-    return get_origin(kind) is list
 
 
 def _sentence(text: str) -> str:
@@ -423,10 +416,10 @@ _METAVARS = {
 }
 
 
-def _metavar(name: str, bare: Any) -> str:
-    if bare == _Json:
+def _metavar(name: str, kind: Any) -> str:
+    if kind == _Json:
         return "JSON"
-    if bare in (int, float):
+    if kind in (int, float):
         return "N"
     if name in _METAVARS:
         return _METAVARS[name]
@@ -435,53 +428,38 @@ def _metavar(name: str, bare: Any) -> str:
     return "ID" if name.endswith(("_id", "_ids")) or name == "ids" else name.upper()
 
 
-def _option_type(hint: Any) -> tuple[Any, str | None]:
-    """Return the type that a parameter has on the command line, and its description."""
-    described = None
-    is_time = _is_time(hint)
+def _form(hint: Any) -> _Form:
+    """Return how a value of a type is typed."""
+    described: list[str] = []
+    is_time = False
     while get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         for part in metadata:
             if isinstance(part, WithJsonSchema) and part.json_schema and "enum" in part.json_schema:
-                hint = _choices(part.json_schema["enum"])
-            if isinstance(part, FieldInfo):
-                described = " ".join(filter(None, (described, part.description, _range(part))))
+                hint = StrEnum("Choice", {word: word for word in part.json_schema["enum"]})
+            elif isinstance(part, FieldInfo):
+                described += filter(None, (part.description, _range(part)))
+            is_time |= isinstance(part, WireFormat) and part.type == Millis
+            is_time |= isinstance(part, PlainSerializer) and part.func is iso
+    text = " ".join(described) or None
     if is_time:
-        return str, described
+        return _Form(str, False, text, True)
     if get_origin(hint) in (Union, UnionType):
         members = [part for part in get_args(hint) if part is not type(None)]
+        optional = len(members) < len(get_args(hint))
+        forms = list(map(_form, members))
         kinds = [part for part in members if isinstance(part, type) and issubclass(part, StrEnum)]
         # A string can express the other members of the union, such as a time in milliseconds.
-        preferred: list[Any] = [*kinds, *(part for part in members if part is str)]
-        bare: Any = preferred[0] if preferred else None
-        inner = None
-        if bare is None:
-            bare, inner = _option_type(members[0])
-        return (bare | None if type(None) in get_args(hint) else bare), described or inner
+        preferred = [*kinds, *(str for part in members if part is str), forms[0].type]
+        is_time = any(form.is_time for form in forms)
+        return _Form(preferred[0], optional, text or forms[0].help, is_time)
     if get_origin(hint) in (list, tuple, Sequence, Collection):
-        item, _ = _option_type(get_args(hint)[0])
+        item = _form(get_args(hint)[0]).type
         # A list of objects is one JSON array.
-        return (_Json if item == _Json else list[item]), described  # type: ignore[valid-type]
+        return _Form(_Json if item == _Json else list[item], False, text)
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
-        return hint, described
-    return _Json, described
-
-
-def _is_time(hint: Any) -> bool:
-    """Return True for a time, or for a time or None."""
-    parts = get_args(hint)
-    if get_origin(hint) in (Union, UnionType):
-        return any(map(_is_time, parts))
-    for part in parts[1:] if get_origin(hint) is Annotated else ():
-        if isinstance(part, WireFormat) and part.type == Millis:
-            return True
-        if isinstance(part, PlainSerializer) and part.func is iso:
-            return True
-    return get_origin(hint) is Annotated and _is_time(parts[0])
-
-
-def _choices(values: Sequence[str]) -> Any:
-    return StrEnum("Choice", {value: value for value in values})
+        return _Form(hint, False, text)
+    return _Form(_Json, False, text)
 
 
 def _range(field: FieldInfo) -> str | None:
@@ -493,8 +471,3 @@ def _range(field: FieldInfo) -> str | None:
         if hasattr(item, name)
     }
     return f"{bounds['ge']:g} to {bounds['le']:g}." if len(bounds) == 2 else None
-
-
-def _without_none(hint: Any) -> Any:
-    members = [item for item in get_args(hint) if item is not type(None)]
-    return members[0] if get_origin(hint) in (Union, UnionType) else hint

@@ -18,6 +18,7 @@ from memgraph.surfaces.cli.formats import (
     memory_line,
     moment,
     short,
+    show_memory,
     show_pair,
     summary_of,
     with_short,
@@ -185,6 +186,14 @@ def _contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None
     show_pairs(screen, page.items)
 
 
+def _memory(screen: Screen, memory: Memory, call: Call) -> None:
+    show_memory(screen, memory)
+    pairs = call.get("pairs", ())
+    if pairs:
+        screen.line()
+    show_pairs(screen, pairs)
+
+
 def show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
     """Print contradictions and marks, and what their short ids are."""
     for at, pair in enumerate(pairs):
@@ -300,6 +309,7 @@ SHOWS: Final[Mapping[str, Callable[[Screen, Any, Call], None]]] = {
     "Case": _case,
     "ContextBlock": _block,
     "ContradictionPage": _contradictions,
+    "Memory": _memory,
     "Outcome": _outcome,
     "Receipt": _receipt,
     "StoreHealth": _health,

@@ -21,10 +21,9 @@ from memgraph.errors import (
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType
 from memgraph.surfaces.cli.commands import methods
-from memgraph.surfaces.cli.formats import NO_AGENT, decisions, moment, show_memory, with_short
+from memgraph.surfaces.cli.formats import NO_AGENT, decisions, moment, with_short
 from memgraph.surfaces.cli.invocation import Invocation
-from memgraph.surfaces.cli.screen import Screen
-from memgraph.surfaces.cli.shows import Call, show_pairs
+from memgraph.surfaces.cli.shows import Call
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
@@ -171,13 +170,6 @@ def _pairs(_: Invocation, handle: Any, memory: Memory, call: Call) -> dict[str, 
     return {"pairs": page.items}
 
 
-def _memory(screen: Screen, memory: Memory, call: Call) -> None:
-    show_memory(screen, memory)
-    if call["pairs"]:
-        screen.line()
-    show_pairs(screen, call["pairs"])
-
-
 def _memory_decisions(_: Memory, call: Call) -> Sequence[str]:
     return decisions(call["orchestrator"], [item.edge for item in call["pairs"]])
 
@@ -205,7 +197,7 @@ def _edge_named(call: Call) -> str:
     return f"{call['orchestrator']} {call['edge_id']} --reason TEXT"
 
 
-def _marked(_: Invocation, handle: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _marked(handle: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mark that is accepted; None if the key may only write."""
     try:
         return {"mark": handle.contradictions.get(values["edge_id"], names=False).edge}
@@ -340,7 +332,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
     "embed": {"method": methods.embed, "hint": _rebuildable, "failure": _provider_failed},
     "end-session": {"done": "{session_id} is completed"},
-    "get": {"read": _pairs, "show": _memory, "hint": _memory_decisions},
+    "get": {"read": _pairs, "hint": _memory_decisions},
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
     "jobs": {"method": methods.jobs},

@@ -15,8 +15,8 @@ import typer
 from memgraph.audit.journal import read_key
 from memgraph.errors import MemgraphError
 from memgraph.operations.exchange.formats import write_as
-from memgraph.surfaces.cli.builder import OrchestratorName, make_command, on_server, value
-from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
+from memgraph.surfaces.cli.builder import OrchestratorName, make_command, on_server
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
 from memgraph.surfaces.cli.screen import note, progress, stages
 
 AcceptFindings = Annotated[

@@ -15,8 +15,8 @@ from memgraph.errors import Conflict
 from memgraph.model.access import ANY, ApiKey, NewKey, Permission
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
-from memgraph.surfaces.cli.builder import choice, make_group, value
-from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
+from memgraph.surfaces.cli.builder import make_group
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, choice, invocation, value
 from memgraph.surfaces.cli.render import show_table
 from memgraph.surfaces.cli.screen import Screen, note
 

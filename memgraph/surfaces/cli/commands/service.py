@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.model.enums import Scope, ToolChoice
-from memgraph.surfaces.cli.builder import choice, make_command, value
-from memgraph.surfaces.cli.invocation import CommandResult, invocation
+from memgraph.surfaces.cli.builder import make_command
+from memgraph.surfaces.cli.invocation import CommandResult, choice, invocation, value
 
 if TYPE_CHECKING:
     from memgraph.surfaces.serve import RunningServer

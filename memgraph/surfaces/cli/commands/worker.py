@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import JobFailed, MemgraphError
-from memgraph.surfaces.cli.builder import make_command, value
+from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import as_json, moment
 from memgraph.surfaces.cli.invocation import (
@@ -19,6 +19,7 @@ from memgraph.surfaces.cli.invocation import (
     Invocation,
     flush,
     invocation,
+    value,
     write_json,
 )
 from memgraph.surfaces.cli.screen import note
