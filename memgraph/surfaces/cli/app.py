@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from types import FunctionType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -17,7 +17,7 @@ from memgraph.errors import InvalidInput, MemgraphError, NotFound, OrchestratorM
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.surfaces.cli import commands
 from memgraph.surfaces.cli.builder import common_parameters, make_command
-from memgraph.surfaces.cli.commands import COMMANDS, GROUPS, PLUGIN
+from memgraph.surfaces.cli.commands import COMMANDS, GROUPS, MODULES, PLUGIN
 from memgraph.surfaces.cli.invocation import Invocation, flush
 
 if TYPE_CHECKING:
@@ -29,10 +29,13 @@ if TYPE_CHECKING:
 
     from memgraph.model.operation import Operation
 
+PROGRAM = "memgraph"
+ENTRY_POINTS = "memgraph.commands"
+HELP = """Typed long-term memory for agent orchestrators.
 
-# Hints for a person after an error.
-
-
+Start with: memgraph init ORC. Every other operation is a command, too; docs/cli.md lists them.
+Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
+usage. `memgraph --version` prints the version."""
 LISTS: Final = {
     "memory_id": "list",
     "edge_id": "contradictions",
@@ -43,10 +46,6 @@ LISTS: Final = {
     "sha256": "files",
 }
 """The command that lists the possible values, by the field in the error's details."""
-REMEDIES: Final = {
-    "orchestrator.exists": "Choose another name, or continue with this one: --exist-ok",
-}
-"""The remedy for an error whose message does not state it, by error code."""
 EXAMPLES: Final = {
     "recall": 'memgraph recall ORC "your question"',
     "remember": 'memgraph remember ORC "what to remember"',
@@ -62,80 +61,9 @@ _PROBLEMS: Final = {
     "Field required": "is missing",
     "String should have at least 1 character": "is empty",
 }
-
-
-def in_options(error: InvalidInput, command: str) -> str:
-    """Return the message of an error, with fields named as the options of the command."""
-    problems = error.details.get("problems")
-    if not problems:
-        return f"{error.message}. {_usage_hint(command)}"
-    options = _options(command)
-    messages = []
-    for item in problems[:5]:
-        field, problem = item["field"], item["problem"]
-        name = options.get(field, field)
-        problem = _PROBLEMS.get(problem, problem)
-        messages.append(problem if field == "(all)" else f"{name}: {problem}")
-    return f"{'; '.join(messages)}. {_usage_hint(command)}"
-
-
-def _usage_hint(command: str) -> str:
-    return f"Try: {EXAMPLES.get(command, ' '.join(f'{PROGRAM} {command} --help'.split()))}"
-
-
-def _options(command: str) -> dict[str, str]:
-    """Return the options and arguments of a command as they are typed, by parameter name."""
-    first, *rest = command.split()
-    result = load_command(first)
-    for name in rest:
-        if isinstance(result, TyperGroup):
-            result = result.commands[name]
-    names = {param.name or "": (max(param.opts, key=len), param) for param in result.params}
-    return {
-        name: typed if typed.startswith("-") else str(parameter.metavar or typed)
-        for name, (typed, parameter) in names.items()
-        if (parameter.metavar or typed) is not None
-    }
-
-
-def next_step(error: MemgraphError, command: str, orchestrator: str | None) -> str | None:
-    """Return a hint after an error: a command line or a sentence, or None if there is no hint.
-
-    Args:
-        command: the command that failed, such as ``source show``.
-        orchestrator: the name of the orchestrator in the command line, or None.
-    """
-    if error.code in REMEDIES:
-        return REMEDIES[error.code]
-    if not isinstance(error, NotFound) or orchestrator is None:
-        return None
-    list_command = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
-    if list_command is None and "name" in error.details:
-        list_command = "sources" if "source" in command else "entities"
-    return None if list_command is None else f"Try: memgraph {list_command} {orchestrator}"
-
-
-PROGRAM = "memgraph"
-USAGE_CODE = "cli.usage"
-SYSTEM_CODE = "cli.system"
-INTERRUPTED_CODE = "cli.interrupted"
-MISSING_CODE = "cli.command_missing"
-ENTRY_POINTS = "memgraph.commands"
 _INTERRUPTED = 130
 _USAGE = 2
 _MOST_NAMES = 10
-
-HELP = """Typed long-term memory for agent orchestrators.
-
-Start with: memgraph init ORC. Every other operation is a command, too; docs/cli.md lists them.
-Exit codes: 0 done, 1 refused or a problem was reported, 2 wrong
-usage. `memgraph --version` prints the version."""
-
-
-class CommandMissing(MemgraphError):
-    """A command of the table whose package is not installed."""
-
-    code = MISSING_CODE
 
 
 class RootGroup(TyperGroup):
@@ -149,30 +77,25 @@ class RootGroup(TyperGroup):
         ctx: Context,  # noqa: ARG002 - typer calls it so
         cmd_name: str,
     ) -> Command | None:
-        if cmd_name in COMMANDS or _plugin(cmd_name) is not None:
-            return load_command(cmd_name)
-        return load_command(cmd_name) if cmd_name in operations() else None
+        return load_command(cmd_name) if _is_command(cmd_name) else None
 
     def format_commands(
         self,
         ctx: Context,  # noqa: ARG002 - typer calls it so
         formatter: HelpFormatter,
     ) -> None:
-        plugins = [name for name in command_names() if name not in COMMANDS]
-        for group, names in (*GROUPS.items(), ("Plugins", plugins)):
-            if names:
+        plugins = {name: _summary(name) for name in command_names() if name not in COMMANDS}
+        for group, lines in (*GROUPS.items(), ("Plugins", plugins)):
+            if lines:
                 with formatter.section(group):
-                    formatter.write_dl([(name, _summary(name)) for name in names])
+                    formatter.write_dl([*lines.items()])
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         from typer._click.core import Command
         from typer._click.shell_completion import CompletionItem
 
-        results = [
-            CompletionItem(name, help=_summary(name))
-            for name in command_names()
-            if name.startswith(incomplete)
-        ]
+        names = [name for name in command_names() if name.startswith(incomplete)]
+        results = [CompletionItem(name, help=_summary(name)) for name in names]
         # Skip TyperGroup's implementation, which would load every command for its help.
         return results + Command.shell_complete(self, ctx, incomplete)
 
@@ -180,8 +103,7 @@ class RootGroup(TyperGroup):
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
         name = args[0]
-        unknown = name not in COMMANDS and _plugin(name) is None and name not in operations()
-        if unknown and not name.startswith("-") and not ctx.resilient_parsing:
+        if not name.startswith("-") and not ctx.resilient_parsing and not _is_command(name):
             from difflib import get_close_matches  # for this one message
 
             near = get_close_matches(name, {*command_names(), *operations()}, cutoff=0.7)
@@ -199,26 +121,22 @@ def command_names() -> list[str]:
 
 
 def load_command(name: str) -> Command:
-    """Return a command of the table or of a plugin.
-
-    Raises:
-        CommandMissing: the package that provides the command is not installed.
-    """
-    listed = COMMANDS.get(name)
-    if listed is not None and listed.module:
-        command: Command = import_module(f"{commands.__name__}.{listed.module}").COMMANDS[name]
-        return command
-    plugin = _plugin(name) if listed is None or listed.module is PLUGIN else None
-    if plugin is None:
-        declared = operations().get(name)
-        if declared is not None or listed is not None:
-            return _derived(declared, name)
-        raise CommandMissing(f"the command {name!r} cannot be loaded: reinstall memgraph")
-    target = plugin.load()
+    """Return a command of the table, of a plugin, or of an operation."""
+    target: Any
+    if name in MODULES:
+        module = import_module(f"{commands.__name__}.{MODULES[name]}")
+        target = getattr(module, name.replace("-", "_"))
+    else:
+        plugin = _plugin(name) if name == PLUGIN or name not in COMMANDS else None
+        target = _derived(name) if plugin is None else plugin.load()
     if isinstance(target, FunctionType):
         return make_command(target, name)
     group: Command = target
     return group
+
+
+def _is_command(name: str) -> bool:
+    return name in COMMANDS or _plugin(name) is not None or name in operations()
 
 
 def _plugin(name: str) -> EntryPoint | None:
@@ -239,22 +157,20 @@ def operations() -> dict[str, Operation]:
     return {item.command_name: item for item in declared if item.command_name}
 
 
-def _derived(declared: Operation | None, name: str) -> Command:
-    """Return the command of an operation, or of the method that ``CUSTOM`` names."""
+def _derived(name: str) -> Any:
+    """Return the function for an operation, or for the method that ``CUSTOM`` names."""
     from memgraph.surfaces.cli.commands.derived import CUSTOM
     from memgraph.surfaces.cli.operations import command_of
 
     custom = dict(CUSTOM.get(name, {}))
-    if declared is not None:
-        custom.setdefault("method", declared.function)
-    return make_command(command_of(**custom), name)
+    if "method" not in custom:
+        custom["method"] = operations()[name].function
+    return command_of(**custom)
 
 
 def _summary(name: str) -> str:
     """Return a command's line in ``memgraph --help``; a plugin must be loaded for it."""
-    if name in COMMANDS:
-        return COMMANDS[name].help
-    return load_command(name).help or ""
+    return COMMANDS.get(name) or load_command(name).help or ""
 
 
 def root_command() -> TyperGroup:
@@ -277,7 +193,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     options = words[: words.index("--")] if "--" in words else words
     # An error in the options is reported in the requested format, too.
     invocation = Invocation(as_json="--json" in options)
-    _prepare_streams()
+    # Characters that the terminal's encoding lacks are printed as escapes.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    flush()
     try:
         if words == ["--version"]:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
@@ -289,87 +210,96 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         return _usage(invocation, error)
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted(invocation)
+        code = _INTERRUPTED
     except OSError as error:
         return _system(invocation, error)
     if code == _INTERRUPTED:
-        return _interrupted(invocation)
+        problem = {"code": "cli.interrupted", "message": "interrupted", "details": {}}
+        return invocation.refuse(problem, code=_INTERRUPTED)
     return int(code or 0)
 
 
 def _refused(invocation: Invocation, error: MemgraphError) -> int:
     problem = error.as_dict()
-    step = next_step(error, invocation.command, invocation.named)
-    if error.code == OrchestratorMissing.code and invocation.server_url is None:
-        step = _existing_orchestrators(invocation.root)
-    if step is not None and not invocation.as_json:
-        problem["message"] = f"{error.message}. {step}"
-    elif type(error) is InvalidInput and invocation.command and not invocation.as_json:
-        problem["message"] = in_options(error, invocation.command)
-    return invocation.refuse(problem, code=_exit_code(error))
-
-
-def _existing_orchestrators(folder: str | None) -> str:
-    """Return a hint with the existing orchestrators: the name or the root may be wrong."""
-    root = runtime_root(folder)
-    names = orchestrator_names(root)
-    listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-    return f"{root} has {listed or 'no orchestrator'}"
-
-
-def _exit_code(error: MemgraphError) -> int:
-    """Return 2 if a value on the command line is invalid, or else 1."""
+    if not invocation.as_json:
+        problem["message"] = _message(invocation, error)
     # Subclasses of InvalidInput are about settings or the content of files.
-    return _USAGE if type(error) is InvalidInput else 1
+    return invocation.refuse(problem, code=_USAGE if type(error) is InvalidInput else 1)
+
+
+def _message(invocation: Invocation, error: MemgraphError) -> str:
+    """Return the message of an error with what to do next, as far as that is known."""
+    command, name = invocation.command, invocation.named
+    if error.code == "orchestrator.exists":
+        return f"{error.message}. Choose another name, or continue with this one: --exist-ok"
+    if error.code == OrchestratorMissing.code and invocation.server_url is None:
+        # The name or the root may be wrong.
+        root = runtime_root(invocation.root)
+        names = orchestrator_names(root)
+        listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
+        return f"{error.message}. {root} has {listed or 'no orchestrator'}"
+    if isinstance(error, NotFound) and name is not None:
+        listing = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
+        if listing is None and "name" in error.details:
+            listing = "sources" if "source" in command else "entities"
+        return (
+            error.message if listing is None else f"{error.message}. Try: memgraph {listing} {name}"
+        )
+    if type(error) is InvalidInput and command:
+        return f"{_in_options(error, command)}. {_usage_hint(command)}"
+    return error.message
+
+
+def _in_options(error: InvalidInput, command: str) -> str:
+    """Return the message of an error, with fields named as the options of the command."""
+    problems = error.details.get("problems")
+    if not problems:
+        return error.message
+    first, *rest = command.split()
+    found = load_command(first)
+    for name in rest:
+        found = found.commands[name] if isinstance(found, TyperGroup) else found
+    typed = {param.name: (max(param.opts, key=len), param.metavar) for param in found.params}
+    messages = []
+    for item in problems[:5]:
+        option, metavar = typed.get(item["field"], (item["field"], None))
+        shown = option if option.startswith("-") else metavar or option
+        problem = _PROBLEMS.get(item["problem"], item["problem"])
+        messages.append(problem if item["field"] == "(all)" else f"{shown}: {problem}")
+    return "; ".join(messages)
+
+
+def _usage_hint(command: str) -> str:
+    return f"Try: {EXAMPLES.get(command, ' '.join(f'{PROGRAM} {command} --help'.split()))}"
 
 
 def _usage(invocation: Invocation, error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
+    # typer puts every choice on its own indented line; join them.
+    message = " ".join(without_kind(error.format_message()).split())
+    details = {}
     if type(error).__name__ == "NoArgsIsHelpError":
         # The message of this error is the help itself.
         if not invocation.as_json:
             sys.stderr.write(error.format_message() + "\n")
             return _USAGE
-        return invocation.refuse(
-            {"code": USAGE_CODE, "message": "Missing command.", "details": {}}, code=_USAGE
-        )
-    # typer puts every choice on its own indented line; join them.
-    message = " ".join(without_kind(error.format_message()).split())
-    details = {}
-    if context is not None:
+        message = "Missing command."
+    elif context is not None:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
             end = "" if message.endswith((".", "?")) else "."
-            message = (
-                f"{message}{end} {_usage_hint(context.command_path.removeprefix(PROGRAM).strip())}"
-            )
-    return invocation.refuse(
-        {"code": USAGE_CODE, "message": message, "details": details}, code=_USAGE
-    )
+            command = context.command_path.removeprefix(PROGRAM).strip()
+            message = f"{message}{end} {_usage_hint(command)}"
+    problem = {"code": "cli.usage", "message": message, "details": details}
+    return invocation.refuse(problem, code=_USAGE)
 
 
 def _system(invocation: Invocation, error: OSError) -> int:
     """Report an error of the operating system: a folder without write permission, a full disk."""
     where = {} if error.filename is None else {"path": str(error.filename)}
-    message = error.strerror or type(error).__name__
-    if where:
-        message = f"{message}: {where['path']}"
-    else:
+    message = ": ".join((error.strerror or type(error).__name__, *where.values()))
+    if not where:
         # Without a file name it is standard output: do not flush it again when the process ends.
         with suppress(OSError):
             sys.stdout.close()
-    return invocation.refuse({"code": SYSTEM_CODE, "message": message, "details": where})
-
-
-def _interrupted(invocation: Invocation) -> int:
-    error = {"code": INTERRUPTED_CODE, "message": "interrupted", "details": {}}
-    return invocation.refuse(error, code=_INTERRUPTED)
-
-
-def _prepare_streams() -> None:
-    """Print characters that the terminal's encoding lacks as escapes, instead of raising."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    flush()
+    return invocation.refuse({"code": "cli.system", "message": message, "details": where})

@@ -299,13 +299,14 @@ def _declared_input(item: Parameter, declared: Operation, option: Any, default: 
 def _field_input(
     name: str, info: FieldInfo, model: type[Value], options: Mapping[str, Any], inside: str | None
 ) -> _Input:
-    hint = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    hint: Any = info.annotation
+    hint = Annotated[(hint, *info.metadata)] if info.metadata else hint
     form = _form(hint)
     is_flag = form.type is bool
     text = _sentence(FIELD_HELP.get(name) or _attributes(model).get(name) or form.help or "")
     option = options.get(name) or _option(name, form, text, default=False)
-    annotation = Annotated[bool if is_flag else form.type | None, option]
-    parameter = _parameter(name, annotation, False if is_flag else None)
+    kind: Any = bool if is_flag else form.type | None
+    parameter = _parameter(name, Annotated[kind, option], False if is_flag else None)
     return _Input(form, hint, parameter, is_field=True, inside=inside)
 
 
@@ -436,7 +437,7 @@ def _form(hint: Any) -> _Form:
         hint, *metadata = get_args(hint)
         for part in metadata:
             if isinstance(part, WithJsonSchema) and part.json_schema and "enum" in part.json_schema:
-                hint = StrEnum("Choice", {word: word for word in part.json_schema["enum"]})
+                hint = _choices(part.json_schema["enum"])
             elif isinstance(part, FieldInfo):
                 described += filter(None, (part.description, _range(part)))
             is_time |= isinstance(part, WireFormat) and part.type == Millis
@@ -456,10 +457,14 @@ def _form(hint: Any) -> _Form:
     if get_origin(hint) in (list, tuple, Sequence, Collection):
         item = _form(get_args(hint)[0]).type
         # A list of objects is one JSON array.
-        return _Form(_Json if item == _Json else list[item], False, text)
+        return _Form(_Json if item == _Json else list[item], False, text)  # type: ignore[valid-type]
     if isinstance(hint, type) and (issubclass(hint, StrEnum) or hint in (str, int, float, bool)):
         return _Form(hint, False, text)
     return _Form(_Json, False, text)
+
+
+def _choices(words: Sequence[str]) -> Any:
+    return StrEnum("Choice", {word: word for word in words})
 
 
 def _range(field: FieldInfo) -> str | None:

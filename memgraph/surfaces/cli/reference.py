@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from memgraph.surfaces.cli.app import PROGRAM, command_names, load_command, operations
 from memgraph.surfaces.cli.builder import common_parameters
-from memgraph.surfaces.cli.commands import COMMANDS, OPERATION
+from memgraph.surfaces.cli.commands import COMMANDS, MODULES
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
@@ -22,53 +22,41 @@ if TYPE_CHECKING:
     from memgraph.model.operation import Operation
 
 WIDTH = 88
+_UNLISTED = """## Commands of other operations
+
+`--help` of each shows its options.
+
+| command | what it does |
+|---|---|
+"""
 
 
 def reference() -> str:
     """Return a heading and the help text of every command, in the order of ``memgraph --help``."""
+    from memgraph.surfaces.cli.operations import help_of
+
     root = typer.Context(TyperGroup(name=PROGRAM), info_name=PROGRAM, terminal_width=WIDTH)
-    parts = ["## Options of every command\n", _block(_common_options())]
+    common = root.make_formatter()
+    records = [item.get_help_record(root) for item in common_parameters()]
+    common.write_dl([record for record in records if record])
+    parts = ["## Options of every command\n", _block(common.getvalue())]
+    unlisted = _UNLISTED
     for name in command_names():
         parts.extend(_sections(load_command(name), name, root, 2))
-    parts.append(_unlisted_section())
-    return "\n".join(part for part in parts if part)
-
-
-def _unlisted_section() -> str:
-    """Return the table of the derived commands that the table of commands does not list."""
-    rows = [
-        f"| `{name}` | {_first_paragraph(declared)} |"
-        for name, declared in sorted(derived_commands().items())
-        if name not in COMMANDS
-    ]
-    if not rows:
-        return ""
-    head = [
-        "## Commands of other operations\n",
-        "`--help` of each shows its options.\n",
-        "| command | what it does |",
-        "|---|---|",
-    ]
-    return "\n".join([*head, *rows]) + "\n"
-
-
-def _first_paragraph(declared: Operation) -> str:
-    text, _, _ = declared.summary.partition("\n\n")
-    return " ".join(text.split()).replace("``", "`").replace("Return ", "Show ", 1)
+    for name, declared in sorted(derived_commands().items()):
+        if name not in COMMANDS:
+            first, _, _ = help_of(declared).partition("\n\n")
+            unlisted += f"| `{name}` | {' '.join(first.split())} |\n"
+    return "\n".join([*parts, unlisted])
 
 
 def derived_commands() -> dict[str, Operation]:
     """Return the operations whose commands are derived, by the names of the commands."""
-    listed = {name: entry.module for name, entry in COMMANDS.items()}
-    return {
-        name: declared
-        for name, declared in operations().items()
-        if listed.get(name, OPERATION) == OPERATION
-    }
+    return {name: item for name, item in operations().items() if name not in MODULES}
 
 
 def command_paths() -> list[str]:
-    """Return all runnable commands; sub-commands are preceded by their group: ``db upgrade``."""
+    """Return all runnable commands; sub-commands are preceded by their group: ``key list``."""
     paths: list[str] = []
     for name in command_names():
         command = load_command(name)
@@ -79,37 +67,18 @@ def command_paths() -> list[str]:
     return paths
 
 
-def _sections(command: Command, name: str, parent: Context | None, level: int) -> Iterator[str]:
+def _sections(command: Command, name: str, parent: Context, level: int) -> Iterator[str]:
     context = typer.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    # The common options are documented once.
+    common = {item.name for item in common_parameters()}
+    params = command.params
+    command.params = [item for item in params if item.name not in common]
     yield f"{'#' * level} {context.command_path}\n"
-    yield _block(_own_help(command, context))
+    yield _block(command.get_help(context))
+    command.params = params
     if isinstance(command, TyperGroup):
         for key, subcommand in command.commands.items():
             yield from _sections(subcommand, key, context, level + 1)
-
-
-def _own_help(command: Command, context: Context) -> str:
-    """Return the help without the common options, which are documented once."""
-    common = {common_parameter.name for common_parameter in common_parameters()}
-    all_parameters = command.params
-    command.params = [item for item in all_parameters if item.name not in common]
-    try:
-        return command.get_help(context)
-    finally:
-        command.params = all_parameters
-
-
-def _common_options() -> str:
-    context = typer.Context(load_command("stats"), info_name=PROGRAM, terminal_width=WIDTH)
-    formatter = context.make_formatter()
-    formatter.write_dl(
-        [
-            row
-            for common_parameter in common_parameters()
-            if (row := common_parameter.get_help_record(context))
-        ]
-    )
-    return formatter.getvalue()
 
 
 def _block(text: str) -> str:

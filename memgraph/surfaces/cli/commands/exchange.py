@@ -15,7 +15,7 @@ import typer
 from memgraph.audit.journal import read_key
 from memgraph.errors import MemgraphError
 from memgraph.operations.exchange.formats import write_as
-from memgraph.surfaces.cli.builder import OrchestratorName, make_command, on_server
+from memgraph.surfaces.cli.builder import OrchestratorName, on_server
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
 from memgraph.surfaces.cli.screen import note, progress, stages
 
@@ -219,12 +219,3 @@ def upgrade(
         refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
 
     return CommandResult({"upgraded": done}, error=refusal)
-
-
-COMMANDS: dict[str, Any] = {
-    "backup": make_command(backup, "backup"),
-    "restore": make_command(restore, "restore"),
-    "migrate-store": make_command(migrate_store, "migrate-store"),
-    "export": make_command(export, "export"),
-    "upgrade": make_command(upgrade, "upgrade"),
-}

@@ -211,16 +211,8 @@ def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
     return first | fields | {"permissions": sorted(key.permissions)}
 
 
-COMMANDS: dict[str, Any] = {
-    "key": make_group(
-        "key",
-        "Create, list, revoke, rotate and forget the keys of a server.",
-        {
-            "create": create,
-            "list": list_keys,
-            "revoke": revoke,
-            "rotate": rotate,
-            "forget": forget,
-        },
-    )
-}
+key = make_group(
+    "key",
+    "Create, list, revoke, rotate and forget the keys of a server.",
+    {"create": create, "list": list_keys, "revoke": revoke, "rotate": rotate, "forget": forget},
+)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.model.enums import Scope, ToolChoice
-from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.invocation import CommandResult, choice, invocation, value
 
 if TYPE_CHECKING:
@@ -108,9 +107,3 @@ def mcp(
         call.as_json = False
         run(handle, service.root, scope=scope, tools=tools)
     return CommandResult({}, lambda _screen: None)
-
-
-COMMANDS: dict[str, Any] = {
-    "serve": make_command(serve, "serve"),
-    "mcp": make_command(mcp, "mcp"),
-}

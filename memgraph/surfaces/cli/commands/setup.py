@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
-from memgraph.surfaces.cli.builder import OrchestratorName, make_command, make_group, on_server
+from memgraph.surfaces.cli.builder import OrchestratorName, make_group, on_server
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
 from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen
@@ -244,13 +244,9 @@ def _shown(value: Any) -> str:
     return ":".join(value) if isinstance(value, tuple) else str(value)
 
 
-COMMANDS: dict[str, Any] = {
-    "init": make_command(init, "init"),
-    "health": make_command(health, "health"),
-    "config": make_group(
-        "config",
-        "Show or check the settings. `memgraph config ORC` means `config show ORC`.",
-        {"show": show_config, "check": check_config},
-        default="show",
-    ),
-}
+config = make_group(
+    "config",
+    "Show or check the settings. `memgraph config ORC` means `config show ORC`.",
+    {"show": show_config, "check": check_config},
+    default="show",
+)

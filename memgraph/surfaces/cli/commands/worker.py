@@ -6,12 +6,11 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memgraph.errors import JobFailed, MemgraphError
-from memgraph.surfaces.cli.builder import make_command
 from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import as_json, moment
 from memgraph.surfaces.cli.invocation import (
@@ -106,8 +105,3 @@ def _report_run(call: Invocation, name: str, run: JobRun) -> None:
 
 def _counts(run: JobRun) -> str:
     return ", ".join(f"{name} {count}" for name, count in run.counts.items() if count)
-
-
-COMMANDS: dict[str, Any] = {
-    "worker": make_command(worker, "worker"),
-}
