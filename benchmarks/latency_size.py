@@ -21,9 +21,11 @@ from benchmarks.synthetic import Corpus, corpus
 from benchmarks.timing import NO_READER, Tell, peak_memory_mb, percentiles, ratio, seconds
 from memgraph.model.recall import RecallRequest
 from memgraph.operations.orchestrator import Orchestrator
+from memgraph.operations.read.recall import reading
 from memgraph.providers.local import LocalEmbedding
-from memgraph.retrieval.recall import recall
+from memgraph.rules.scope import Viewer
 from memgraph.service.memory_service import MemoryService
+from memgraph.service.open_orchestrator import OpenOrchestrator
 
 WARM_UP = 10
 # So many of ours, then as many of plain SQL: the machine is in the same state for both.
@@ -142,21 +144,16 @@ def _overlap(bench: _Bench, text: str) -> float:
     request = RecallRequest(query=text, top_n=20)
     with bench.service.opened(NAME) as opened:
         quick, exact = (
-            recall(
-                opened.database,
-                request,
-                viewer=bench.memory.viewer,
-                settings=opened.settings.memory,
-                embed=None if opened.embedding is None else opened.embedding.embed,
-                name_keys=lambda given: {name.key for name in opened.find_names(given)},
-                now_ms=opened.clock.now_ms(),
-                ids=opened.ids,
-                exact=exactly,
-                held_vectors=opened.held_vectors,
-            ).ids
-            for exactly in (False, True)
+            _found(opened, bench.memory.viewer, request, exactly) for exactly in (False, True)
         )
     return len(set(quick) & set(exact)) / max(len(exact), 1)
+
+
+def _found(
+    opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest, exact: bool
+) -> list[str]:
+    with reading(opened, viewer, request, exact=exact) as chosen:
+        return [item.memory.memory_id for item in chosen.items]
 
 
 def _graph(bench: _Bench) -> dict[str, Any]:

@@ -1,21 +1,19 @@
 """Recall: answer a request with a bundle of memories, their reasons, edges and sources.
 
-The query is embedded first, with no transaction open. Then one read snapshot serves everything:
-the legs, their fusion, the modifiers, the shares of sources, the other sides of contradictions,
-the edges and the sources of the items.
+One read snapshot serves everything: the legs, their fusion, the modifiers, the shares of sources,
+the other sides of contradictions, the edges and the sources of the items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
 from memgraph.config.schema import MemorySettings
-from memgraph.ids import IdSource, short_id
+from memgraph.ids import short_id
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.recall import (
     Bundle,
@@ -27,7 +25,7 @@ from memgraph.model.recall import (
 from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
-from memgraph.retrieval.request import Embed, NameKeys, PreparedRequest, narrowed, prepared
+from memgraph.retrieval.request import PreparedRequest
 from memgraph.retrieval.scores import (
     CandidateStates,
     RatedCandidate,
@@ -47,7 +45,6 @@ from memgraph.rules.ranking import (
     FusedCandidate,
     placed,
 )
-from memgraph.rules.scope import Viewer
 from memgraph.rules.shares import (
     RIVALS,
     RIVALS_OF_FLOOD,
@@ -64,10 +61,9 @@ from memgraph.rules.shares import (
 from memgraph.rules.sources import citation
 from memgraph.store import embeddings, graph, supports
 from memgraph.store import recall as recall_rows
-from memgraph.store.engine import Database
-from memgraph.store.recall import RecallCandidate, RecallFilter, StoreState
+from memgraph.store.recall import GraphContents, RecallCandidate, RecallFilter, StoreState
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import STANDING, View
+from memgraph.store.visibility import STANDING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,7 +73,6 @@ if TYPE_CHECKING:
     from memgraph.store.vector_index import VectorIndex
 
 RECEIPT_PREFIX = "rcl_"
-ALWAYS: Final = nullcontext()
 EDGES_PER_MEMORY = 10
 MAX_CHANGES = 3
 """The maximum number of changes that are followed, one after another."""
@@ -103,119 +98,96 @@ RANKED_TODAY = Degraded(
 )
 
 
-def recall(
-    database: Database,
-    request: RecallRequest,
-    *,
-    viewer: Viewer,
-    settings: MemorySettings,
-    embed: Embed | None,
-    name_keys: NameKeys | None,
-    now_ms: int,
-    ids: IdSource,
-    clock: Callable[[], int] | None = None,
-    model_changed: Callable[[StoreState], bool] | None = None,
-    exact: bool = False,
-    held_vectors: HeldVectors | None = None,
-    timed: Timed = untimed,
-    turn: AbstractContextManager[object] = ALWAYS,
-) -> Bundle:
-    """Answer a request.
-
-    Args:
-        viewer: what the caller may see; the request narrows it.
-        embed: texts to vectors, as ``EmbeddingProvider.embed``; None: no model is configured.
-        name_keys: returns the canonical entity names in a text; None: do not search by entity.
-        now_ms: the time of the recall, for decay and recency.
-        clock: read when the snapshot is open, so that no result is later than the recall.
-        model_changed: returns True when the stored vectors come from another model.
-        exact: set no deadlines and compare every vector; for measurements.
-        held_vectors: the vectors of this database that the process keeps in memory.
-        timed: measures the time of each part.
-        turn: a context in which the search runs, after the query is embedded.
-
-    Raises:
-        AccessDenied: the request asks for more than ``viewer`` may see.
-        StorageError: the database cannot be read.
-    """
-    narrowing = narrowed(request, viewer, now_ms)
-    with timed("prepare"):
-        prepared_request = prepared(request, now_ms, embed=embed, name_keys=name_keys)
-    with turn, database.read() as snapshot:
-        state = recall_rows.read(snapshot)
-        if clock is not None:
-            now_ms = clock()
-            narrowing = narrowed(request, viewer, now_ms)
-        return _Recall(
-            snapshot,
-            prepared_request,
-            settings,
-            narrowing,
-            now_ms,
-            exact,
-            held_vectors,
-            _model_has_changed(state, model_changed),
-            timed,
-            state,
-        ).bundle(ids.new(RECEIPT_PREFIX))
-
-
 def recalled(
     snapshot: Snapshot,
-    prepared_request: PreparedRequest,
+    prepared: PreparedRequest,
     narrowing: RecallFilter,
     state: StoreState,
     *,
     settings: MemorySettings,
     now_ms: int,
-    model_changed: Callable[[StoreState], bool] | None = None,
+    model_changed: bool,
     held: HeldVectors | None = None,
+    exact: bool = False,
     timed: Timed = untimed,
     related: float | None = None,
 ) -> Selection:
-    """Search on the caller's snapshot, and return what was chosen.
-
-    The other arguments are those of ``recall``.
+    """Search on a snapshot, and return what was chosen.
 
     Args:
+        narrowing: the filter for the memories that the request may return.
+        now_ms: the time of the recall, for decay and recency.
+        model_changed: True if the stored vectors come from another model.
+        held: the vectors of this database that the process keeps in memory.
+        exact: set no deadlines and compare every vector; for measurements.
+        timed: measures the time of each part.
         related: return no items unless one is at least this relevant, 0..1; None: no condition.
     """
-    changed = _model_has_changed(state, model_changed)
     return _Recall(
         snapshot,
-        prepared_request,
+        prepared,
         settings,
         narrowing,
         now_ms,
-        False,
+        exact,
         held,
-        changed,
+        model_changed,
         timed,
         state,
         related,
     ).select()
 
 
-def _model_has_changed(
-    state: StoreState, model_changed: Callable[[StoreState], bool] | None
-) -> bool:
-    return model_changed is not None and model_changed(state)
-
-
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a recall chose, before it is a bundle.
+    """What a recall chose, and the snapshot that it was read from.
 
     Attributes:
+        narrowing: the filter for the memories that the request may return.
+        ties: the kinds of links in the store.
+        at: the time of the recall.
+        items: the recalled memories.
+        degraded: the parts of recall that were not available.
         account: how it was computed, for the receipt.
         marks: the edges that were read of the items and other candidates.
     """
 
-    items: list[RecallItem]
-    cut_reasons: set[str]
-    degraded: tuple[Degraded, ...]
-    account: RecallTrace
-    marks: MarkGraph
+    snapshot: Snapshot
+    narrowing: RecallFilter
+    ties: GraphContents
+    at: int
+    items: Sequence[RecallItem] = ()
+    cut_reasons: frozenset[str] = frozenset()
+    degraded: tuple[Degraded, ...] = ()
+    account: RecallTrace = field(default_factory=RecallTrace)
+    marks: MarkGraph = field(default_factory=MarkGraph)
+
+
+def bundled(chosen: Selection, query: str, receipt_id: str) -> Bundle:
+    """Return the answer of a recall: what was chosen, with the edges around it."""
+    items, reasons = chosen.items, {*chosen.cut_reasons}
+    edges = []
+    if chosen.ties and items:
+        limit = MAX_EDGES_PER_ITEM * len(items)
+        memory_ids = [item.memory.memory_id for item in items]
+        view = replace(chosen.narrowing.view, statuses=STANDING)
+        edges = graph.edges_around(chosen.snapshot, memory_ids, view, EDGES_PER_MEMORY, limit + 1)
+        if len(edges) > limit:
+            reasons.add("max_edges")
+        edges = edges[:limit]
+    sources = {item.source.source_id: item.source for item in items}
+    return Bundle(
+        receipt_id=receipt_id,
+        query=query,
+        at=chosen.at,
+        items=tuple(items),
+        edges=tuple(edges),
+        sources=tuple(source for _, source in sorted(sources.items())),
+        degraded=chosen.degraded,
+        cut=bool(reasons),
+        cut_reasons=tuple(sorted(reasons)),
+        token_cost=sum(item.memory.token_cost for item in items),
+    ).with_account(chosen.account)
 
 
 @dataclass(slots=True)
@@ -266,39 +238,6 @@ class _Recall:
     state: StoreState
     related: float | None = None
 
-    def bundle(self, receipt_id: str) -> Bundle:
-        selection = self.select()
-        items, reasons = selection.items, selection.cut_reasons
-        edges = []
-        if self.state.ties and items:
-            limit = MAX_EDGES_PER_ITEM * len(items)
-            memory_ids = [item.memory.memory_id for item in items]
-            view = self.narrowing.view
-            around = View(view.viewer, view.as_of, STANDING)
-            edges = graph.edges_around(
-                self.snapshot, memory_ids, around, EDGES_PER_MEMORY, limit + 1
-            )
-            if len(edges) > limit:
-                reasons.add("max_edges")
-            edges = edges[:limit]
-        return Bundle(
-            receipt_id=receipt_id,
-            query=self.request.query,
-            at=self.now_ms,
-            items=tuple(items),
-            edges=tuple(edges),
-            sources=tuple(
-                sorted(
-                    {item.source.source_id: item.source for item in items}.values(),
-                    key=lambda source: source.source_id,
-                )
-            ),
-            degraded=selection.degraded,
-            cut=bool(reasons),
-            cut_reasons=tuple(sorted(reasons)),
-            token_cost=sum(item.memory.token_cost for item in items),
-        ).with_account(selection.account)
-
     def select(self) -> Selection:
         """Run legs, fusion and modifiers, and choose the items."""
         degraded = list(self.prepared.degraded)
@@ -328,7 +267,17 @@ class _Recall:
         if over_budget:
             cut_reasons.add("token_budget")
         trace = RecallTrace(self.state.change_seq, left_out, legs.match)
-        return Selection(items, cut_reasons, (*degraded, *legs.degraded), trace, states.pairs)
+        return Selection(
+            self.snapshot,
+            self.narrowing,
+            self.state.ties,
+            self.now_ms,
+            items,
+            frozenset(cut_reasons),
+            (*degraded, *legs.degraded),
+            trace,
+            states.pairs,
+        )
 
     def _relevant(
         self, fused: list[FusedCandidate[int]], legs: LegResults

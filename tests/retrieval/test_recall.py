@@ -11,10 +11,10 @@ import pytest
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, ProviderUnavailable
-from memgraph.ids import CountingIds, short_id
-from memgraph.model.recall import Bundle, RecallRequest
+from memgraph.ids import short_id
+from memgraph.model.recall import Bundle
+from memgraph.model.receipts import bundle_bytes
 from memgraph.providers.fake import FakeEmbedding
-from memgraph.retrieval.recall import recall
 from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.indexes import SqliteVectorIndex
 from tests.console_worlds import NAME, shop
@@ -61,23 +61,10 @@ def test_words_and_meaning_find_a_memory(orc: Orchestrator) -> None:
     assert not bundle.degraded
 
 
-def test_the_same_question_gives_the_same_bytes(service: MemoryService, orc: Orchestrator) -> None:
+def test_the_same_question_gives_the_same_bytes(orc: Orchestrator) -> None:
     remember(orc, *(f"Note {number} about the harbour crane" for number in range(40)))
-    with service.opened("orc-1") as opened:
-        answers = {
-            recall(
-                opened.database,
-                RecallRequest(query="harbour crane"),
-                viewer=orc.viewer,
-                settings=opened.settings.memory,
-                embed=FakeEmbedding(256).embed,
-                name_keys=None,
-                now_ms=1_800_000_000_000,
-                ids=CountingIds(),
-            ).model_dump_json()
-            for _ in range(3)
-        }
-    assert len(answers) == 1
+    bundles = [orc.recall("harbour crane") for _ in range(3)]
+    assert len({bundle_bytes(bundle) for bundle in bundles}) == 1
 
 
 def test_an_answer_without_the_words_is_found_beside_its_question(orc: Orchestrator) -> None:

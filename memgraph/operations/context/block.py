@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from memgraph.context.excerpts import content_stems
@@ -17,7 +18,7 @@ from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource
-from memgraph.operations.read.recall import RecallInSnapshot, is_label, reading
+from memgraph.operations.read.recall import is_label, reading
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import (
     MARK_DIGITS,
@@ -41,6 +42,9 @@ from memgraph.store.memories import short_ids
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import ACTIVE, View
 from memgraph.text.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from memgraph.retrieval.recall import Selection
 
 PURPOSE = "get_context"
 RECEIPT_PREFIX = "rcl_"
@@ -180,7 +184,7 @@ def block_for(
     return BuiltBlock(context, receipt, data, viewer)
 
 
-def _found(answered: RecallInSnapshot, request: RecallRequest) -> tuple[_Found, Marks]:
+def _found(answered: Selection, request: RecallRequest) -> tuple[_Found, Marks]:
     """Return what recall ranked, without what says nothing, with answers and successors."""
     snapshot, narrowing = answered.snapshot, answered.narrowing
     found = _Found()
@@ -237,7 +241,7 @@ def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.Recal
 
 
 def _add_successors(
-    found: _Found, marks: Marks, answered: RecallInSnapshot, request: RecallRequest
+    found: _Found, marks: Marks, answered: Selection, request: RecallRequest
 ) -> None:
     """Put each replaced memory beside its current successor; leave it out where there is none."""
     view = replace(answered.narrowing.view, statuses=ACTIVE)
@@ -264,9 +268,7 @@ def _add_successors(
             found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
 
 
-def _add_changes(
-    found: _Found, marks: Marks, answered: RecallInSnapshot, request: RecallRequest
-) -> None:
+def _add_changes(found: _Found, marks: Marks, answered: Selection, request: RecallRequest) -> None:
     """Put before each memory what probably changed it, the newest first, where it is missing."""
     later = {
         memory_id: {
@@ -354,7 +356,7 @@ def _end_of(instead: Mapping[str, str], memory_id: str) -> str:
 
 
 def _profile(
-    opened: OpenOrchestrator, answered: RecallInSnapshot, request: RecallRequest, plan: BlockPlan
+    opened: OpenOrchestrator, answered: Selection, request: RecallRequest, plan: BlockPlan
 ) -> BlockProfile | None:
     """Return the profile of the first entity that the message names, if there is one to show.
 
@@ -454,7 +456,7 @@ def _receipt(
     context: ContextBlock,
     request: RecallRequest,
     plan: BlockPlan,
-    answered: RecallInSnapshot,
+    answered: Selection,
     found: _Found,
     block: FilledBlock,
     at: int,
