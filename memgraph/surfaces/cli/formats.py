@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.ids import short_id
@@ -18,7 +18,7 @@ from memgraph.text.dates import period_of
 
 if TYPE_CHECKING:
     from memgraph.model.graph import JournalNote
-    from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource, Value
+    from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource
     from memgraph.rules.lines import BlockLine
 
 SUMMARY_CHARS = 80
@@ -26,11 +26,6 @@ NO_AGENT = "orchestrator"
 """The agent of a context for which no agent is named: private memories of agents stay out."""
 SHORT_IDS = "six characters after # name a memory, without # a mark; type them without #"
 _PROCESSED = "/memory/ingest/processed/"
-
-
-def as_json(value: Value) -> dict[str, Any]:
-    """Return a value as plain JSON; times are ISO 8601."""
-    return value.model_dump(mode="json")
 
 
 def short(text: str, limit: int = SUMMARY_CHARS) -> str:

@@ -23,7 +23,6 @@ from memgraph.model.operation import Operation, Parameter, WireFormat, is_operat
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Millis, Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, on_server
-from memgraph.surfaces.cli.formats import as_json
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
     Invocation,
@@ -202,7 +201,7 @@ def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict
     if declared.answer is not None:
         result = declared.answer.of(result, limit=values.get("limit"))
     if isinstance(result, Value):
-        return as_json(result)
+        return result.model_dump(mode="json")
     if hasattr(result, "as_dict"):
         plain: dict[str, Any] = result.as_dict()
         return plain

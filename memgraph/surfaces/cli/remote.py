@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import ssl
 
     from memgraph.client import Client
-    from memgraph.client.orchestrator import FileReport
     from memgraph.surfaces.cli.invocation import Invocation
 
 SERVER_VARIABLE: Final = "MEMGRAPH_SERVER"
@@ -128,30 +126,7 @@ class RemoteHandle:
         member = None if name.startswith("_") else getattr(self._remote, name, None)
         if member is None:
             raise local_only(self._command)
-        if isinstance(member, Handle):
-            group = _Exchange if name == "exchange" else RemoteHandle
-            return group(member, self._command)
-        return member
-
-
-class _Exchange(RemoteHandle):
-    """The export and backup of a server, with the signatures of the local methods."""
-
-    def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
-        """Yield the lines after all of them have arrived."""
-        with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
-            file = Path(folder) / "export.jsonl"
-            self._remote.export(file, with_vectors=with_vectors)
-            with file.open("rb") as lines:
-                yield from lines
-
-    def backup(
-        self, target: Path, *, force: bool, accept_findings: bool, progress: object = None
-    ) -> FileReport:
-        if accept_findings:
-            raise local_only(f"{self._command} --accept-findings")
-        report: FileReport = self._remote.backup(target, force=force, progress=progress)
-        return report
+        return RemoteHandle(member, self._command) if isinstance(member, Handle) else member
 
 
 def _key(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +16,10 @@ from memgraph.errors import MemgraphError
 from memgraph.operations.exchange.formats import write_as
 from memgraph.surfaces.cli.builder import OrchestratorName, on_server
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
-from memgraph.surfaces.cli.screen import note, progress, stages
+from memgraph.surfaces.cli.screen import note, stages
+
+if TYPE_CHECKING:
+    from memgraph.operations.orchestrator import Orchestrator
 
 AcceptFindings = Annotated[
     bool,
@@ -34,12 +36,14 @@ def backup(
     accept_findings: AcceptFindings = False,
 ) -> CommandResult:
     """Copy a database into one file, even while it is in use, and audit the copy."""
-    with invocation(context).orchestrator(orchestrator) as handle, stages("copying") as advance:
+    call = invocation(context)
+    options = {}
+    if accept_findings:
+        call.require_root()
+        options = {"accept_findings": True}
+    with call.orchestrator(orchestrator) as handle, stages("copying") as advance:
         copy = handle.exchange.backup(
-            file,
-            force=force,
-            accept_findings=accept_findings,
-            progress=lambda done, total: advance("pages", done, total),
+            file, force=force, progress=lambda done, total: advance("pages", done, total), **options
         )
     return CommandResult(copy.as_dict())
 
@@ -141,40 +145,40 @@ def export(
     orchestrator, use backup and restore.
     """
     call = invocation(context)
-    if form is not ExportFormat.JSONL:
-        if output is None or with_vectors:
-            raise typer.BadParameter(f"--format {form.value} requires --output, not --with-vectors")
-        return _export_as(call, orchestrator, form, output, force=force)
+    if form is not ExportFormat.JSONL and (output is None or with_vectors):
+        raise typer.BadParameter(f"--format {form.value} requires --output, not --with-vectors")
     if output is None and (call.as_json or sys.stdout.isatty()):
         raise typer.BadParameter("name a file with --output, or redirect standard output")
     with call.orchestrator(orchestrator) as handle:
         if output is None:
-            for line in handle.exchange.export_lines(with_vectors=with_vectors):
+            for line in _lines(call, handle, with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
             return CommandResult({}, lambda _screen: None)
-        with _total_progress("exporting") as advance:
+        if form is not ExportFormat.JSONL:
+            count = write_as(form.value, _lines(call, handle), output, force=force)
+            data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
+            return CommandResult(data)
+        with stages("exporting") as advance:
             done = handle.exchange.export(
-                output, force=force, with_vectors=with_vectors, progress=advance
+                output,
+                force=force,
+                with_vectors=with_vectors,
+                progress=lambda lines: advance("lines", lines, lines),
             )
     return CommandResult(done.as_dict())
 
 
-def _export_as(
-    call: Invocation, orchestrator: str, form: ExportFormat, output: Path, *, force: bool
-) -> CommandResult:
-    with call.orchestrator(orchestrator) as handle, TemporaryDirectory() as folder:
-        with _total_progress("exporting") as advance:
-            lines = handle.exchange.export(Path(folder) / "lines", progress=advance).path
-        with lines.open("rb") as source:
-            count = write_as(form.value, source, output, force=force)
-    return CommandResult({"orchestrator": orchestrator, "path": str(output), "memories": count})
-
-
-@contextmanager
-def _total_progress(title: str) -> Iterator[Callable[[int], None]]:
-    """Yield a callback that reports progress, and takes the total so far."""
-    with stages(title) as advance:
-        yield lambda lines: advance("lines", lines, lines)
+def _lines(
+    call: Invocation, handle: Orchestrator, *, with_vectors: bool = False
+) -> Iterator[bytes]:
+    """Yield the lines of an export; those of a server after all of them have arrived."""
+    if call.server_url is None:
+        yield from handle.exchange.export_lines(with_vectors=with_vectors)
+        return
+    with TemporaryDirectory(prefix="memgraph-") as folder:
+        handle.exchange.export(Path(folder) / "lines", with_vectors=with_vectors)
+        with (Path(folder) / "lines").open("rb") as lines:
+            yield from lines
 
 
 def upgrade(
@@ -197,25 +201,23 @@ def upgrade(
     failed: list[MemgraphError] = []
     with call.service() as service:
         names = service.orchestrators() if orchestrator is None else [orchestrator]
-        with progress("upgrading", len(names)) as advance:
-            for name in names:
-                service.orchestrator(name)
-                try:
-                    outcome = maintenance.upgrade(
-                        service.paths(name),
-                        service.clock,
-                        key=read_key(service.settings(name).memory.audit.key_file, service.root),
-                        url=service.settings(name).memory.storage.url,
-                    ).as_dict()
-                except MemgraphError as error:
-                    if not everyone:
-                        raise
-                    failed.append(error)
-                    outcome = {"orchestrator": name, "error": error.as_dict()}
-                done.append(outcome)
-                advance(1)
+        for name in names:
+            service.orchestrator(name)
+            settings = service.settings(name).memory
+            try:
+                outcome = maintenance.upgrade(
+                    service.paths(name),
+                    service.clock,
+                    key=read_key(settings.audit.key_file, service.root),
+                    url=settings.storage.url,
+                ).as_dict()
+            except MemgraphError as error:
+                if not everyone:
+                    raise
+                failed.append(error)
+                outcome = {"orchestrator": name, "error": error.as_dict()}
+            done.append(outcome)
     refusal = None
     if failed:
         refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
-
     return CommandResult({"upgraded": done}, error=refusal)

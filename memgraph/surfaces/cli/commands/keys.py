@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -66,30 +65,27 @@ def create(
     request name its own. A running server accepts the key at once.
     """
     call = invocation(context)
-    now = SystemClock().now_ms()
-    fields = {
+    grants = {
         "name": name,
         "orchestrators": orchestrator,
         "permissions": permission,
         "project_ids": call.project,
         "session_ids": call.session,
         "agent_id": agent,
-        "expires_at": None if expires is None else moment_ms(expires, now_ms=now),
+        "expires_at": _moment(expires),
     }
     if call.clearance is not None:
-        fields["clearance"] = call.clearance
-    with _secret_writer(output) as store_secret:
-        new_key = _keys(call).create(fields)
-        store_secret(new_key.secret)
-    return _key_result(new_key, output, _missing_orchestrators(call, new_key.key.orchestrators))
+        grants["clearance"] = call.clearance
+    result = _with_secret(lambda: _keys(call).create(grants), output)
+    existing = {ANY, *orchestrator_names(runtime_root(call.root))}
+    for missing in (name for name in orchestrator if name not in existing and not call.as_json):
+        note(f"there is no orchestrator {missing} yet; the key will open it once it is created")
+    return result
 
 
 def list_keys(context: typer.Context) -> CommandResult:
     """List the keys, including revoked and expired ones, oldest first."""
-    keys = _keys(invocation(context)).listed()
-    now = SystemClock().now_ms()
-
-    rows = [_as_json(key, now) for key in keys]
+    rows = [_fields(key) for key in _keys(invocation(context)).listed()]
 
     def show(screen: Screen) -> None:
         if rows:
@@ -102,8 +98,7 @@ def list_keys(context: typer.Context) -> CommandResult:
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
     """Revoke a key immediately, also in running servers."""
-    key = _keys(invocation(context)).revoke(key_id)
-    return CommandResult(_as_json(key, SystemClock().now_ms()))
+    return CommandResult(_fields(_keys(invocation(context)).revoke(key_id)))
 
 
 def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -111,8 +106,7 @@ def forget(context: typer.Context, key_id: KeyId) -> CommandResult:
 
     The journals keep its id, but its grants are no longer recorded anywhere.
     """
-    key = _keys(invocation(context)).forget(key_id)
-    return CommandResult(_as_json(key, SystemClock().now_ms()))
+    return CommandResult(_fields(_keys(invocation(context)).forget(key_id)))
 
 
 def rotate(
@@ -128,14 +122,12 @@ def rotate(
 
     The new key expires when the old one would have, unless --expires is used.
     """
-    call = invocation(context)
-    now = SystemClock().now_ms()
+    keys = _keys(invocation(context))
     overlap_ms = 0 if overlap is None else span_ms(overlap)
-    expires_at = None if expires is None else moment_ms(expires, now_ms=now)
-    with _secret_writer(output) as store_secret:
-        new_key = _keys(call).rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at)
-        store_secret(new_key.secret)
-    return _key_result(new_key, output)
+    expires_at = _moment(expires)
+    return _with_secret(
+        lambda: keys.rotate(key_id, overlap_ms=overlap_ms, expires_at=expires_at), output
+    )
 
 
 def _keys(call: Invocation) -> KeyStore:
@@ -146,68 +138,65 @@ def _keys(call: Invocation) -> KeyStore:
     return KeyStore(root, SystemClock(), url=load_settings(root).memory.storage.url)
 
 
-@contextmanager
-def _secret_writer(output: Path | None) -> Iterator[Callable[[str], object]]:
-    """Yield a function that stores a secret. The file is allocated before any key changes.
+def _moment(expires: str | None) -> int | None:
+    return None if expires is None else moment_ms(expires, now_ms=SystemClock().now_ms())
+
+
+def _with_secret(create: Callable[[], NewKey], output: Path | None) -> CommandResult:
+    """Create a key, and print its secret or write it to a file.
 
     Raises:
         Conflict: the file already exists.
-        OSError: the file cannot be created, or the disk is full.
+        OSError: the file cannot be created, or the disk is full; no key has changed.
     """
     if output is None:
-        yield len
-        return
+        new_key = create()
+        lines = [
+            new_key.secret,
+            "",
+            f"the secret of key {new_key.key.key_id}; it is not shown again",
+        ]
+        data = {"secret": new_key.secret}
+    else:
+        new_key = _written(create, output)
+        lines = [f"wrote the secret of key {new_key.key.key_id} to {output}"]
+        data = {"path": str(output)}
+
+    def show(screen: Screen) -> None:
+        for line in lines:
+            screen.line(line)
+
+    return CommandResult(_fields(new_key.key) | data, show)
+
+
+def _written(create: Callable[[], NewKey], output: Path) -> NewKey:
+    """Create a key whose secret is in a file, which is allocated before any key changes."""
     try:
-        file = open(  # noqa: SIM115 - it is closed below
-            output, "xb", buffering=0, opener=lambda path, flags: os.open(path, flags, 0o600)
-        )
+        number = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise Conflict(f"the file already exists: {output}", path=str(output)) from None
-
-    def put(secret: str) -> None:
-        try:
-            file.seek(0)
-            file.write(f"{secret.ljust(SECRET_CHARS)}\n".encode("ascii"))
-            os.fsync(file)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(output)) from error
-
     try:
-        with file:
-            put("")
-            yield put
+        with os.fdopen(number, "wb", buffering=0) as file:
+            file.write(b" " * SECRET_CHARS + b"\n")
+            os.fsync(file)
+            new_key = create()
+            file.seek(0)
+            file.write(f"{new_key.secret.ljust(SECRET_CHARS)}\n".encode("ascii"))
+            os.fsync(file)
+    except OSError as error:
+        output.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, error.filename or str(output)) from error
     except BaseException:
         output.unlink(missing_ok=True)
         raise
+    return new_key
 
 
-def _missing_orchestrators(call: Invocation, names: Sequence[str]) -> list[str]:
-    existing = {ANY, *orchestrator_names(runtime_root(call.root))}
-    return [name for name in names if name not in existing]
-
-
-def _key_result(new_key: NewKey, output: Path | None, missing: Sequence[str] = ()) -> CommandResult:
-    secret_field: dict[str, Any] = (
-        {"secret": new_key.secret} if output is None else {"path": str(output)}
-    )
-
-    def show(screen: Screen) -> None:
-        if output is None:
-            screen.line(new_key.secret)
-            screen.line()
-            screen.line(f"the secret of key {new_key.key.key_id}; it is not shown again")
-        else:
-            screen.line(f"wrote the secret of key {new_key.key.key_id} to {output}")
-        for name in missing:
-            note(f"there is no orchestrator {name} yet; the key will open it once it is created")
-
-    return CommandResult(_as_json(new_key.key, new_key.key.created_at) | secret_field, show)
-
-
-def _as_json(key: ApiKey, now: int) -> dict[str, Any]:
+def _fields(key: ApiKey) -> dict[str, Any]:
     """Return the fields of a key with its state and without its digest."""
     fields = key.model_dump(mode="json", exclude={"sha256"})
-    first = {"key_id": key.key_id, "name": key.name, "state": key.state(now)}
+    state = key.state(SystemClock().now_ms())
+    first = {"key_id": key.key_id, "name": key.name, "state": state}
     return first | fields | {"permissions": sorted(key.permissions)}
 
 

@@ -8,7 +8,7 @@ import typer
 
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
 from memgraph.surfaces.cli.builder import OrchestratorName, make_group, on_server
-from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation
+from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from memgraph.config.schema import LanguageModelSettings
     from memgraph.providers.litellm_chat import ModelCheck
-    from memgraph.service.memory_service import MemoryService
 
 NO_MODEL = (
     "no language model is configured, and none is required; to add one, write in memgraph.toml:\n"
@@ -44,27 +43,37 @@ def init(
     from memgraph.paths import OrchestratorPaths
 
     call = invocation(context)
+    created, paths = True, None
     if call.server_url is not None:
-        return _create_remotely(call, orchestrator, exist_ok=exist_ok)
-    with call.service() as service:
-        paths = OrchestratorPaths(service.root, orchestrator)
-        created = not (exist_ok and paths.memory.exists())
-        if created:
-            service.create(orchestrator)
+        # The folders are on the server.
+        with call.client() as client:
+            try:
+                client.create(orchestrator)
+            except OrchestratorExists:
+                if not exist_ok:
+                    raise
+                created = False
+    else:
+        with call.service() as service:
+            paths = OrchestratorPaths(service.root, orchestrator)
+            created = not (exist_ok and paths.memory.exists())
+            if created:
+                service.create(orchestrator)
     data = {
         "orchestrator": orchestrator,
         "created": created,
-        "memory": str(paths.memory),
-        "ingest": str(paths.ingest),
+        "memory": paths and str(paths.memory),
+        "ingest": paths and str(paths.ingest),
     }
 
     def show(screen: Screen) -> None:
         screen.line(f"{'created' if created else 'already exists:'} {orchestrator}")
-        screen.line(f"memory     {paths.memory}")
-        screen.line(f"drop zone  {paths.ingest}")
-        if created:
-            screen.line(f"next: memgraph remember {orchestrator} TEXT")
-            screen.line(f"      memgraph ingest {orchestrator} FOLDER")
+        if paths is not None:
+            screen.line(f"memory     {paths.memory}")
+            screen.line(f"drop zone  {paths.ingest}")
+            if created:
+                screen.line(f"next: memgraph remember {orchestrator} TEXT")
+                screen.line(f"      memgraph ingest {orchestrator} FOLDER")
 
     return CommandResult(data, show)
 
@@ -76,14 +85,34 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Com
     A damaged memory is disabled and reported; the others keep working. Exits with 1 if any is
     disabled.
     """
-    results = _health(invocation(context), orchestrator)
+    call = invocation(context)
+    results: list[dict[str, Any]] = []
+    if call.server_url is not None:
+        with call.client() as client:
+            names = client.orchestrators() if orchestrator is None else [orchestrator]
+            results = [{**client.health(name), "store": None} for name in names]
+    else:
+        with call.service() as service:
+            for name in service.orchestrators() if orchestrator is None else [orchestrator]:
+                # An invalid or unknown name is an error, not a bad state.
+                service.orchestrator(name)
+                store = service.settings(name).memory.storage.url or service.paths(name).database
+                results.append({**service.health(name), "store": str(store)})
     disabled = [item for item in results if item["status"] != "ready"]
+    refusal = None
+    if disabled:
+        first, *more = disabled
+        others = f" and {len(more)} more" if more else ""
+        refusal = MemoryDisabled(f"{first['orchestrator']}{others} disabled: {first['message']}")
 
     def show(screen: Screen) -> None:
         screen.table(
             ("orchestrator", "status", "store", "what"),
             [
-                (item["orchestrator"], item["status"], item["store"] or "server", _what(item))
+                (
+                    *(item["orchestrator"], item["status"], item["store"] or "server"),
+                    str(item.get("message") or ", ".join(item.get("degraded", []))),
+                )
                 for item in results
             ],
         )
@@ -93,9 +122,7 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Com
         for code in sorted(codes & REMEDIES.keys()):
             screen.line(f"{code}: {REMEDIES[code]}")
 
-    return CommandResult(
-        {"orchestrators": results}, show, _disabled(disabled) if disabled else None
-    )
+    return CommandResult({"orchestrators": results}, show, refusal)
 
 
 def show_config(
@@ -120,7 +147,12 @@ def show_config(
         ]
         root = str(service.root)
     settings = [
-        {"key": item.key, "value": _json(item.value), "origin": item.origin} for item in results
+        {
+            "key": item.key,
+            "value": list(item.value) if isinstance(item.value, tuple) else item.value,
+            "origin": item.origin,
+        }
+        for item in results
     ]
 
     def show(screen: Screen) -> None:
@@ -188,54 +220,6 @@ def _checked(chosen: LanguageModelSettings, environ: Mapping[str, str] | None) -
     options = options_of(chosen, environ, chosen.timeout_s)
     options["retries"] = 0
     return check_completion(completion_provider(chosen.provider, **options))
-
-
-def _create_remotely(call: Invocation, name: str, *, exist_ok: bool) -> CommandResult:
-    created = True
-    with call.client() as client:
-        try:
-            client.create(name)
-        except OrchestratorExists:
-            if not exist_ok:
-                raise
-            created = False
-    # The folders are on the server.
-    data = {"orchestrator": name, "created": created, "memory": None, "ingest": None}
-    message = f"{'created' if created else 'already exists:'} {name}"
-    return CommandResult(data, lambda screen: screen.line(message))
-
-
-def _health(call: Invocation, orchestrator: str | None) -> list[dict[str, Any]]:
-    if call.server_url is not None:
-        with call.client() as client:
-            names = client.orchestrators() if orchestrator is None else [orchestrator]
-            return [{**client.health(name), "store": None} for name in names]
-    results = []
-    with call.service() as service:
-        for name in service.orchestrators() if orchestrator is None else [orchestrator]:
-            # An invalid or unknown name is an error, not a bad state.
-            service.orchestrator(name)
-            results.append({**service.health(name), "store": _place(service, name)})
-    return results
-
-
-def _place(service: MemoryService, name: str) -> str:
-    """Return the URL of the server that stores an orchestrator, or the path of its file."""
-    return service.settings(name).memory.storage.url or str(service.paths(name).database)
-
-
-def _what(state: dict[str, Any]) -> str:
-    return str(state.get("message") or ", ".join(state.get("degraded", [])))
-
-
-def _disabled(states: list[dict[str, Any]]) -> MemgraphError:
-    first = states[0]
-    more = f" and {len(states) - 1} more" if len(states) > 1 else ""
-    return MemoryDisabled(f"{first['orchestrator']}{more} disabled: {first['message']}")
-
-
-def _json(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _shown(value: Any) -> str:

@@ -12,10 +12,9 @@ import typer
 
 from memgraph.errors import JobFailed, MemgraphError
 from memgraph.surfaces.cli.files import counted
-from memgraph.surfaces.cli.formats import as_json, moment
+from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
-    Invocation,
     flush,
     invocation,
     value,
@@ -44,24 +43,31 @@ def worker(
     the current batch. Several workers may share a root: each job runs in only one of them. With
     --once it exits with 1 if a run failed.
     """
+    from memgraph.service.worker import Worker
+
     call = invocation(context)
-    ran: list[str] = []
+    states: list[str] = []
     failed: list[MemgraphError] = []
 
-    def tell(name: str, run: JobRun) -> None:
-        ran.append(run.state.value)
-        _report_run(call, name, run)
+    def report(name: str, run: JobRun) -> None:
+        states.append(run.state.value)
+        if call.as_json:
+            data = {"orchestrator": name, **run.model_dump(mode="json")}
+            write_json({"ok": not run.failed, "command": "worker", "data": data})
+        else:
+            counts = ", ".join(f"{name} {count}" for name, count in run.counts.items() if count)
+            parts = (moment(run.started_at), name, run.job, run.state, counts, run.remark)
+            call.screen().line(" ".join(part for part in parts if part))
+        flush()
 
     def complain(name: str, error: MemgraphError) -> None:
         failed.append(error)
         note(f"{name}: error[{error.code}]: {error.message}")
 
-    from memgraph.service.worker import Worker
-
     with call.service() as service:
         for name in orchestrators or ():
             service.orchestrator(name)
-        working = Worker(service, names=orchestrators or None, ran=tell, failed=complain)
+        working = Worker(service, names=orchestrators or None, ran=report, failed=complain)
         with _ended_by_signals(working):
             if once:
                 working.once()
@@ -69,7 +75,7 @@ def worker(
                 if not call.as_json:
                     note("working; Ctrl-C or SIGTERM ends it after the current batch")
                 working.run()
-    data = {"runs": len(ran), "failed": sum(item in ("failed", "abandoned") for item in ran)}
+    data = {"runs": len(states), "failed": sum(item in ("failed", "abandoned") for item in states)}
     line = f"{counted(data['runs'], 'run')}, {data['failed']} failed"
     refusal = failed[0] if failed else JobFailed(line) if data["failed"] else None
     return CommandResult(data, lambda screen: screen.line(line), refusal if once else None)
@@ -91,17 +97,3 @@ def _ended_by_signals(working: Worker) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _report_run(call: Invocation, name: str, run: JobRun) -> None:
-    if call.as_json:
-        data = {"orchestrator": name, **as_json(run)}
-        write_json({"ok": not run.failed, "command": "worker", "data": data})
-    else:
-        message = f"{moment(run.started_at)} {name} {run.job} {run.state} {_counts(run)}"
-        call.screen().line(f"{message.rstrip()} {run.remark}".rstrip())
-    flush()
-
-
-def _counts(run: JobRun) -> str:
-    return ", ".join(f"{name} {count}" for name, count in run.counts.items() if count)
