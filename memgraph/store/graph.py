@@ -130,26 +130,26 @@ def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
         f, e, strongest = _strongest(direction, view, types)
         far = direction.value[1]
         step = (f.c.value, e.c[far], e.c.edge_type, e.c.weight, e.c.created_at, e.c.edge_id)
-        query = sa.select(*step, e.c.partial).select_from(ordered(f, (e, strongest)))
-        legs.append(query)
+        legs.append(sa.select(*step, e.c.partial).select_from(strongest))
     return sa.union_all(*legs)
 
 
-def _strongest(direction: Direction, view: View, types: Types) -> tuple[Table, Table, Column]:
-    """Return the table of ids, the edges, and the condition for an id's strongest edges."""
+def _strongest(direction: Direction, view: View, types: Types) -> tuple[Table, Table, Any]:
+    """Return the table of ids, the edges, and the join of each id with its strongest edges."""
     near, far = direction.value
     f, e, o = listed("ids", "f"), tables.edges.alias("e"), tables.edges.alias("o")
     m = tables.memories.alias("m")
     # This reads an index in the desired order and stops at the limit, so that a hub needs no sort.
     strongest = (
-        sa.select(place_of(o))
+        sa.select(sa.type_coerce(place_of(o), sa.Integer).label("value"))
         .select_from(ordered(o, (m, m.c.memory_id == o.c[far])))
         .where(o.c[near] == f.c.value, _is_of(o, types), view.edge_where(o), view.where(m))
         .order_by(*_strength(o))
         .limit(value("per_node"))
         .correlate(f)
+        .lateral("p")
     )
-    return f, e, place_of(e).in_(strongest)
+    return f, e, ordered(f, (strongest, sa.true()), (e, place_of(e) == strongest.c.value))
 
 
 def _strength(e: Table) -> tuple[Column, ...]:
@@ -456,8 +456,8 @@ def read_successions(
 def _edges_around(view: View, types: Types) -> sa.CompoundSelect[Any]:
     legs = []
     for direction in Direction:
-        f, e, strongest = _strongest(direction, view, types)
-        legs.append(sa.select(*view.edge_columns(e)).select_from(ordered(f, (e, strongest))))
+        _, e, strongest = _strongest(direction, view, types)
+        legs.append(sa.select(*view.edge_columns(e)).select_from(strongest))
     return sa.union_all(*legs)
 
 

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.selectable import Lateral
 
 from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.model.columns import stored_type
@@ -296,6 +297,16 @@ def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
 def _phrase_matches(construct: PhraseMatches, compiler: Any, **options: Any) -> str:
     [match] = arguments(construct, compiler, options)
     return f"(SELECT rowid AS pk, rank FROM memory_fts WHERE memory_fts MATCH {match})"
+
+
+@compiles(Lateral, "sqlite")
+def _lateral(lateral: Lateral, compiler: Any, **options: Any) -> str:
+    # SQLite has no LATERAL, but a table-valued function may read a scalar subquery. IN would make
+    # a temporary table for each row, which takes longer than the lookups.
+    select: Any = lateral.element
+    query = compiler.process(select.element, **options | {"asfrom": True, "lateral": True})
+    name = compiler.preparer.format_alias(lateral, lateral.name)
+    return f"json_each((SELECT json_group_array(value) FROM ({query}))) AS {name}"
 
 
 @compiles(RowPlace, "sqlite")
