@@ -356,14 +356,12 @@ class _Work:
         before = self.store.ingestion.known(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
-        under_way = (self.store.ingestion.under_way(content.sha256) or "").partition(":")[0]
-        for other in self.claims:
-            if under_way == other.claim_id != self.claim.claim_id and other.file.exists():
-                raise _LeftForLater(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
         outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
             raise _LeftForLater(RejectionReason.INTERRUPTED)
+        if outcome.outcome == "under_way":
+            raise _LeftForLater(RejectionReason.BEING_STORED)
         if outcome.outcome == "duplicate":
             return self._repeated(content, outcome.manifest)
         resumed = self.claim.adopted and self.claim.plan_file.exists()

@@ -44,7 +44,7 @@ class IngestFileRow(Row, table=True):
 class IngestPartRow(Row, table=True):
     """A stored part of a file that takes several transactions; removed after the last one.
 
-    ``plan`` identifies the parsed document, ``done`` is the number of its stored steps.
+    ``plan`` is ``<claim>:<parsed document>``, ``done`` is the number of its stored steps.
     """
 
     __tablename__ = "ingest_parts"
@@ -56,6 +56,7 @@ class IngestPartRow(Row, table=True):
     done: int = column(sa.Integer, nullable=False)
     outcomes_json: str = json_column("outcomes", nullable=False)
     outcomes: ClassVar[hybrid_property[dict[str, Any]]] = json_value("outcomes_json")
+    stored_at: int = column(sa.Integer, nullable=False)
 
 
 class PendingLinkRow(Row, table=True):

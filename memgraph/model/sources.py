@@ -187,10 +187,11 @@ class DocumentOutcome(Value):
 
     ``duplicate``: this content was stored before; ``manifest`` is the earlier one, and nothing was
     written. ``begun``: storing was stopped between two parts, and continues when the same document
-    is passed again. ``to_compare`` is the number of new facts that wait for comparison.
+    is passed again. ``under_way``: another claim is storing this content. ``to_compare`` is the
+    number of new facts that wait for comparison.
     """
 
-    outcome: Literal["stored", "duplicate", "begun"]
+    outcome: Literal["stored", "duplicate", "begun", "under_way"]
     memories: tuple[Outcome, ...] = ()
     edges: tuple[Outcome, ...] = ()
     links_made: int = 0

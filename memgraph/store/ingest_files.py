@@ -77,7 +77,7 @@ def parts(snapshot: Snapshot, sha256: str) -> list[IngestPartRow]:
 
 
 def add_part(
-    transaction: Transaction,
+    transaction: JournalledTransaction,
     sha256: str,
     part: int,
     *,
@@ -91,7 +91,14 @@ def add_part(
         done: the number of finished steps of the plan.
     """
     outcomes_json = json_text(outcomes)
-    row = IngestPartRow(sha256=sha256, part=part, plan=plan, done=done, outcomes_json=outcomes_json)
+    row = IngestPartRow(
+        sha256=sha256,
+        part=part,
+        plan=plan,
+        done=done,
+        outcomes_json=outcomes_json,
+        stored_at=transaction.at,
+    )
     save(transaction, row)
 
 

@@ -166,6 +166,7 @@ def upgrade() -> None:
         sa.Column("plan", sa.Text(), nullable=False),
         sa.Column("done", sa.Integer(), nullable=False),
         sa.Column("outcomes", sa.Text(), nullable=False),
+        sa.Column("stored_at", sa.Integer(), nullable=False),
         sa.CheckConstraint("json_valid(outcomes)", name=op.f("ck_ingest_parts_outcomes")),
         sa.PrimaryKeyConstraint("sha256", "part", name=op.f("pk_ingest_parts")),
     )

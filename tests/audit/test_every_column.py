@@ -28,7 +28,7 @@ UNSEEN = [
 ]
 """The owner, which opening checks; uses; and numbers that SQLite gives out, of which only the order
 matters."""
-REST = ("INSERT INTO ingest_parts VALUES ('cc', 1, 'plan', 2, '[]')",)
+REST = ("INSERT INTO ingest_parts VALUES ('cc', 1, 'plan', 2, '[]', 3)",)
 
 
 def fill_everything(path: Path) -> None:

@@ -461,7 +461,6 @@ ELSEWHERE = {
     "ingestion.store": PIPELINE,
     "ingestion.give_up": PIPELINE,
     "ingestion.reject": PIPELINE,
-    "ingestion.under_way": PIPELINE,
     "memories.forget": "one outcome each: see test_nothing_hidden_is_forgotten",
     "ingestion.get": "asked for by hash: see tests/isolation/sent_files.py",
     "ingestion.list": "by who sent them: see tests/isolation/sent_files.py",

@@ -12,8 +12,10 @@ from ingest.claims import CLAIMS
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason
 from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.tables import AuditRow
+from memgraph.operations.ingestion.ingest import ABANDONED_MS
 
 TODOS = 400
 
@@ -89,7 +91,7 @@ def test_another_file_of_the_same_content_waits_for_the_first(orc: Orchestrator)
     assert len(todos(orc)) == TODOS
 
 
-def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator) -> None:
+def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator, clock: FixedClock) -> None:
     drop(orc, "keys.md", notes())
     interrupt(orc, 1)
     (claim,) = (orc.paths.ingest / CLAIMS).glob("[0-9]*")
@@ -97,6 +99,7 @@ def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator) -> None:
         each.unlink()
     claim.rmdir()
     drop(orc, "keys.md", notes())
+    clock.advance(ms=ABANDONED_MS)
     (result,) = IngestPipeline(orc).run().results
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS

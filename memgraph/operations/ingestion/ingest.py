@@ -33,6 +33,8 @@ BY = "by"
 HALF_STORED: Final = "the rest of its file could not be stored"
 # The size of a transaction in memories: about 20 ms, so that other writers hardly wait.
 MOST: Final = 64
+# A claim that stored no part for this time has lost its plan, or its host.
+ABANDONED_MS: Final = 3_600_000
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
 
@@ -57,7 +59,9 @@ def store_document(
 ) -> DocumentOutcome:
     """Store a parsed file in short transactions, unless its content was stored before.
 
-    After an interruption, call it again with the same document to continue.
+    After an interruption, call it again with the same document to continue. A content that another
+    claim is storing, perhaps on another host with the same database, is left to it; if it has
+    stored nothing for ``ABANDONED_MS``, its part is retracted and the content is stored here.
 
     Args:
         view: the view of the writer, whose memories the edges may connect; None: everything.
@@ -72,6 +76,13 @@ def store_document(
     previous = known(opened, document.sha256)
     if previous is not None and previous.status is IngestStatus.PROCESSED:
         return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
+    with opened.database.read() as snapshot:
+        last = ingest_files.last_part(snapshot, document.sha256)
+    if last is not None and last.plan != document.plan:
+        own = last.plan.partition(":")[0] == document.plan.partition(":")[0]
+        if not own and opened.clock.now_ms() - last.stored_at < ABANDONED_MS:
+            return DocumentOutcome(outcome="under_way")
+        give_up(opened, document.sha256, actor)
     storing = _DocumentWriter(opened, document, actor, view)
     with opened.database.read() as snapshot:
         storing.resume(snapshot)
@@ -80,13 +91,6 @@ def store_document(
         if stop():
             return DocumentOutcome(outcome="begun")
     return outcome
-
-
-def plan_under_way(opened: OpenOrchestrator, sha256: str) -> str | None:
-    """Return the plan of a partly stored content, or None."""
-    with opened.database.read() as snapshot:
-        last = ingest_files.last_part(snapshot, sha256)
-    return None if last is None else last.plan
 
 
 def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
@@ -179,11 +183,9 @@ class _DocumentWriter:
         self._told = _StepOutcomes()
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Read the progress of this plan; the steps of another plan are stored again."""
+        """Read the progress of this plan."""
         self._restart()
         for row in ingest_files.parts(snapshot, self._document.sha256):
-            if row.plan != self._document.plan:
-                break
             self._told.add(_StepOutcomes.model_validate(row.outcomes))
             self.done, self._part = row.done, row.part
         for memory, outcome in zip(self._document.memories, self._told.memories, strict=False):
@@ -232,10 +234,10 @@ class _DocumentWriter:
             return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
         last = ingest_files.last_part(transaction, sha256)
         if last is not None and last.plan != self._document.plan:
-            # The run that began it was killed and its plan is lost.
-            ingest_files.forget_parts(transaction, sha256)
-        elif (0 if last is None else last.part) != self._part:
-            # Another worker has stored this part.
+            # Another claim began it at the same time, or took it over.
+            return DocumentOutcome(outcome="under_way")
+        if (0 if last is None else last.part) != self._part:
+            # Another worker has stored this part, or retracted all of them.
             self.resume(transaction)
             return None
         progress = self._store(transaction, part, errors)

@@ -152,13 +152,6 @@ class LocalIngestion(Ingestion[F]):
                 self._embed_soon(opened)
         return outcome
 
-    def under_way(self, sha256: str) -> str | None:
-        """Return the plan of a partly stored file; None if nothing or all of it is stored."""
-        from memgraph.operations.ingestion.ingest import plan_under_way
-
-        with self._service.opened(self.name) as opened:
-            return plan_under_way(opened, sha256)
-
     def give_up(self, sha256: str) -> int:
         """Retract the stored part of a file whose rest cannot be stored; return the number of
         memories.
