@@ -1,22 +1,24 @@
-"""An orchestrator's turn: the contexts of its hooks, and the outcome of its outputs."""
+"""An orchestrator's turn: what its hooks are given, and what they return."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
-from memgraph.model.context import ContextPackage, ContextRequest, ContextTier
-from memgraph.model.enums import MemoryType, Sensitivity
+from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
+from memgraph.model.enums import CapturedBy, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.recall import Degraded
 from memgraph.model.values import (
     MAX_CONTENT_CHARS,
     Edge,
     Memory,
     Millis,
+    Moment,
     Name,
     Outcome,
     Reason,
+    Source,
     StoredSource,
     Text,
     Unit,
@@ -24,27 +26,89 @@ from memgraph.model.values import (
 )
 
 MAX_REFERENCES = 64
-
-
 MAX_DEADLINE_MS = 600_000
 MAX_EVIDENCE = 2_000
+MAX_FINDINGS = 100
+
+AnyText = InstanceOf[str]
+"""A text that need not be storable: it may have NUL characters and lone surrogates."""
+
+
+class TurnFields(TypedDict, total=False):
+    """The fields of a ``TurnInput``.
+
+    ``orchestrator``: the orchestrator that the caller expects; another one is refused.
+    """
+
+    conversation_id: str | None
+    workflow_run_id: str | None
+    step_id: str | None
+    task_id: str | None
+    project_id: str | None
+    orchestrator: str | None
+    deadline_ms: int | None
 
 
 class TurnInput(Value):
-    """The place of a turn, see ``TurnPlace``, and how long its hook may take.
+    """The place of a turn, and how long its hook may take.
 
     Attributes:
+        conversation_id: the conversation.
+        workflow_run_id, step_id: the run and the step of a workflow.
+        task_id, project_id: the task and the project whose memories are seen besides global ones.
         deadline_ms: the maximum wait; None: 250 ms.
     """
 
+    conversation_id: Name | None = None
+    workflow_run_id: Name | None = None
+    step_id: Name | None = None
+    task_id: Name | None = None
     project_id: Name | None = None
-    deadline_ms: Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)] | None = None
+    deadline_ms: Annotated[int, Field(strict=True, ge=1, le=MAX_DEADLINE_MS)] | None = None
+
+    @property
+    def task(self) -> Task | None:
+        """The task that contexts are built for. Without a task id it is the conversation."""
+        task_name = self.task_id or self.conversation_id or self.workflow_run_id
+        return None if task_name is None else Task(task_id=task_name, project_id=self.project_id)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The scope of writes: the project, or global without one."""
+        if self.project_id is None:
+            return {"scope": Scope.GLOBAL}
+        return {"scope": Scope.PROJECT, "scope_id": self.project_id}
+
+    def source(
+        self, source_type: SourceType, captured_by: CapturedBy, *, locator: str | None = None
+    ) -> Source:
+        """Return the source of memories written in this place."""
+        return Source(
+            source_type=source_type,
+            captured_by=captured_by,
+            conversation_id=self.conversation_id,
+            workflow_run_id=self.workflow_run_id,
+            step_id=self.step_id,
+            locator=locator,
+        )
+
+
+class MessageFields(TurnFields, total=False):
+    """The fields of a ``MessageInput``."""
+
+    speaker: str
+    turn_id: str | None
+    from_agent: bool
+    sensitivity: Sensitivity
+    event_time: Moment | None
+    request: ContextRequest | None
 
 
 class MessageInput(TurnInput):
     """A message that starts a turn; see ``MemoryHooks.on_message``.
 
     Attributes:
+        speaker: the author of the message.
         turn_id: the host's own id; a message that is sent twice with it is stored once.
         from_agent: True if the author is an agent, not a person.
         event_time: when it was written; None: now.
@@ -52,8 +116,7 @@ class MessageInput(TurnInput):
     """
 
     conversation_id: Name
-    task_id: Name | None = None
-    content: str
+    content: AnyText
     speaker: Name = "user"
     turn_id: Name | None = None
     from_agent: bool = False
@@ -63,13 +126,17 @@ class MessageInput(TurnInput):
 
 
 class StepInput(TurnInput):
-    """The prompt of a workflow step; see ``MemoryHooks.on_step``."""
+    """The prompt of a workflow step; see ``MemoryHooks.on_step``.
+
+    Attributes:
+        exclude_conversation: leave out the turns of ``conversation_id``, as for a message;
+            otherwise the message that the step answers would rank first. False: the prompt does
+            not contain the conversation, and the step should recall it.
+    """
 
     workflow_run_id: Name
     step_id: Name
-    conversation_id: Name | None = None
-    task_id: Name | None = None
-    prompt: str
+    prompt: AnyText
     exclude_conversation: bool = True
     request: ContextRequest | None = None
 
@@ -79,13 +146,12 @@ class StepOutputInput(TurnInput):
 
     Attributes:
         output: a text, an object, or a list of either; texts are read line by line.
-        tier: where to store it; None: in the project, or globally without one.
+        tier: where to store it; None: in the project, or globally without one. ``task``: in the
+            task, until it is promoted or the task ends.
     """
 
     workflow_run_id: Name
     step_id: Name
-    conversation_id: Name | None = None
-    task_id: Name | None = None
     output: str | dict[str, Any] | list[Any]
     tier: ContextTier | None = None
 
@@ -93,7 +159,9 @@ class StepOutputInput(TurnInput):
 class TranscriptInput(TurnInput):
     """Turns of a conversation; see ``MemoryHooks.on_transcript``.
 
-    ``turns``: objects with ``content``, ``source_role`` and other fields of ``EpisodeInput``.
+    ``turns``: objects with ``content``, ``source_role`` (or ``speaker``, ``role``) and other fields
+    of ``EpisodeInput``. ``from_agent`` says whether the author is an agent; by default every role
+    except ``user`` and ``human`` is one.
     """
 
     conversation_id: Name
@@ -110,8 +178,6 @@ class InquiryInput(TurnInput):
     """
 
     question: str
-    workflow_run_id: Name | None = None
-    task_id: Name | None = None
     memory_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
     max_nodes: Annotated[int, Field(ge=1, le=MAX_EVIDENCE)] = 50
     budget_tokens: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
@@ -265,11 +331,7 @@ class FindingsInput(TurnInput):
     its ``caused_by``, or else by those that it cites.
     """
 
-    findings: Annotated[tuple[DiagnosisFinding, ...], Field(max_length=100)]
-    workflow_run_id: Name | None = None
-    step_id: Name | None = None
-    conversation_id: Name | None = None
-    task_id: Name | None = None
+    findings: Annotated[tuple[DiagnosisFinding, ...], Field(max_length=MAX_FINDINGS)]
     memory_ids: Annotated[tuple[Name, ...], Field(max_length=MAX_EVIDENCE)] = ()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from memgraph.errors import (
     DatabaseBusy,
@@ -21,14 +21,13 @@ from memgraph.errors import (
 )
 from memgraph.model.context import AgentProfile
 from memgraph.model.enums import Sensitivity
-from memgraph.model.turns import MAX_DEADLINE_MS, TurnWarning
-from memgraph.model.values import ActorReason, Outcome, validated
+from memgraph.model.turns import TurnFields, TurnInput, TurnWarning
+from memgraph.model.values import MAX_CONTENT_CHARS, ActorReason, Outcome, Value, validated
 from memgraph.paths import Stamp
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import Denial, record_denial
 from memgraph.service.turns.capture import CaptureHandle, Turn
 from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
-from memgraph.service.turns.place import TurnIds, TurnPlace, place_of
 
 if TYPE_CHECKING:
     from memgraph.model.context import BuiltBulletin
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
 
 T = TypeVar("T")
+TurnT = TypeVar("TurnT", bound=TurnInput)
 
 DEADLINE_MS = 250
 """How long a turn waits for its memory."""
@@ -53,19 +53,22 @@ LONGEST_PAUSE_S = 2.0
 # A locked database or a full disk is temporary; any other error needs a person.
 PASSING = (DatabaseBusy, DatabaseFull, DatabaseReplaced)
 
+_NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
 
 @dataclass(frozen=True, slots=True)
-class HookCall:
+class HookCall(Generic[TurnT]):
     """A call of a hook.
 
     Attributes:
         hook: its name.
+        turn: what it was given.
         until: when it has to return, in the time of ``time.monotonic``.
         denied: the warning if the caller expects another orchestrator.
     """
 
     hook: str
-    place: TurnPlace
+    turn: TurnT
     until: float
     denied: tuple[TurnWarning, ...]
 
@@ -102,7 +105,9 @@ class HookHost:
             # As in contexts: without an agent in the profile, the actor is the agent.
             agent_id=(None if profile is None else profile.agent_id) or actor,
         )
-        self.deadline_ms = checked_deadline(deadline_ms, DEADLINE_MS)
+        self.deadline_ms = (
+            validated(TurnInput, {"deadline_ms": deadline_ms}).deadline_ms or DEADLINE_MS
+        )
         self._service = service
         self._aside = Lane("aside", threads=1, waiting=MAX_ASIDE, keeps=True)
         gate = None if service.asks_outside(name) else CONTEXTS_AT_ONCE
@@ -148,25 +153,28 @@ class HookHost:
     ) -> None:
         self.close()
 
-    def _begin(self, hook: str, deadline_ms: int | None, ids: TurnIds, *required: str) -> HookCall:
-        """Check the place and the deadline of a call, and log it if it is refused.
+    def _begin(
+        self, hook: str, kind: type[TurnT], turn: TurnFields, **fields: Any
+    ) -> HookCall[TurnT]:
+        """Check what a hook was given, and log it if the call is refused.
 
         Raises:
-            InvalidInput: an id is invalid or missing, or the deadline is out of range.
+            InvalidInput: a field is invalid, unknown or missing.
         """
-        until = time.monotonic() + checked_deadline(deadline_ms, self.deadline_ms) / 1_000
-        place = place_of(ids, *required)
-        other = place.orchestrator
-        if other is not None and other != self.name:
-            fields = {"actor": self.actor, "field": "orchestrator", "hook": hook}
-            self._aside.submit(lambda: self._log.warning("access.denied", **fields))
-            try:
-                self._aside.submit(partial(self._log_other, other)).result(until)
-            except Exception as error:  # noqa: BLE001 - refused, logged there or not
-                self._note("denials", error)
-            text = "these hooks belong to another orchestrator than the requested one"
-            return HookCall(hook, place, until, (TurnWarning(code="access.denied", text=text),))
-        return HookCall(hook, place, until, ())
+        begun, given = time.monotonic(), {**turn, **fields}
+        other = given.pop("orchestrator", None)
+        checked = validated(kind, given)
+        until = begun + (checked.deadline_ms or self.deadline_ms) / 1_000
+        if other is None or other == self.name:
+            return HookCall(hook, checked, until, ())
+        logged = {"actor": self.actor, "field": "orchestrator", "hook": hook}
+        self._aside.submit(lambda: self._log.warning("access.denied", **logged))
+        try:
+            self._aside.submit(partial(self._log_other, other)).result(until)
+        except Exception as error:  # noqa: BLE001 - refused, logged there or not
+            self._note("denials", error)
+        text = "these hooks belong to another orchestrator than the requested one"
+        return HookCall(hook, checked, until, (TurnWarning(code="access.denied", text=text),))
 
     def _log_other(self, other: str) -> None:
         try:
@@ -176,13 +184,20 @@ class HookHost:
             return
         record_denial(self._service, other, Denial("orchestrator", other), actor=self.actor)
 
-    def _viewer(self, place: TurnPlace) -> Viewer:
-        """Return the viewer for a place: the profile's agent, in the scopes of the place."""
-        return self._of_agent(place.viewer(self._granted.clearance))
+    def _viewer(self, place: TurnInput, granted: Viewer | None = None) -> Viewer:
+        """Return a viewer of the global tier and the place's task and project, for the agent.
 
-    def _of_agent(self, viewer: Viewer) -> Viewer:
-        """Return the viewer without other agents' private memories; used for writes as well."""
-        return replace(viewer, agent_id=self._granted.agent_id)
+        Other agents' private memories are left out, also for writes.
+
+        Args:
+            granted: the clearance; None: what the profile may read.
+        """
+        return replace(
+            granted or self._granted,
+            agent_id=self._granted.agent_id,
+            project_ids=frozenset(filter(None, [place.project_id])),
+            session_ids=frozenset(filter(None, [place.task_id])),
+        )
 
     @cached_property
     def _assembler(self) -> ContextAssembler:
@@ -200,11 +215,9 @@ class HookHost:
     def _handle(self, viewer: Viewer) -> CaptureHandle:
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
 
-    def _writer_for(self, place: TurnPlace) -> CaptureHandle:
+    def _writer_for(self, place: TurnInput) -> CaptureHandle:
         """Return a handle that sees what it has to recognise as a duplicate in a place."""
-        granted = self._writing
-        viewer = self._of_agent(place.viewer(granted.clearance))
-        return self._handle(replace(viewer, confined=granted.confined))
+        return self._handle(self._viewer(place, self._writing))
 
     def _capture(self, turns: Sequence[Turn]) -> LaneTask[Sequence[Outcome]]:
         """Submit messages of a conversation to be stored in one transaction, in order."""
@@ -281,19 +294,6 @@ class HookHost:
             self._log.warning("turn.degraded", part=part, code=trouble.code)
 
 
-def checked_deadline(deadline_ms: int | None, default: int) -> int:
-    """Return the deadline in milliseconds. Raises InvalidInput unless it is 1 to 600,000."""
-    if deadline_ms is None:
-        return default
-    if (
-        isinstance(deadline_ms, bool)
-        or not isinstance(deadline_ms, int)
-        or not 1 <= deadline_ms <= MAX_DEADLINE_MS
-    ):
-        raise InvalidInput(f"deadline_ms must be 1 to {MAX_DEADLINE_MS:,}", field="deadline_ms")
-    return deadline_ms
-
-
 def warning_of(error: BaseException) -> TurnWarning:
     """Return an error as a warning; for a foreign error, with its class alone."""
     if isinstance(error, MemgraphError):
@@ -316,3 +316,30 @@ def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     for warning in warnings:
         first.setdefault(warning.code, warning)
     return tuple(first.values())
+
+
+def several(items: Iterable[T], name: str) -> list[T]:
+    """Return the items of an iterable; strings and mappings are not accepted.
+
+    Raises:
+        InvalidInput: it is not a list.
+    """
+    if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
+        raise InvalidInput(f"{name} must be a list", field=name)
+    return list(items)
+
+
+def storable(text: str) -> str:
+    """Replace NUL and lone surrogates in a text, which cannot be stored."""
+    return text.translate(_NOT_TEXT)
+
+
+def unfit(content: str) -> str | None:
+    """Return why a message cannot be stored as it is; None if it can."""
+    if not content.strip():
+        return "a message without words is not stored"
+    if len(content) > MAX_CONTENT_CHARS:
+        return f"a message of over {MAX_CONTENT_CHARS:,} characters is not stored"
+    if storable(content) != content:
+        return "a message with a NUL or a lone surrogate is not stored"
+    return None

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Final, TypeAlias, Unpack
 from zoneinfo import ZoneInfo
 
 from memgraph.errors import InvalidInput
@@ -28,11 +28,14 @@ from memgraph.model.enums import (
 from memgraph.model.recall import MAX_QUERY_CHARS, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import (
+    MAX_FINDINGS,
     DiagnosisFinding,
     EvidenceBundle,
     EvidenceItem,
     InquiryInput,
     RejectedPart,
+    TurnFields,
+    TurnInput,
     WriteBackResult,
 )
 from memgraph.model.values import Edge, EdgeInput, Memory, MemoryInput, validated
@@ -48,17 +51,16 @@ from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
 from memgraph.rules.workflow import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.service.turns.base import warning_of
-from memgraph.service.turns.place import TurnIds, TurnPlace, several, storable, unfit
-from memgraph.service.turns.write_back import WriteBackHooks, scope_of, stored
+from memgraph.service.turns.base import several, storable, unfit, warning_of
+from memgraph.service.turns.write_back import WriteBackHooks, stored
 from memgraph.store import sources
 from memgraph.store.graph import visible_memories
 from memgraph.store.visibility import STANDING, View
 
 PURPOSE = "on_diagnostics"
+_PLACE: Final = {*TurnInput.model_fields} - {"deadline_ms"}
 MAX_TRACED = 8
 MAX_EDGES_SHOWN = 100
-MAX_FINDINGS = 100
 RELATIONS = "Relations of these records, by id:"
 _CITED = re.compile(rf"\b{MEMORY_ID}\b|(?<=#)\w+")
 _WIDTH = (Scope.SESSION, Scope.PROJECT, Scope.GLOBAL)
@@ -67,7 +69,7 @@ Finding: TypeAlias = str | DiagnosisFinding | Mapping[str, Any]
 
 
 def gather(
-    opened: OpenOrchestrator, viewer: Viewer, place: TurnPlace, inquiry: InquiryInput
+    opened: OpenOrchestrator, viewer: Viewer, inquiry: InquiryInput
 ) -> tuple[EvidenceBundle, Receipt]:
     """Return the evidence for a question, and a receipt of it.
 
@@ -78,7 +80,7 @@ def gather(
         StorageError: the database cannot be read.
     """
     settings, now = opened.settings.memory, opened.clock.now_ms()
-    asked = _asked(opened, viewer, place, inquiry)
+    asked = _asked(opened, viewer, inquiry)
     # The other half of the places is for the requested memories and their neighbours.
     top_n = min(settings.retrieval.top_n, max(inquiry.max_nodes // 2, 1))
     question = storable(inquiry.question)[:MAX_QUERY_CHARS]
@@ -120,7 +122,7 @@ def gather(
         degraded=bundle.degraded,
         receipt_id=bundle.receipt_id,
     )
-    receipt_fields = place.model_dump(exclude_none=True, exclude={"orchestrator"})
+    receipt_fields = inquiry.model_dump(exclude_none=True, include=_PLACE)
     if inquiry.memory_ids:
         receipt_fields["memory_ids"] = list(inquiry.memory_ids)
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -139,16 +141,14 @@ def gather(
     return evidence, receipt
 
 
-def _asked(
-    opened: OpenOrchestrator, viewer: Viewer, place: TurnPlace, inquiry: InquiryInput
-) -> list[str]:
+def _asked(opened: OpenOrchestrator, viewer: Viewer, inquiry: InquiryInput) -> list[str]:
     """Return the visible ids of the requested memories and the run's, then of their evidence."""
     view = View(viewer, None, STANDING)
     with opened.database.read() as snapshot:
         run: list[str] = []
-        if place.workflow_run_id is not None:
+        if inquiry.workflow_run_id is not None:
             limit = inquiry.max_nodes + 1
-            run = sources.of_run(snapshot, place.workflow_run_id, view, limit=limit)
+            run = sources.of_run(snapshot, inquiry.workflow_run_id, view, limit=limit)
         visible = list(visible_memories(snapshot, [*inquiry.memory_ids, *run], view))
     links = [
         link
@@ -196,38 +196,25 @@ class DiagnosisHooks(WriteBackHooks):
         memory_ids: Iterable[str] = (),
         max_nodes: int = 50,
         budget_tokens: int | None = None,
-        deadline_ms: int | None = None,
-        **ids: Unpack[TurnIds],
+        **turn: Unpack[TurnFields],
     ) -> EvidenceBundle:
         """Return the evidence that the memory has about a question, with all sources.
 
         Args:
-            memory_ids: the memories that the question is about, at most 2,000.
-            max_nodes: the maximum number of memories, 1 to 2,000.
-            budget_tokens: the maximum size of ``text``, 0 to 10,000,000; None: as configured in
-                ``memory.context.budget_tokens``.
-            ids: the place; see ``TurnPlace``. The memories that ``workflow_run_id`` stored are
-                included.
+            memory_ids, max_nodes, budget_tokens, turn: see ``InquiryInput``.
 
         Raises:
-            InvalidInput: a limit is out of range, an id is empty or too long, or ``memory_ids`` is
-                not a list.
+            InvalidInput: a field is invalid.
         """
-        call = self._begin("on_diagnostics", deadline_ms, ids)
-        fields = {
-            "question": question,
-            "memory_ids": tuple(several(memory_ids, "memory_ids")),
-            "max_nodes": max_nodes,
-            "budget_tokens": budget_tokens,
-        }
-        inquiry = validated(InquiryInput, fields)
+        fields = {"memory_ids": memory_ids, "max_nodes": max_nodes, "budget_tokens": budget_tokens}
+        call = self._begin("on_diagnostics", InquiryInput, turn, question=question, **fields)
         if call.denied:
             return EvidenceBundle(question=question, warnings=call.denied)
 
         def gathered() -> EvidenceBundle:
-            viewer = self._viewer(call.place)
+            viewer = self._viewer(call.turn)
             with self._service.opened(self.name) as opened:
-                evidence, receipt = gather(opened, viewer, call.place, inquiry)
+                evidence, receipt = gather(opened, viewer, call.turn)
             self._handle(viewer).keep(receipt)
             return evidence
 
@@ -244,8 +231,7 @@ class DiagnosisHooks(WriteBackHooks):
         findings: Finding | Iterable[Finding],
         *,
         evidence: EvidenceBundle | Sequence[Memory] = (),
-        deadline_ms: int | None = None,
-        **ids: Unpack[TurnIds],
+        **turn: Unpack[TurnFields],
     ) -> WriteBackResult:
         """Store the findings of a diagnosis, with their evidence.
 
@@ -256,15 +242,15 @@ class DiagnosisHooks(WriteBackHooks):
         Args:
             findings: a text, a ``DiagnosisFinding``, its fields, or a list of up to 100 of these.
             evidence: as ``on_diagnostics`` returned it, or memories.
-            ids: the place; see ``TurnPlace``.
+            turn: the fields of ``TurnInput``.
 
         Raises:
             InvalidInput: a finding is invalid, or is an Identity, which only a person may state;
                 the evidence belongs to another project or task, or contains another agent's
                 private memories.
         """
-        call = self._begin("record_findings", deadline_ms, ids)
-        place = call.place
+        call = self._begin("record_findings", TurnInput, turn)
+        place = call.turn
         single = isinstance(findings, str | DiagnosisFinding | Mapping)
         parsed = [
             _finding(each) for each in ([findings] if single else several(findings, "findings"))
@@ -276,7 +262,7 @@ class DiagnosisHooks(WriteBackHooks):
         if isinstance(evidence, EvidenceBundle):
             evidence = [item.memory for item in evidence.items]
         memories = tuple(evidence)
-        shelter = _restrictions(memories, scope_of(place, None), self._granted.agent_id)
+        shelter = _restrictions(memories, place.scope, self._granted.agent_id)
         # The writer sees what it stores in the shelter, to recognise duplicates.
         scope_ids = {Scope.SESSION: "task_id", Scope.PROJECT: "project_id"}
         inside = {scope_ids[shelter["scope"]]: shelter["scope_id"]} if shelter["scope_id"] else {}

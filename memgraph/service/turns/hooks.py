@@ -9,16 +9,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from memgraph.model.context import AgentProfile, ContextRequest
-from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
-from memgraph.model.turns import StepContext, TurnContext, TurnWarning
-from memgraph.model.values import Moment, Outcome, validated
+from memgraph.model.enums import Sensitivity
+from memgraph.model.turns import (
+    MessageFields,
+    MessageInput,
+    StepContext,
+    StepInput,
+    TurnContext,
+    TurnFields,
+    TurnInput,
+    TurnWarning,
+)
+from memgraph.model.values import Outcome
 from memgraph.operations.threads import THREADS, DaemonThreads, ThreadPoolCaller, awaited
 from memgraph.service.turns.base import once, refused
 from memgraph.service.turns.diagnosis import DiagnosisHooks
-from memgraph.service.turns.place import TurnIds, unfit
 from memgraph.service.turns.prompts import PromptHooks
-from memgraph.service.turns.write_back import WriteBackHooks
+from memgraph.service.turns.write_back import WriteBackHooks, turn_of
 
 if TYPE_CHECKING:
     from memgraph.rules.scope import Viewer
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
 
 PREPARE_MS = 30_000
 MAX_CALLERS = 256
+_OF_TURN = ("content", "speaker", "turn_id", "from_agent", "sensitivity", "event_time")
 
 
 class MemoryHooks(PromptHooks, DiagnosisHooks, WriteBackHooks):
@@ -68,67 +76,38 @@ class MemoryHooks(PromptHooks, DiagnosisHooks, WriteBackHooks):
         Raises:
             InvalidInput: the deadline is out of range.
         """
-        call = self._begin("prepare", deadline_ms, {})
-        return self._shown(call, ContextRequest(query="ready", budget_tokens=0)).warnings
+        call = self._begin("prepare", TurnInput, {"deadline_ms": deadline_ms})
+        return self._shown(call, "ready", ContextRequest(query="", budget_tokens=0)).warnings
 
-    def on_message(
-        self,
-        content: str,
-        *,
-        speaker: str = "user",
-        turn_id: str | None = None,
-        from_agent: bool = False,
-        sensitivity: Sensitivity = Sensitivity.INTERNAL,
-        event_time: Moment | None = None,
-        request: ContextRequest | None = None,
-        deadline_ms: int | None = None,
-        **ids: Unpack[TurnIds],
-    ) -> TurnContext:
+    def on_message(self, content: str, **turn: Unpack[MessageFields]) -> TurnContext:
         """Store a message, and return the context to put before its prompt.
 
-        The context leaves out the conversation itself, which the reader has already.
+        The context leaves out the conversation itself, which the reader has already. A message that
+        cannot be stored (empty, over 32,000 characters, with a NUL) still gets a context, with the
+        warning ``capture.refused``. With a ``project_id`` the message is visible only in that
+        project.
 
         Args:
-            content: the message. One that cannot be stored (empty, over 32,000 characters, with a
-                NUL) still gets a context, with the warning ``capture.refused``.
-            speaker: the author of the message.
-            turn_id: the host's own id; a message that is sent twice with it is stored once.
-            from_agent: True if the author is an agent, not a person.
-            event_time: when the message was written; None: now.
-            request: the budget and shares of the context; its query and ids are overwritten.
-            ids: the place, with ``conversation_id``; see ``TurnPlace``. With a ``project_id`` the
-                message is visible only in that project.
+            turn: the fields of ``MessageInput``, with ``conversation_id``.
 
         Raises:
-            InvalidInput: an id is empty, too long or missing, or the deadline is out of range.
+            InvalidInput: a field is invalid or missing.
         """
-        call = self._begin("on_message", deadline_ms, ids, "conversation_id")
-        place, reason = call.place, unfit(content)
-        fields = {
-            "content": content if reason is None else "-",
-            "session_id": place.conversation_id,
-            "source_role": speaker,
-            "turn_id": turn_id,
-            "sensitivity": sensitivity,
-            "event_time": event_time,
-            "source": place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM),
-            **place.scope,
-        }
-        turn = validated(AgentTurn, fields) if from_agent else validated(UserTurn, fields)
+        call = self._begin("on_message", MessageInput, turn, content=content)
         if call.denied:
             return TurnContext(warnings=call.denied)
-        capture = self._capture([turn]) if reason is None else None
-        wanted = place.request(content, request, exclude_session_id=place.conversation_id)
-        prompt = self._shown(call, wanted)
-        stored: Sequence[Outcome] | None = ()
-        warnings: tuple[TurnWarning, ...] = ()
+        message = call.turn
+        said = turn_of({name: getattr(message, name) for name in _OF_TURN}, message)
+        capture = None if isinstance(said, str) else self._capture([said])
+        prompt = self._shown(call, content, message.request, message.conversation_id)
+        outcomes: Sequence[Outcome] | None = None
         if capture is not None:
-            stored, warnings = self._kept("capture", capture, call.until)
-        elif reason is not None:
-            warnings = (refused(reason),)
+            outcomes, warnings = self._kept("capture", capture, call.until)
+        else:
+            warnings = (refused(str(said)),)
         return TurnContext(
             **dict(prompt) | {"warnings": once((*warnings, *prompt.warnings))},
-            episode_id=stored[0].memory_id if stored else None,
+            episode_id=outcomes[0].memory_id if outcomes else None,
         )
 
     def on_step(
@@ -137,26 +116,23 @@ class MemoryHooks(PromptHooks, DiagnosisHooks, WriteBackHooks):
         *,
         exclude_conversation: bool = True,
         request: ContextRequest | None = None,
-        deadline_ms: int | None = None,
-        **ids: Unpack[TurnIds],
+        **turn: Unpack[TurnFields],
     ) -> StepContext:
         """Return the context to put before the prompt of a workflow step.
 
         Args:
-            exclude_conversation: leave out the turns of ``conversation_id``, as ``on_message``
-                does; otherwise the message that the step answers would rank first. Pass False if
-                the prompt does not contain the conversation and the step should recall it.
-            request: as for ``on_message``.
-            ids: the place, with ``workflow_run_id`` and ``step_id``; see ``TurnPlace``.
+            exclude_conversation, request, turn: see ``StepInput``; with ``workflow_run_id`` and
+                ``step_id``.
 
         Raises:
-            InvalidInput: as for ``on_message``.
+            InvalidInput: a field is invalid or missing.
         """
-        call = self._begin("on_step", deadline_ms, ids, "workflow_run_id", "step_id")
+        fields = {"exclude_conversation": exclude_conversation, "request": request}
+        call = self._begin("on_step", StepInput, turn, prompt=prompt, **fields)
         if call.denied:
             return StepContext(warnings=call.denied)
-        left_out = call.place.conversation_id if exclude_conversation else None
-        return self._shown(call, call.place.request(prompt, request, exclude_session_id=left_out))
+        left_out = call.turn.conversation_id if exclude_conversation else None
+        return self._shown(call, prompt, request, left_out)
 
 
 class HookOptions(TypedDict, total=False):

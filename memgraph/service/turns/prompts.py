@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.bulletin.board import EMPTY, STALE
 from memgraph.model.context import ContextPackage, ContextRequest
+from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import StepContext, TurnWarning
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.base import HookCall, HookHost, once, warning_of
+from memgraph.service.turns.base import HookCall, HookHost, once, storable, warning_of
 from memgraph.service.turns.lanes import LaneTask
 
 if TYPE_CHECKING:
     from memgraph.model.context import BuiltBulletin
 
 MAX_VIEWS = 64
+_PLACE: Final = {"conversation_id", "workflow_run_id", "step_id"}
 
 
 class PromptHooks(HookHost):
     """The part of ``MemoryHooks`` that builds bulletins and contexts."""
 
-    def _shown(self, call: HookCall, request: ContextRequest) -> StepContext:
-        """Build the bulletin and the context in parallel; return what is available in time."""
-        viewer, task = self._viewer(call.place), call.place.task
+    def _shown(
+        self,
+        call: HookCall[Any],
+        text: str,
+        wanted: ContextRequest | None,
+        exclude_session_id: str | None = None,
+    ) -> StepContext:
+        """Build the bulletin and the context of a text; return what is available in time.
+
+        Args:
+            wanted: the budget and the shares of the context.
+        """
+        viewer, task = self._viewer(call.turn), call.turn.task
+        query = storable(text)[:MAX_QUERY_CHARS]
+        fields = {
+            "query": query,
+            **call.turn.model_dump(include=_PLACE),
+            "exclude_session_id": exclude_session_id,
+        }
+        request = (wanted or ContextRequest(query=query)).model_copy(update=fields)
         bulletin_task = self._bulletins.submit(lambda: self._issue(viewer))
         context_task = self._contexts.submit(lambda: self._assembler.build_context(task, request))
         context_warnings: tuple[TurnWarning, ...] = ()
@@ -108,17 +127,16 @@ class PromptHooks(HookHost):
 
     def _receipt(
         self,
-        call: HookCall,
+        call: HookCall[Any],
         request: ContextRequest,
         issued: BuiltBulletin,
         context: ContextPackage | None,
         prompt: str,
     ) -> Receipt:
         """Return the receipt of a prompt, which keeps only digests of the query and the text."""
-        ids = ("conversation_id", "workflow_run_id", "step_id")
         bulletin = issued.bulletin
         asked = {
-            **request.model_dump(include=set(ids), exclude_none=True),
+            **request.model_dump(include=_PLACE, exclude_none=True),
             "purpose": call.hook,
             "query_sha256": hashlib.sha256(request.query.encode()).hexdigest(),
             "bulletin": {

@@ -14,7 +14,6 @@ from memgraph.errors import (
     NotFound,
     ProviderError,
 )
-from memgraph.model.context import tier_of
 from memgraph.model.conversation import PERSONS, AgentTurn, UserTurn
 from memgraph.model.enums import (
     CapturedBy,
@@ -25,7 +24,16 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.turns import RejectedPart, TaskOutcome, WriteBackResult
+from memgraph.model.turns import (
+    RejectedPart,
+    StepOutputInput,
+    TaskInput,
+    TaskOutcome,
+    TranscriptInput,
+    TurnFields,
+    TurnInput,
+    WriteBackResult,
+)
 from memgraph.model.values import (
     MAX_NAME_CHARS,
     EdgeInput,
@@ -36,11 +44,11 @@ from memgraph.model.values import (
 )
 from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.rules.lifecycle import TASK_CLOSED
+from memgraph.rules.scope import Viewer
 from memgraph.rules.similarity import content_hash
 from memgraph.rules.workflow import TICKED, WorkflowCandidate, parse
-from memgraph.service.turns.base import HookHost, once, refused
+from memgraph.service.turns.base import HookHost, once, refused, unfit
 from memgraph.service.turns.capture import CaptureHandle, Turn
-from memgraph.service.turns.place import TurnIds, TurnPlace, checked_text, several, unfit
 from memgraph.store import items
 
 
@@ -77,7 +85,6 @@ def _place(memory: Memory | MemoryInput) -> tuple[Scope, str | None, str | None]
 
 # Errors that concern a single memory to promote, not all of them.
 OF_ONE = (NotFound, AccessDenied, Conflict, InvalidInput)
-MAX_TURNS = 1_000
 
 
 class WriteBackHooks(HookHost):
@@ -88,8 +95,7 @@ class WriteBackHooks(HookHost):
         output: str | Mapping[str, Any] | Sequence[Any],
         *,
         tier: Scope | str | None = None,
-        deadline_ms: int | None = None,
-        **ids: Unpack[TurnIds],
+        **turn: Unpack[TurnFields],
     ) -> WriteBackResult:
         """Store what a step says, each paragraph or line a memory; see ``memgraph.rules.workflow``.
 
@@ -100,23 +106,21 @@ class WriteBackHooks(HookHost):
         same place.
 
         Args:
-            output: a text, a mapping, or a list of either; texts are read line by line.
-            tier: where to store the memories; None: in the project, or globally without one.
-                ``task``: in the task, until they are promoted or the task ends.
-            ids: the place, with ``workflow_run_id`` and ``step_id``; see ``TurnPlace``.
+            tier, turn: see ``StepOutputInput``; with ``workflow_run_id`` and ``step_id``.
 
         Raises:
-            InvalidInput: an id is empty or too long, or is missing for the tier; the output is not
-                a text, a mapping or a list.
+            InvalidInput: a field is invalid, missing, or missing for the tier.
         """
-        output = _joined_output(output)
-        call = self._begin("on_step_output", deadline_ms, ids, "workflow_run_id", "step_id")
-        place, scope = call.place, scope_of(call.place, tier)
+        call = self._begin("on_step_output", StepOutputInput, turn, output=output, tier=tier)
+        place, said = call.turn, call.turn.output
+        scope = scope_of(place)
         if call.denied:
             return WriteBackResult(warnings=call.denied, acknowledged=False)
+        if isinstance(said, list) and all(isinstance(line, str) for line in said):
+            said = "\n".join(said)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
-        parse_output = cache(lambda: parse(output))
-        if not isinstance(output, str):
+        parse_output = cache(lambda: parse(said))
+        if not isinstance(said, str):
             parse_output()
         handle = self._writer_for(place)
 
@@ -135,30 +139,20 @@ class WriteBackHooks(HookHost):
         return self._written(work, call.until)
 
     def on_transcript(
-        self,
-        turns: Iterable[UserTurn | AgentTurn | Mapping[str, Any]],
-        *,
-        deadline_ms: int | None = None,
-        **ids: Unpack[TurnIds],
+        self, turns: Iterable[Mapping[str, Any]], **turn: Unpack[TurnFields]
     ) -> WriteBackResult:
         """Store the turns of a conversation, by persons and agents, in order.
 
         As with ``on_message`` they follow earlier turns, and a ``turn_id`` is stored only once.
 
         Args:
-            turns: at most 1,000. A mapping has ``content``, ``source_role`` (or ``speaker``,
-                ``role``) and further fields of ``EpisodeInput``. ``from_agent`` says whether the
-                author is an agent; by default every role except ``user`` and ``human`` is one.
-            ids: the place, with ``conversation_id``; see ``TurnPlace``.
+            turns, turn: see ``TranscriptInput``; with ``conversation_id``.
 
         Raises:
-            InvalidInput: ``turns`` is not a list or too long, or a turn is invalid.
+            InvalidInput: a field is invalid or missing, or a turn is.
         """
-        call = self._begin("on_transcript", deadline_ms, ids, "conversation_id")
-        items = several(turns, "turns")
-        if len(items) > MAX_TURNS:
-            raise InvalidInput(f"at most {MAX_TURNS:,} turns are accepted", field="turns")
-        parsed = [_turn(turn, call.place) for turn in items]
+        call = self._begin("on_transcript", TranscriptInput, turn, turns=turns)
+        parsed = [turn_of(each, call.turn) for each in call.turn.turns]
         if call.denied:
             return WriteBackResult(warnings=call.denied, acknowledged=False)
         rejected = tuple(
@@ -196,18 +190,18 @@ class WriteBackHooks(HookHost):
             promote: the ids of the memories to promote, which requires a ``project_id``.
 
         Raises:
-            InvalidInput: there are memories to promote but no ``project_id``, or ``promote`` is not
-                a list of ids.
+            InvalidInput: there are memories to promote but no ``project_id``, or a field is
+                invalid.
         """
-        ids: TurnIds = {
-            "task_id": task_id,
+        turn: TurnFields = {
             "project_id": project_id,
             "orchestrator": orchestrator,
+            "deadline_ms": deadline_ms,
         }
-        call = self._begin("end_task", deadline_ms, ids, "task_id")
-        place = call.place
-        listed = [checked_text(each, "promote") for each in several(promote, "promote")]
-        if listed and project_id is None:
+        fields = {"task_id": task_id, "promote": promote, "reason": reason}
+        call = self._begin("end_task", TaskInput, turn, **fields)
+        place = call.turn
+        if place.promote and project_id is None:
             raise InvalidInput("project_id is required to promote memories", field="project_id")
         if call.denied:
             return TaskOutcome(task_id=task_id, warnings=call.denied, acknowledged=False)
@@ -215,12 +209,11 @@ class WriteBackHooks(HookHost):
         def work() -> TaskOutcome:
             promoted: dict[str, str] = {}
             rejected: list[RejectedPart] = []
-            for memory_id in dict.fromkeys(listed):
+            for memory_id in dict.fromkeys(place.promote):
                 try:
-                    promoted[memory_id] = self._promoted(place, memory_id, reason)
+                    promoted[memory_id] = self._promoted(place, memory_id)
                 except OF_ONE as error:
-                    locator = memory_id[:MAX_NAME_CHARS]
-                    rejected.append(RejectedPart(locator=locator, code=error.code))
+                    rejected.append(RejectedPart(locator=memory_id, code=error.code))
             cleared = 0 if rejected else self._cleared(place, task_id)
             return TaskOutcome(
                 task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
@@ -229,31 +222,31 @@ class WriteBackHooks(HookHost):
         ended, warnings = self._kept("writes", self._keep("writes", self._writes, work), call.until)
         return ended or TaskOutcome(task_id=task_id, warnings=warnings, acknowledged=False)
 
-    def _cleared(self, place: TurnPlace, task_id: str) -> int:
+    def _cleared(self, place: TurnInput, task_id: str) -> int:
         """Retract a task's memories, those of a confined caller as far as it sees them."""
         if not self._writing.confined:
             return self._assembler.cleanup_task(task_id)
-        viewer = self._writer_for(place).viewer
+        viewer = self._viewer(place, self._writing)
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
         return DatabaseBackend(handle, Scope.SESSION, task_id).clear(TASK_CLOSED)
 
-    def _promoted(self, place: TurnPlace, memory_id: str, reason: str) -> str:
+    def _promoted(self, place: TaskInput, memory_id: str) -> str:
         """Promote a memory to the project; return its id there.
 
         A memory that was promoted before, or belongs to the project, is not promoted again.
         """
-        viewer = self._of_agent(place.viewer(self.clearance))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             before = items.promotions_of(snapshot, memory_id, Scope.PROJECT, place.project_id)
         if before:
             return before[0][0]
+        viewer = self._viewer(place, Viewer(clearance=self.clearance))
         handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
         memory = handle.get(memory_id)
         if (memory.scope, memory.scope_id) == (Scope.PROJECT, place.project_id):
             return memory_id
+        reason, project = place.reason, place.project_id
         return (
-            handle.contexts.promote(memory_id, Scope.PROJECT, place.project_id, reason=reason)
-            or memory_id
+            handle.contexts.promote(memory_id, Scope.PROJECT, project, reason=reason) or memory_id
         )
 
     def _written(self, work: Callable[[], WriteBackResult], until: float) -> WriteBackResult:
@@ -280,20 +273,20 @@ def stored(
     )
 
 
-def scope_of(place: TurnPlace, requested: Scope | str | None) -> dict[str, Any]:
-    """Return the ``scope`` and ``scope_id`` of a write.
+def scope_of(output: StepOutputInput) -> dict[str, Any]:
+    """Return the ``scope`` and ``scope_id`` of an output.
 
     Raises:
-        InvalidInput: the tier is unknown, or its task or project id is missing.
+        InvalidInput: the task or project id of its tier is missing.
     """
-    if requested is None:
-        return place.scope
-    scope = tier_of(requested)
-    scope_id = {Scope.SESSION: place.task_id, Scope.PROJECT: place.project_id}.get(scope)
-    if scope_id is None and scope is not Scope.GLOBAL:
-        field = f"{scope.tier}_id"
-        raise InvalidInput(f"{field} is required for the tier {scope.tier}", field=field)
-    return {"scope": scope, "scope_id": scope_id}
+    if output.tier is None:
+        return output.scope
+    ids = {Scope.SESSION: output.task_id, Scope.PROJECT: output.project_id}
+    scope_id = ids.get(output.tier)
+    if scope_id is None and output.tier is not Scope.GLOBAL:
+        field = f"{output.tier.tier}_id"
+        raise InvalidInput(f"{field} is required for the tier {output.tier.tier}", field=field)
+    return {"scope": output.tier, "scope_id": scope_id}
 
 
 def typed_by_model(
@@ -325,21 +318,8 @@ def typed_by_model(
     ]
 
 
-def _joined_output(output: Any) -> str | Mapping[str, Any] | Sequence[Any]:
-    """Return an output, with a list of lines joined into one text.
-
-    Raises:
-        InvalidInput: it is not a text, a mapping or a list.
-    """
-    if not isinstance(output, str | Mapping | list | tuple):
-        raise InvalidInput("output must be a text, a mapping or a list", field="output")
-    if isinstance(output, list | tuple) and all(isinstance(line, str) for line in output):
-        return "\n".join(output)
-    return output
-
-
 def _memory_input(
-    candidate: WorkflowCandidate, place: TurnPlace, scope: Mapping[str, Any]
+    candidate: WorkflowCandidate, place: TurnInput, scope: Mapping[str, Any]
 ) -> MemoryInput:
     source = place.source(
         SourceType.WORKFLOW_OUTPUT,
@@ -367,16 +347,13 @@ def _links(candidate: WorkflowCandidate) -> list[EdgeInput]:
     ]
 
 
-def _turn(turn: Turn | Mapping[str, Any], place: TurnPlace) -> Turn | str:
+def turn_of(turn: Mapping[str, Any], place: TurnInput) -> Turn | str:
     """Return a turn of this conversation, or the reason why it cannot be stored."""
-    if isinstance(turn, UserTurn | AgentTurn):
-        return turn.model_copy(update={"session_id": place.conversation_id})
-    if not isinstance(turn, Mapping):
-        raise InvalidInput("a turn must be a UserTurn, an AgentTurn or a mapping", field="turns")
     fields = {name: value for name, value in turn.items() if name not in ("speaker", "role")}
     role = turn.get("source_role", turn.get("speaker", turn.get("role", "user")))
     by_agent = fields.pop("from_agent", str(role).casefold() not in PERSONS)
-    reason = unfit(turn.get("content", ""))
+    content = turn.get("content", "")
+    reason = unfit(content) if isinstance(content, str) else None
     if reason is not None:
         return reason
     source = place.source(SourceType.CHANNEL_TRANSCRIPT, CapturedBy.SYSTEM)

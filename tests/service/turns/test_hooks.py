@@ -28,7 +28,6 @@ from memgraph import (
 )
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import ContextRequest
-from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import DiagnosisFinding
 from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
@@ -274,11 +273,11 @@ def test_a_long_output_is_read_beside_the_turn(
 
 def test_a_transcript_is_kept_in_order_and_once(tmp_path: Path) -> None:
     with hooked(tmp_path, "a") as (service, [hooks]):
-        turns: list[Any] = [
+        turns = [
             {"content": f"turn {n}", "source_role": ("user", "bot")[n % 2], "turn_id": str(n)}
             for n in range(60)
         ]
-        turns.append(AgentTurn(content="last", session_id="elsewhere", source_role="bot"))
+        turns.append({"content": "last", "session_id": "elsewhere", "role": "bot"})
         written = hooks.on_transcript(turns, conversation_id="c")
         assert written.acknowledged
         assert len(written.memory_ids) == 61

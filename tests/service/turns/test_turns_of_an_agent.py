@@ -11,7 +11,6 @@ from working import working
 from memgraph import ContextAssembler, MemoryHooks, MemoryService, Orchestrator, Viewer
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import AgentProfile
-from memgraph.model.conversation import AgentTurn
 from memgraph.model.turns import StepContext
 
 NAME = "o"
@@ -129,13 +128,11 @@ def test_what_another_agent_keeps_for_itself_is_not_promoted(
 
 
 def test_a_turn_of_an_agent_that_is_told_again_is_there_once(service: MemoryService) -> None:
-    turn = AgentTurn(
-        content="I pull.", session_id="c", source_role="tug", turn_id="t", agent_id="other"
-    )
+    turn = {"content": "I pull.", "source_role": "tug", "turn_id": "t", "agent_id": "other"}
     with hooks_of(service, agent_id="mine") as hooks:
         [first] = hooks.on_transcript([turn], conversation_id="c").memory_ids
         assert hooks.on_transcript([turn], conversation_id="c").memory_ids == (first,)
-        own = turn.model_copy(update={"agent_id": "mine"})
+        own = turn | {"agent_id": "mine"}
         assert hooks.on_transcript([own], conversation_id="c").memory_ids != (first,)
 
 
