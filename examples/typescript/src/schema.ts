@@ -2892,6 +2892,7 @@ export interface components {
          */
         InquiryInput: {
             budget_tokens?: number | null;
+            conversation_id?: string | null;
             deadline_ms?: number | null;
             /** @default 50 */
             max_nodes?: number;
@@ -2899,6 +2900,7 @@ export interface components {
             memory_ids?: string[];
             project_id?: string | null;
             question: string;
+            step_id?: string | null;
             task_id?: string | null;
             workflow_run_id?: string | null;
         };
@@ -3254,6 +3256,7 @@ export interface components {
          * @description A message that starts a turn; see ``MemoryHooks.on_message``.
          *
          *     Attributes:
+         *         speaker: the author of the message.
          *         turn_id: the host's own id; a message that is sent twice with it is stored once.
          *         from_agent: True if the author is an agent, not a person.
          *         event_time: when it was written; None: now.
@@ -3272,8 +3275,10 @@ export interface components {
             sensitivity?: components["schemas"]["Sensitivity"];
             /** @default user */
             speaker?: string;
+            step_id?: string | null;
             task_id?: string | null;
             turn_id?: string | null;
+            workflow_run_id?: string | null;
         };
         Neighbourhood: {
             as_of?: string | number | null;
@@ -4167,7 +4172,14 @@ export interface components {
             /** @default [] */
             warnings?: components["schemas"]["TurnWarning"][];
         };
-        /** @description The prompt of a workflow step; see ``MemoryHooks.on_step``. */
+        /**
+         * @description The prompt of a workflow step; see ``MemoryHooks.on_step``.
+         *
+         *     Attributes:
+         *         exclude_conversation: leave out the turns of ``conversation_id``, as for a message;
+         *             otherwise the message that the step answers would rank first. False: the prompt does
+         *             not contain the conversation, and the step should recall it.
+         */
         StepInput: {
             conversation_id?: string | null;
             deadline_ms?: number | null;
@@ -4185,7 +4197,8 @@ export interface components {
          *
          *     Attributes:
          *         output: a text, an object, or a list of either; texts are read line by line.
-         *         tier: where to store it; None: in the project, or globally without one.
+         *         tier: where to store it; None: in the project, or globally without one. ``task``: in the
+         *             task, until it is promoted or the task ends.
          */
         StepOutputInput: {
             conversation_id?: string | null;
@@ -4348,13 +4361,16 @@ export interface components {
          *         reason: why they are promoted, for the journal.
          */
         TaskInput: {
+            conversation_id?: string | null;
             deadline_ms?: number | null;
             project_id?: string | null;
             /** @default [] */
             promote?: string[];
             /** @default  */
             reason?: string;
+            step_id?: string | null;
             task_id: string;
+            workflow_run_id?: string | null;
         };
         /**
          * @description The outcome of a task.
@@ -4480,15 +4496,20 @@ export interface components {
         /**
          * @description Turns of a conversation; see ``MemoryHooks.on_transcript``.
          *
-         *     ``turns``: objects with ``content``, ``source_role`` and other fields of ``EpisodeInput``.
+         *     ``turns``: objects with ``content``, ``source_role`` (or ``speaker``, ``role``) and other fields
+         *     of ``EpisodeInput``. ``from_agent`` says whether the author is an agent; by default every role
+         *     except ``user`` and ``human`` is one.
          */
         TranscriptInput: {
             conversation_id: string;
             deadline_ms?: number | null;
             project_id?: string | null;
+            step_id?: string | null;
+            task_id?: string | null;
             turns: {
                 [key: string]: unknown;
             }[];
+            workflow_run_id?: string | null;
         };
         /**
          * @description The context of a message, and the id of the stored message.
