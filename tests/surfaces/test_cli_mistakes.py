@@ -174,8 +174,8 @@ def test_times_are_shown_in_the_zone_of_this_machine(
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        assert "event time   2026-07-01 19:00:00 JST" in cli("get", "orc-1", moment).out
-        assert "event time   2026-07-01\n" in cli("get", "orc-1", date).out
+        assert "  2026-07-01 19:00:00 JST\n" in cli("get", "orc-1", moment).out
+        assert "event time    2026-07-01\n" in cli("get", "orc-1", date).out
         told = cli.json("get", "orc-1", moment)["event_time"]
         assert told == "2026-07-01T10:00:00.000Z"
     finally:

@@ -12,7 +12,7 @@ from memgraph.ids import short_id
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
 from memgraph.rules.lifecycle import contradiction_state
-from memgraph.surfaces.cli.files import counted, plain
+from memgraph.surfaces.cli.files import plain
 from memgraph.surfaces.cli.screen import Screen
 from memgraph.text.dates import period_of
 
@@ -149,34 +149,6 @@ def date_of(memory: Memory) -> str:
     """Return when it happened, or else when it was stored."""
     at = memory.created_at if memory.event_time is None else memory.event_time
     return event_period(memory) or day(at)
-
-
-def show_memory(screen: Screen, memory: Memory) -> None:
-    """Print a memory's whole content and all fields that have a value."""
-    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.shown_status.value}")
-    screen.block(memory.content or "[erased]", indent=2)
-    rows = {
-        "short id": short_id(memory.memory_id),
-        "kind": memory.kind.value,
-        "importance": str(memory.importance),
-        "confidence": f"{memory.confidence:g}",
-        "decay rate": f"{memory.decay_rate:g} per day",
-        "sensitivity": memory.sensitivity.value,
-        "scope": " ".join(filter(None, (memory.scope.value, memory.scope_id))),
-        "agent": memory.agent_id,
-        "session": memory.session_id,
-        "turn": memory.turn_id,
-        "speaker": memory.source_role,
-        "event time": event_period(memory) or moment(memory.event_time),
-        "created": moment(memory.created_at),
-        "updated": moment(memory.updated_at),
-        "valid until": moment(memory.valid_until),
-        "accessed": counted(memory.access_count, "time") if memory.access_count else "",
-        "tags": ", ".join(memory.tags),
-        "attributes": str(memory.attributes) if memory.attributes else "",
-        "source": memory.source_id,
-    }
-    screen.fields([(name, value) for name, value in rows.items() if value])
 
 
 def show_pair(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any, Final, get_args, get_type_hints
 
 from pydantic import PlainSerializer
@@ -24,12 +25,12 @@ from memgraph.surfaces.cli.formats import (
     citation,
     date_of,
     edge_line,
+    event_period,
     journal_line,
     memory_line,
     moment,
     period_line,
     short,
-    show_memory,
     summary_of,
 )
 from memgraph.surfaces.cli.screen import Screen
@@ -42,11 +43,12 @@ SHORT_CHARS: Final = 30
 _MAX_COLUMNS: Final = 7
 _MINUTES: Final = len("2026-01-31 08:30")
 _HIDDEN: Final = frozenset(("next_after", "next_cursor", "cut", "cut_reasons"))
+_NOTHING: Final[tuple[Any, ...]] = (None, "", (), [], {})
 
 Memories = Mapping[str, Memory]
 """Memories by id, to be shown instead of their ids."""
-Columns = Mapping[str, str | Callable[[Any], Any]]
-"""The columns of a table by title: the name of a field, or a function of the row."""
+Column = str | tuple[str, Callable[[Any], Any]]
+"""A column of a table: the name of a field, or a title and a function of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,57 @@ def show_result(screen: Screen, result: Any) -> None:
         screen.line(_text(result))
 
 
-def show_table(screen: Screen, rows: Sequence[Any], columns: Columns | None = None) -> None:
+def show_memory(screen: Screen, memory: Memory) -> None:
+    """Print a memory's whole content and all fields that have a value."""
+    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.shown_status.value}")
+    screen.block(memory.content or "[erased]", indent=2)
+    shown = {"short_id": short_id(memory.memory_id), **_fields(memory)}
+    shown["event_time"] = event_period(memory) or shown["event_time"]
+    screen.fields(
+        [
+            (_label(name), _text(value))
+            for name, value in shown.items()
+            if value not in _NOTHING and name not in _NOT_OF_MEMORIES
+        ]
+    )
+
+
+_NOT_OF_MEMORIES: Final = frozenset(
+    (
+        *("memory_id", "orchestrator_id", "type", "status", "content", "summary"),
+        *("sequence", "item_id", "content_hash", "token_cost"),
+    )
+)
+
+
+def show_table(screen: Screen, rows: Sequence[Any], columns: Sequence[Column] = ()) -> None:
     """Print rows of one type as a table; by default with the columns of this type."""
     chosen = columns or COLUMNS.get(type(rows[0]).__name__) or _default_columns(rows)
-    screen.table(
-        [title.replace("_", " ") for title in chosen],
-        [[_cell(row, column) for column in chosen.values()] for row in rows],
-    )
+    titles = [column if isinstance(column, str) else column[0] for column in chosen]
+    titles[0] = "id" if titles[0].endswith("_id") else titles[0]
+    cells = []
+    for row in rows:
+        values = _fields(row, _MINUTES)
+        cells.append(
+            [
+                _text(values.get(column) if isinstance(column, str) else column[1](row))
+                for column in chosen
+            ]
+        )
+    screen.table([_TITLES.get(title, _label(title)) for title in titles], cells)
+
+
+def _default_columns(rows: Sequence[Any]) -> Sequence[str]:
+    """Return the first fields with values."""
+    values = list(map(_fields, rows))
+    every = dict.fromkeys(name for row in values for name in row)
+    names = [
+        name
+        for name in every
+        if not any(_has_rows(row.get(name)) for row in values)
+        and not all(row.get(name) in (*_NOTHING, False) for row in values)
+    ]
+    return (names or list(every))[:_MAX_COLUMNS]
 
 
 def show_rows(screen: Screen, rows: Sequence[Any]) -> None:
@@ -85,12 +131,10 @@ def show_rows(screen: Screen, rows: Sequence[Any]) -> None:
     kind = type(rows[0]).__name__ if rows else ""
     if not rows:
         screen.line("nothing found")
-    elif kind in COLUMNS:
-        show_table(screen, rows)
-    elif kind in LINES or _is_plain(rows[0]):
+    elif kind not in COLUMNS and _is_line(rows[0]):
         for row in rows:
             screen.entry(_line(row, {}))
-    elif kind in DETAILS or _is_nested(rows[0]):
+    elif kind not in COLUMNS and (kind in DETAILS or _is_nested(rows[0])):
         for row in rows:
             show_detail(screen, row)
     else:
@@ -112,12 +156,13 @@ def show_detail(
         if isinstance(only, tuple | list):
             show_rows(screen, only)
             values = {}
-    shown = {label: value for label, value in values.items() if not _is_empty(value)}
     if not depth:
         # A result without a title: zeros tell something, too.
         shown = {label: item for label, item in values.items() if item not in (None, "", {})}
         screen.fields([(label, _text(value)) for label, value in shown.items() if _is_flat(value)])
         shown = {label: value for label, value in shown.items() if not _is_flat(value)}
+    else:
+        shown = {label: value for label, value in values.items() if value not in (*_NOTHING, 0)}
     for label, value in shown.items():
         if _is_flat(value):
             screen.entry(f"{label}: {_line(value, known)}", depth=depth)
@@ -136,9 +181,8 @@ def _show_section(screen: Screen, label: str, value: Any, known: Memories, depth
         if not _is_line(value):
             show_detail(screen, value, known, depth=depth + 1)
         return
-    if all(map(_is_plain, value)) and not known.keys() & {*value}:
-        text = f"{label}: {', '.join(map(_text, value))}"
-        screen.entry(text if value else f"{label}: none", depth=depth)
+    if not _has_rows(value) and not known.keys() & {*value}:
+        screen.entry(f"{label}: {', '.join(map(_text, value)) or 'none'}", depth=depth)
         return
     if label:
         screen.entry(f"{label} ({len(value)})", depth=depth, style="bold")
@@ -162,7 +206,7 @@ def _detail(result: Any) -> Detail:
     if kind in DETAILS:
         return DETAILS[kind](result)
     label = str if isinstance(result, Mapping) else _label
-    values = {label(name): value for name, value in _times(result) if name not in _HIDDEN}
+    values = {label(name): value for name, value in _fields(result).items() if name not in _HIDDEN}
     memory = values.get("memory")
     if not isinstance(memory, Memory):
         return Detail("", values)
@@ -179,43 +223,37 @@ def _titled(value: Any, known: Memories) -> Any:
     }
     texts = (
         _line(item, known)
-        if isinstance(item, str) or _is_line(item)
+        if isinstance(item, str) or not _is_flat(item)
         else label
         if item is True
         else f"{label} {_text(item)}"
         for label, item in in_line.items()
-        if not _is_empty(item)
+        if item not in (*_NOTHING, 0)
     )
     rest = {label: item for label, item in detail.fields.items() if label not in in_line}
     return Detail("  ".join(texts), rest)
-
-
-def _times(result: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a value, with times as texts."""
-    for name, value in _fields(result).items():
-        yield name, moment(value) if _is_time(type(result), name) else value
 
 
 def _label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _has_rows(value: Any) -> bool:
-    """Return True for a list of values that are not plain."""
-    return isinstance(value, tuple | list) and not all(map(_is_plain, value))
-
-
-def _is_nested(value: Any) -> bool:
-    """Return True for a value of which some fields do not fit into a table."""
-    return type(value).__name__ in LINES or any(map(_has_rows, _fields(value).values()))
-
-
-def _fields(result: Any) -> dict[str, Any]:
-    if isinstance(result, Value):
-        return {name: getattr(result, name) for name in type(result).model_fields}
-    if is_dataclass(result):
-        return {item.name: getattr(result, item.name) for item in fields(result)}
-    return dict(_flattened(result)) if isinstance(result, Mapping) else {"": result}
+def _fields(value: Any, chars: int | None = None) -> dict[str, Any]:
+    """Return the fields of a value by name, with times as texts of at most ``chars`` characters."""
+    kind: Any = type(value)
+    if isinstance(value, Mapping):
+        return dict(_flattened(value))
+    if isinstance(value, Value):
+        names: Iterable[str] = kind.model_fields
+    elif is_dataclass(value):
+        names = [item.name for item in fields(value)]
+    else:
+        return {"": value}
+    times = _times_of(kind)
+    return {
+        name: moment(getattr(value, name))[:chars] if name in times else getattr(value, name)
+        for name in names
+    }
 
 
 def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -227,33 +265,13 @@ def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{name}", item
 
 
-def _default_columns(rows: Sequence[Any]) -> Columns:
-    """Return the first fields with values; an id that comes first is never split."""
-    fields_of = list(map(_fields, rows))
-    every = dict.fromkeys(name for row in fields_of for name in row)
-    names = [
-        name
-        for name in every
-        if not any(_has_rows(row.get(name)) for row in fields_of)
-        and not all(row.get(name) in (*_NOTHING, False) for row in fields_of)
-    ] or list(every)
-    first, *others = names[:_MAX_COLUMNS]
-    return {"id" if first.endswith("_id") else first: first} | {name: name for name in others}
-
-
-def _cell(row: Any, column: str | Callable[[Any], Any]) -> str:
-    if callable(column):
-        return _text(column(row))
-    value = _fields(row).get(column)
-    return moment(value)[:_MINUTES] if _is_time(type(row), column) else _text(value)
-
-
-def _is_time(kind: type, name: str) -> bool:
-    """Return True if a field is a time in milliseconds."""
-    if issubclass(kind, Value):
-        info = kind.model_fields.get(name)
-        return info is not None and _has_time(info)
-    return is_dataclass(kind) and _has_time(get_type_hints(kind, include_extras=True).get(name))
+@cache
+def _times_of(kind: type) -> frozenset[str]:
+    """Return the names of the fields that are times in milliseconds."""
+    hints: Mapping[str, Any] = (
+        kind.model_fields if issubclass(kind, Value) else get_type_hints(kind, include_extras=True)
+    )
+    return frozenset(name for name, hint in hints.items() if _has_time(hint))
 
 
 def _has_time(hint: Any) -> bool:
@@ -274,15 +292,18 @@ def _is_flat(value: Any) -> bool:
     return all(_is_plain(item) and len(str(item)) < SHORT_CHARS for item in value.values())
 
 
-_NOTHING: Final[tuple[Any, ...]] = (None, "", (), [], {})
-
-
-def _is_empty(value: Any) -> bool:
-    return value in (*_NOTHING, 0)
-
-
 def _is_line(value: Any) -> bool:
     return _is_plain(value) or type(value).__name__ in LINES
+
+
+def _has_rows(value: Any) -> bool:
+    """Return True for a list of values that are not plain."""
+    return isinstance(value, tuple | list) and not all(map(_is_plain, value))
+
+
+def _is_nested(value: Any) -> bool:
+    """Return True for a value of which some fields do not fit into a table."""
+    return type(value).__name__ in LINES or any(map(_has_rows, _fields(value).values()))
 
 
 def _line(value: Any, known: Memories) -> str:
@@ -306,7 +327,7 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple | list):
         return short(", ".join(map(_text, value)), LINE_CHARS)
     if type(value).__name__ in LINES:
-        return LINES[type(value).__name__](value, {})
+        return _line(value, {})
     if isinstance(value, Value) or is_dataclass(value):
         return _text(_fields(value))
     return short(str(value), LINE_CHARS)
@@ -450,13 +471,10 @@ def _evidence(report: Any) -> Detail:
 
 def _titles(line: Callable[[Any], str], *used: str) -> Callable[[Any], Detail]:
     """Return the default detail with a title; ``used`` are the fields that it contains."""
+    hidden = _HIDDEN.union(used)
     return lambda item: Detail(
         line(item),
-        {
-            _label(name): value
-            for name, value in _times(item)
-            if name not in used and name not in _HIDDEN
-        },
+        {_label(name): value for name, value in _fields(item).items() if name not in hidden},
     )
 
 
@@ -502,83 +520,76 @@ DETAILS: Final[Mapping[str, Callable[[Any], Detail]]] = {
 """The titles and fields of results, by the name of the class."""
 
 
-def _memory_ids(row: Any) -> list[str]:
-    return list(map(short_id, row.memory_ids))
-
-
-COLUMNS: Final[Mapping[str, Columns]] = {
-    "TierItem": {
-        "id": lambda item: short_id(item.memory_id),
-        "text": lambda item: next(
-            (text for text in item.payload.values() if isinstance(text, str)), item.payload
+_ID: Final = ("id", lambda row: short_id(row.memory_id))
+_IDS: Final = ("memories", lambda row: list(map(short_id, row.memory_ids)))
+_TITLES: Final = {"actor": "by", "at": "when", "purpose": "what for"}
+"""The titles of columns that are not the name of their field."""
+COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
+    "TierItem": (
+        _ID,
+        ("text", lambda item: item.payload.get("text", item.payload)),
+        "kind",
+        ("date", lambda item: item.timestamp[:10]),
+        "importance",
+    ),
+    "Memory": (
+        _ID,
+        "type",
+        ("status", lambda memory: memory.shown_status.value),
+        ("date", date_of),
+        ("text", lambda memory: short(summary_of(memory), LINE_CHARS)),
+    ),
+    "Receipt": (
+        "receipt_id",
+        ("query", lambda item: item.query or ("(not kept)" if item.query_sha256 else "")),
+        "at",
+        ("memories", lambda item: len(item.items)),
+        ("what for", lambda item: item.purpose or "recall"),
+        ("for whom", _receivers),
+    ),
+    "ReceiptItem": (
+        _ID,
+        ("score", lambda item: f"{item.score:.5f}"),
+        "legs",
+        (
+            "modifiers",
+            lambda item: {
+                name: f"{value:.3f}" for name, value in item.modifiers.items() if value != 1
+            },
         ),
-        "kind": "kind",
-        "date": lambda item: item.timestamp[:10],
-        "importance": "importance",
-        "item": lambda item: "" if item.context_item_id == item.memory_id else item.context_item_id,
-    },
-    "Memory": {
-        "id": lambda memory: short_id(memory.memory_id),
-        "type": "type",
-        "status": lambda memory: memory.shown_status.value,
-        "date": date_of,
-        "text": lambda memory: short(summary_of(memory), LINE_CHARS),
-    },
-    "Receipt": {
-        "id": "receipt_id",
-        "query": lambda receipt: receipt.query or ("(not kept)" if receipt.query_sha256 else ""),
-        "when": "at",
-        "memories": lambda receipt: len(receipt.items),
-        "what for": lambda receipt: receipt.purpose or "recall",
-        "for whom": _receivers,
-    },
-    "ReceiptItem": {
-        "id": lambda item: short_id(item.memory_id),
-        "score": lambda item: f"{item.score:.5f}",
-        "legs": "legs",
-        "modifiers": lambda item: {
-            name: f"{value:.3f}" for name, value in item.modifiers.items() if value != 1
-        },
-        "reasons": "reasons",
-    },
-    "ReceiptMention": {
-        "id": "receipt_id",
-        "when": "at",
-        "what for": "purpose",
-        "for whom": _receivers,
-        "memories": _memory_ids,
-    },
-    "MemoryEvent": {
-        "id": lambda event: short_id(event.memory_id),
-        "text": "text",
-        "type": "type",
-        "by": "actor",
-        "when": "at",
-        "reason": "reason",
-    },
-    "PairEvent": {
-        "id": lambda event: short_id(event.edge_id),
-        "between": lambda event: (
-            f"{short_id(event.first_id)}: {event.first_text}"
-            f" / {short_id(event.second_id)}: {event.second_text}"
+        "reasons",
+    ),
+    "ReceiptMention": ("receipt_id", "at", "purpose", ("for whom", _receivers), _IDS),
+    "MemoryEvent": (_ID, "text", "type", "actor", "at", "reason"),
+    "PairEvent": (
+        ("id", lambda event: short_id(event.edge_id)),
+        (
+            "between",
+            lambda event: (
+                f"{short_id(event.first_id)}: {event.first_text}"
+                f" / {short_id(event.second_id)}: {event.second_text}"
+            ),
         ),
-        "by": "actor",
-        "when": "at",
-        "prevails": lambda event: event.winner_id and short_id(event.winner_id),
-        "reason": "reason",
-    },
-    "HealthExample": {"memories": _memory_ids, "text": "text"},
-    "JobRun": {
-        "job": "job",
-        "state": "state",
-        "started": "started_at",
-        "took": lambda run: (
-            "" if run.ended_at is None else f"{(run.ended_at - run.started_at) / 1000:.1f} s"
+        "actor",
+        "at",
+        ("prevails", lambda event: event.winner_id and short_id(event.winner_id)),
+        "reason",
+    ),
+    "HealthExample": (_IDS, "text"),
+    "JobRun": (
+        "job",
+        "state",
+        "started_at",
+        (
+            "took",
+            lambda run: (
+                "" if run.ended_at is None else f"{(run.ended_at - run.started_at) / 1000:.1f} s"
+            ),
         ),
-        "by": "trigger",
-        "remark": lambda run: run.remark,
-        "counts": lambda run: {name: count for name, count in run.counts.items() if count},
-        "due": "due_at",
-    },
+        "trigger",
+        ("remark", lambda run: run.remark),
+        ("counts", lambda run: {name: count for name, count in run.counts.items() if count}),
+        "due_at",
+    ),
 }
 """The columns of tables, the most important first, by the name of the rows' class."""

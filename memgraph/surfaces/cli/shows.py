@@ -18,12 +18,18 @@ from memgraph.surfaces.cli.formats import (
     memory_line,
     moment,
     short,
-    show_memory,
     show_pair,
     summary_of,
     with_short,
 )
-from memgraph.surfaces.cli.render import COLUMNS, Detail, show_detail, show_result, show_table
+from memgraph.surfaces.cli.render import (
+    COLUMNS,
+    Detail,
+    show_detail,
+    show_memory,
+    show_result,
+    show_table,
+)
 from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
@@ -248,9 +254,9 @@ def _side(side: CaseSide) -> Detail:
 
 
 def _subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
-    hops = {"hops": lambda memory: subgraph.distances[memory.memory_id]}
+    hops = ("hops", lambda memory: subgraph.distances[memory.memory_id])
     if subgraph.nodes:
-        show_table(screen, subgraph.nodes, {**COLUMNS["Memory"], **hops})
+        show_table(screen, subgraph.nodes, (*COLUMNS["Memory"], hops))
     for edge in subgraph.edges:
         screen.entry(edge_line(edge), depth=1)
     if subgraph.missing:
@@ -262,9 +268,9 @@ def _subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
 def _receipt(screen: Screen, receipt: Receipt, call: Call) -> None:
     show_detail(screen, receipt)
     if receipt.items:
-        texts = {"text": lambda item: _beginning(call["texts"].get(item.memory_id))}
-        columns = COLUMNS["ReceiptItem"]
-        show_table(screen, receipt.items, {"id": columns["id"], **texts, **columns})
+        texts = ("text", lambda item: _beginning(call["texts"].get(item.memory_id)))
+        memory_id, *columns = COLUMNS["ReceiptItem"]
+        show_table(screen, receipt.items, (memory_id, texts, *columns))
     else:
         screen.line("no memory of a context or a recall")
     if receipt.answer is not None:
