@@ -101,18 +101,10 @@ def test_damage_is_told_apart_and_left_alone(
 ) -> None:
     damage(cli.database())
     before = fingerprint(cli.root)
-    for command in (("list",), ("recall", "question"), ("remember", "text"), ("verify",)):
+    for command in NEEDING_A_DATABASE if damage is garbled else NEEDING_A_DATABASE[2:5]:
         ran = cli(*with_name(command, "orc-1"), "--json")
         assert ran.code == 1
         assert ran.error["code"] == code
-    assert fingerprint(cli.root) == before
-
-
-def test_no_command_touches_a_garbled_database(cli: CommandLine) -> None:
-    garbled(cli.database())
-    before = fingerprint(cli.root)
-    for command in NEEDING_A_DATABASE:
-        assert cli.error(*with_name(command, "orc-1"))["code"] == "storage.corrupt"
     assert fingerprint(cli.root) == before
 
 

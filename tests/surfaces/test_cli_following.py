@@ -12,12 +12,6 @@ if TYPE_CHECKING:
     from conftest import CommandLine
 
 
-def test_the_grounds_of_an_unknown_run_are_not_found(cli: CommandLine) -> None:
-    cli.remember("The oven is slow.")
-    told = cli.error("grounds", "orc-1", "--workflow-run-id", "nope")
-    assert (told["code"], told["details"]["workflow_run_id"]) == ("memory.not_found", "nope")
-
-
 def test_differences_are_told_until_now(cli: CommandLine) -> None:
     one = cli.remember("The oven is slow.")
     at = cli.json("trace", "orc-1", one)["memory"]["created_at"]

@@ -14,7 +14,7 @@ import typer
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
 from memgraph.surfaces.cli.files import json_line
-from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, progress, stages
+from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, stages, steps
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -46,8 +46,10 @@ def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]
         return report
     waiting = orchestrator.maintenance.pending_embeddings()
     if waiting and provider in LOCAL_PROVIDERS:
-        with progress("embedding", min(waiting, MAX_EMBEDDED)) as advance:
-            drained = orchestrator.maintenance.embed_pending(limit=MAX_EMBEDDED, progress=advance)
+        with stages("embedding") as advance:
+            drained = orchestrator.maintenance.embed_pending(
+                limit=MAX_EMBEDDED, progress=steps(advance, "", min(waiting, MAX_EMBEDDED))
+            )
         report["embedded"] = drained.ready
         if drained.error_code is not None:
             report["code"] = drained.error_code
@@ -163,19 +165,11 @@ class Invocation:
 
     @property
     def reach(self) -> str:
-        """The note on receipts that the viewer may not see; the same whether or not any exist."""
-        if self.server_url is None:
-            viewer = self.viewer
-            reader, options = f"clearance {viewer.clearance.value}", ["--project", "--session"]
-            if viewer.clearance is not Sensitivity.RESTRICTED:
-                options.insert(0, "--clearance")
-        else:
-            limit = "" if self.clearance is None else f" up to {self.clearance.value}"
-            reader, options = f"your key{limit}", []
-        for kind, names in (("project", self.project), ("session", self.session)):
-            reader += f" with {kind} {', '.join(names)}" if names else ""
-        hint = f"; to see more: {', '.join(options)}" if options else ""
-        return f"Anything that {reader} may not see is left out{hint}"
+        """The note that more may exist; it is the same whether or not it does."""
+        if self.server_url is not None:
+            return "Anything that your key may not see is left out"
+        options = "--clearance, --project, --session"
+        return f"Anything that you may not see is left out; to see more: {options}"
 
     @property
     def server_url(self) -> str | None:

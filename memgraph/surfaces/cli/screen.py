@@ -184,18 +184,18 @@ def stages(
         )
 
 
-@contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar; yield a function of the number of steps done since its last call."""
+def steps(
+    advance: Callable[[str, int, int], None], stage: str, total: int
+) -> Callable[[int], None]:
+    """Return a function of the number of steps done since its last call, which shows them all."""
     done = 0
-    with stages(title) as advance:
 
-        def more(steps: int) -> None:
-            nonlocal done
-            done += steps
-            advance("", done, total)
+    def more(number: int) -> None:
+        nonlocal done
+        done += number
+        advance(stage, done, total)
 
-        yield more
+    return more
 
 
 def _line_progress(title: str, every_s: float | None) -> Callable[[str, int, int], None]:

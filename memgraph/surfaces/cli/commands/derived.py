@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -31,21 +31,15 @@ if TYPE_CHECKING:
     from memgraph.model.context import ContextBlock
     from memgraph.model.conversation import SessionInfo
     from memgraph.model.erasure import ErasureReport
-    from memgraph.model.graph import Case, ContradictionPage, Trace
+    from memgraph.model.graph import Case
     from memgraph.model.receipts import Receipt
     from memgraph.model.sources import SourceRetraction
-    from memgraph.model.values import Memory
+    from memgraph.model.values import Edge, Memory
     from memgraph.operations.maintenance.operations import JournalState
 
 TEXTS_SHOWN: Final = 50
 """The number of a receipt's memories whose text is shown; each needs a request."""
 _DRY_RUN = typer.Option("--dry-run/--yes", help="Only report what would happen, or do it.")
-
-
-def _in_session(call: Invocation, values: dict[str, Any]) -> None:
-    """Let the reader see the session that is consolidated."""
-    if values["session_id"] is not None:
-        call.session.append(values["session_id"])
 
 
 def _embedded_unless_dry(
@@ -72,11 +66,6 @@ def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
     )
 
 
-def _rebuildable(done: Mapping[str, Any], call: Call) -> Sequence[str]:
-    name = call["orchestrator"]
-    return (f"the model changed; run: memgraph embed {name} --rebuild",) * bool(done["mismatch"])
-
-
 def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     code = done["code"]
     if code is None:
@@ -84,12 +73,6 @@ def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
     kind = ExtraMissing if code == ExtraMissing.code else ProviderError
     reason = (done["message"] or code).rstrip(".")
     return kind(f"{reason}; the memories stay pending")
-
-
-def _opened_project(call: Invocation, values: dict[str, Any]) -> None:
-    """Let the handle open the project to which a memory is promoted."""
-    if values["scope_id"] is not None:
-        call.project.append(values["scope_id"])
 
 
 def _said(call: Invocation, handle: Any, memory_id: str, arguments: Call) -> dict[str, Any]:
@@ -134,10 +117,6 @@ def _related(_: Invocation, handle: Any, edge_id: str, call: Call) -> dict[str, 
     return {"case": edge_id if case == edge_id else None}
 
 
-def _relation(edge_id: str, call: Call) -> str:
-    return f"connected by {edge_id}" if call["case"] is None else _contradicting(call)
-
-
 def _contradicting(call: Call) -> str:
     return (
         "it replaces nothing, because another author contradicts it:"
@@ -160,8 +139,9 @@ def _restorable(_: Any, call: Call) -> list[str]:
     ]
 
 
-def _decidable(page: ContradictionPage, call: Call) -> Sequence[str]:
-    return decisions(call["orchestrator"], [item.edge for item in page.items])
+def _decidable(edges: Callable[[Any, Call], Iterable[Edge]]) -> Callable[[Any, Call], list[str]]:
+    """Return the hint that decides the first of some edges of a result."""
+    return lambda result, call: decisions(call["orchestrator"], edges(result, call))
 
 
 def _pairs(_: Invocation, handle: Any, memory: Memory, call: Call) -> dict[str, Any]:
@@ -170,31 +150,20 @@ def _pairs(_: Invocation, handle: Any, memory: Memory, call: Call) -> dict[str, 
     return {"pairs": page.items}
 
 
-def _memory_decisions(_: Memory, call: Call) -> Sequence[str]:
-    return decisions(call["orchestrator"], [item.edge for item in call["pairs"]])
-
-
-def _trace_decisions(trace: Trace, call: Call) -> Sequence[str]:
-    return decisions(call["orchestrator"], [*trace.open_contradictions, *trace.probable_changes])
-
-
 def _after_case(case: Case, call: Call) -> Sequence[str]:
     if call["as_of"] is not None:
         return ()
     if case.state != "open":
         return _undo(case, call)
-    lines = decisions(call["orchestrator"], [case.edge])
-    return [line for line in lines if "memgraph case" not in line] + [
-        f"if both are valid: memgraph dismiss {_edge_named(call)}"
-    ] * (case.edge.weight >= 1.0)
+    name = call["orchestrator"]
+    lines = [line for line in decisions(name, [case.edge]) if "memgraph case" not in line]
+    if case.edge.weight >= 1.0:
+        lines.append(f"if both are valid: memgraph dismiss {name} {call['edge_id']} --reason TEXT")
+    return lines
 
 
 def _undo(_: Any, call: Call) -> Sequence[str]:
-    return (f"to undo: memgraph reopen {_edge_named(call)}",)
-
-
-def _edge_named(call: Call) -> str:
-    return f"{call['orchestrator']} {call['edge_id']} --reason TEXT"
+    return (f"to undo: memgraph reopen {call['orchestrator']} {call['edge_id']} --reason TEXT",)
 
 
 def _marked(handle: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,7 +188,7 @@ def _undo_acceptance(_: Any, call: Call) -> Sequence[str]:
 
 
 def _unchanged(result: SourceRetraction | ErasureReport, _: Call) -> Sequence[str]:
-    return ("nothing was changed; to do it, repeat the command with --yes",) * result.dry_run
+    return ["nothing was changed; to do it, repeat the command with --yes"] * result.dry_run
 
 
 def _left_on_a_server(report: ErasureReport, call: Call) -> Sequence[str]:
@@ -252,17 +221,15 @@ def _above_limits(health: StoreHealth, _: Call) -> AuditFailed | None:
     return AuditFailed(f"above their limits: {', '.join(failed)}") if failed else None
 
 
+def _opened(name: str, values: Mapping[str, Any], options: list[str]) -> None:
+    """Let the reader see the session or the project that is named."""
+    if values[name] is not None:
+        options.append(values[name])
+
+
 def _of_tier(call: Invocation, values: dict[str, Any]) -> None:
-    """Let the reader see the tier that is listed."""
-    if values["scope_id"] is not None:
-        seen = {"task": call.session, "project": call.project}.get(values["tier"])
-        if seen is not None:
-            seen.append(values["scope_id"])
-
-
-def _every_status(_: Invocation, values: dict[str, Any]) -> None:
-    if values["all"]:
-        values["statuses"] = []
+    seen = {"task": call.session, "project": call.project}
+    _opened("scope_id", values, seen.get(values["tier"], []))
 
 
 def _no_memory(memories: Sequence[Memory], call: Call) -> Sequence[str]:
@@ -270,19 +237,10 @@ def _no_memory(memories: Sequence[Memory], call: Call) -> Sequence[str]:
     return () if memories else (f'to store one: memgraph remember {name} "what to remember"',)
 
 
-def _reflection(memory: Memory | None, _: Call) -> str:
-    return "there is no reflection yet" if memory is None else memory.content
-
-
 def _texts(_: Invocation, handle: Any, receipt: Receipt, __: Call) -> dict[str, Any]:
     """Return the first memories of a receipt, by id."""
     memories = [handle.get(item.memory_id) for item in receipt.items[:TEXTS_SHOWN]]
     return {"texts": {memory.memory_id: memory for memory in memories}}
-
-
-def _reading_agent(call: Invocation, values: dict[str, Any]) -> None:
-    """Leave out private memories of other agents, also where no agent is named."""
-    values["agent_id"] = values["agent_id"] or call.actor or NO_AGENT
 
 
 def _emptiness(_: Invocation, __: Any, block: ContextBlock, ___: Call) -> dict[str, Any]:
@@ -320,39 +278,56 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "context": {
         "defaults": {"prompt": ""},
         "flags": {"explain": "Show which memories these are, and why."},
-        "prepare": _reading_agent,
+        # Private memories of other agents are left out, also where no agent is named.
+        "prepare": lambda call, values: values.update(
+            agent_id=values["agent_id"] or call.actor or NO_AGENT
+        ),
         "extra": _emptiness,
     },
     "confirm": {"done": "confirmed {memory_id}"},
-    "contradictions": {"hint": _decidable},
-    "correct": {
-        "extra": _corrected,
-        "done": _correction,
-    },
+    "contradictions": {"hint": _decidable(lambda page, _: [item.edge for item in page.items])},
+    "correct": {"extra": _corrected, "done": _correction},
     "dismiss": {"done": "dismissed {edge_id}", "hint": _undo},
-    "embed": {"method": methods.embed, "hint": _rebuildable, "failure": _provider_failed},
+    "embed": {
+        "method": methods.embed,
+        "hint": lambda done, call: (
+            [f"the model changed; run: memgraph embed {call['orchestrator']} --rebuild"]
+            * bool(done["mismatch"])
+        ),
+        "failure": _provider_failed,
+    },
     "end-session": {"done": "{session_id} is completed"},
-    "get": {"read": _pairs, "hint": _memory_decisions},
+    "get": {
+        "read": _pairs,
+        "hint": _decidable(lambda _, call: [item.edge for item in call["pairs"]]),
+    },
     "grounds": {"defaults": {"lines": 20}, "reach": True},
     "impact": {"reach": True},
     "jobs": {"method": methods.jobs},
     "list": {
         "flags": {"all": "Memories of every status."},
-        "prepare": _every_status,
+        "prepare": lambda _, values: values.update({"statuses": []} if values["all"] else {}),
         "hint": _no_memory,
     },
-    "promote": {"method": methods.promote, "prepare": _opened_project, "extra": _embedded},
-    "recall": {
-        "flags": {"explain": "Show the rank in each leg and every modifier."},
+    "promote": {
+        "method": methods.promote,
+        "prepare": lambda call, values: _opened("scope_id", values, call.project),
+        "extra": _embedded,
     },
+    "recall": {"flags": {"explain": "Show the rank in each leg and every modifier."}},
     "rebuild": {"method": methods.rebuild, "extra": _embedded},
     "receipt": {"read": _texts},
     "receipts": {"reach": True},
-    "reflection": {"done": _reflection},
-    "relate": {"extra": _related, "done": _relation},
-    "remember": {
-        "extra": _embedded,
+    "reflection": {
+        "done": lambda memory, _: memory.content if memory else "there is no reflection yet"
     },
+    "relate": {
+        "extra": _related,
+        "done": lambda edge_id, call: (
+            f"connected by {edge_id}" if call["case"] is None else _contradicting(call)
+        ),
+    },
+    "remember": {"extra": _embedded},
     "repair": {
         "method": methods.repair,
         "extra": lambda _, __, ___, call: {"accepted": call["accept"] is not None},
@@ -374,7 +349,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "run": {
         "method": methods.run,
-        "prepare": _in_session,
+        "prepare": lambda call, values: _opened("session_id", values, call.session),
         "extra": _embedded_unless_dry,
         "failure": _failed_run,
     },
@@ -386,11 +361,10 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
         "extra": _said,
         "done": lambda memory_id, _: f"stored {with_short(memory_id)}",
     },
-    "trace": {"hint": _trace_decisions},
-    "sessions": {
-        "method": methods.sessions,
-        "hint": _more_sessions,
+    "trace": {
+        "hint": _decidable(lambda trace, _: [*trace.open_contradictions, *trace.probable_changes])
     },
+    "sessions": {"method": methods.sessions, "hint": _more_sessions},
     "stats": {"method": methods.stats},
     "verify": {"method": methods.verify, "failure": _unsound},
     "tier": {

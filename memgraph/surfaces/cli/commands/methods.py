@@ -15,6 +15,7 @@ from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.enums import JobName
 from memgraph.model.operation import Time
 from memgraph.surfaces.cli.invocation import InvalidContent
+from memgraph.surfaces.cli.screen import steps
 
 Progress = Callable[[str, int, int], None]
 
@@ -133,14 +134,8 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
     else:
         if retry:
             handle.maintenance.retry_embeddings()
-        waiting, done = handle.maintenance.pending_embeddings(), 0
-
-        def advance(steps: int) -> None:
-            nonlocal done
-            done += steps
-            progress("embedding", done, waiting)
-
-        drained = handle.maintenance.embed_pending(progress=advance)
+        waiting = handle.maintenance.pending_embeddings()
+        drained = handle.maintenance.embed_pending(progress=steps(progress, "embedding", waiting))
     result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
     result["message"] = drained.error
     return result | handle.maintenance.embeddings_status().as_dict()
