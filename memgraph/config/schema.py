@@ -175,13 +175,7 @@ class EmbeddingSettings(ModelGroup):
     model_folder: str = Field(
         default="",
         max_length=4_096,
-        description="Absolute path of the `onnx` model, or of the cache if `model` is set.",
-        json_schema_extra=GLOBAL_ONLY,
-    )
-    model: str = Field(
-        default="",
-        max_length=200,
-        description="fastembed's name of the `onnx` model; empty: the model in `model_folder`.",
+        description="Absolute path of the `onnx` model.",
         json_schema_extra=GLOBAL_ONLY,
     )
 

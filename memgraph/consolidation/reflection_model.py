@@ -28,7 +28,7 @@ from memgraph.providers.completion import (
     random_mark,
 )
 from memgraph.rules.citations import SENTENCES, CitedSentence, cited_sentences
-from memgraph.rules.lines import said_at, speaker_of
+from memgraph.rules.lines import speaker_of
 
 if TYPE_CHECKING:
     from memgraph.model.enums import Sensitivity
@@ -129,7 +129,7 @@ def _chosen(
 
 def _line(memory: Memory) -> str:
     who = speaker_of(memory.kind, memory.source_role) or memory.type.value
-    return f"[{iso(said_at(memory))[:10]}] {who}: {memory.content[:MAX_MEMORY_CHARS]}"
+    return f"[{iso(memory.said_at)[:10]}] {who}: {memory.content[:MAX_MEMORY_CHARS]}"
 
 
 def _read(answer: Any, size: int) -> tuple[list[CitedSentence], int]:
@@ -143,7 +143,7 @@ def _statement(sentence: CitedSentence, sent: Sequence[Memory]) -> CitingStateme
     lines = tuple(
         EvidenceLine(
             speaker_of(each.kind, each.source_role) or each.type.value,
-            iso(said_at(each))[:10],
+            iso(each.said_at)[:10],
             each.content,
         )
         for each in (sent[number - 1] for number in sentence.numbers)

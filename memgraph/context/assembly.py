@@ -266,7 +266,7 @@ def _packed(line: _Line) -> PackedItem:
             "token_cost": line.cost,
             "reasons": line.reasons,
             "citation": candidate.citation,
-            "at": candidate.at,
+            "at": candidate.memory.said_at,
             "confidence": candidate.confidence,
         },
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.values import Memory
-from memgraph.rules.lines import BlockLine, said_at
+from memgraph.rules.lines import BlockLine
 from memgraph.rules.ranking import reciprocal_rank_fusion
 from memgraph.rules.similarity import folded
 
@@ -38,11 +38,6 @@ class ContextCandidate:
     recalled: int | None = None
     beside: str | None = None
     against: tuple[str, ...] = ()
-
-    @property
-    def at(self) -> int:
-        """The time of the event if known, else the time of storing."""
-        return said_at(self.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +119,7 @@ def ranked(
 
 def by_time(candidate: ContextCandidate) -> tuple[int, str]:
     """Return a sort key, oldest first."""
-    return candidate.at, candidate.memory.memory_id
+    return candidate.memory.said_at, candidate.memory.memory_id
 
 
 def _repeats_query(text: str, query: str, form: str) -> bool:
@@ -147,7 +142,7 @@ def _by_recall(candidate: ContextCandidate) -> tuple[bool, int, str]:
 
 
 def _by_importance(candidate: ContextCandidate) -> tuple[int, int, str]:
-    return -candidate.memory.importance, -candidate.at, candidate.memory.memory_id
+    return -candidate.memory.importance, -candidate.memory.said_at, candidate.memory.memory_id
 
 
 def _reasons(candidate: ContextCandidate) -> tuple[str, ...]:

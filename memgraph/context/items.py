@@ -132,7 +132,7 @@ def item_of(memory: Memory) -> ContextItem:
     A memory that was not stored as an item gets its ``memory_id`` as id, its type in lower case as
     kind, its scope as source, and its ``text`` and attributes as payload.
     """
-    at = memory.created_at if memory.event_time is None else memory.event_time
+    at = memory.said_at
     record = memory.attributes.get(RECORD)
     # Any caller may store a memory with this attribute, so its values are not trusted.
     record = record if isinstance(record, dict) else {}

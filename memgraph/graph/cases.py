@@ -296,7 +296,7 @@ class _Reading:
                 for _, at, further_source in supports.further(snapshot, [memory_id], until=until)
             ),
             independent_sources=independent_sources(own, added),
-            said_at=memory.created_at if memory.event_time is None else memory.event_time,
+            said_at=memory.said_at,
             effective_confidence=confidence_at(memory, self._at, self._exponent),
             confirmed=edges.was_confirmed(snapshot, memory_id, until=self._view.as_of),
             premise=premise,

@@ -200,16 +200,12 @@ def _mark(
     changed = elsewhere(other for one in standing for other in pairs.changed_by(one))
     return LineMark(
         replaced_by=tuple(dict.fromkeys(_all(replaced))),
-        until=min((_said_at(memory) for memory in firsts), default=None),
+        until=min((memory.said_at for memory in firsts), default=None),
         in_part=in_part,
         contradicts=tuple(dict.fromkeys(against)),
         probable=frozenset(probable),
         changed_by=tuple(dict.fromkeys(changed)),
     )
-
-
-def _said_at(memory: Memory) -> int:
-    return memory.created_at if memory.event_time is None else memory.event_time
 
 
 def _all(lists: Mapping[str, Iterable[str]]) -> list[str]:

@@ -336,6 +336,11 @@ class Memory(Value):
     source_id: str
 
     @property
+    def said_at(self) -> int:
+        """The time of the event if known, else that of storing, in milliseconds."""
+        return self.created_at if self.event_time is None else self.event_time
+
+    @property
     def shown_status(self) -> MemoryStatus:
         """The status to show: ERASED when the text is gone; only an erasure removes it."""
         return self.status if self.content else MemoryStatus.ERASED

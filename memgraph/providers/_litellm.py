@@ -60,8 +60,6 @@ class ModelConnection:
     Args:
         model: the name in litellm, for instance ``text-embedding-3-small`` or ``ollama/llama3``.
         timeout_s, retries, api_base, api_key, first_wait_s: see ``ModelOptions``.
-        cut_off_late: True if ``timeout_s`` limits a whole request; False if it limits the time
-            between two bytes. True requires `load`.
 
     Raises:
         InvalidConfig: a value is out of range; ``details['key']`` names it.
@@ -73,7 +71,6 @@ class ModelConnection:
     api_base: str | None = None
     api_key: str | Path | None = field(default=None, repr=False)
     first_wait_s: float = 0.5
-    cut_off_late: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.timeout_s < float("inf"):
@@ -89,7 +86,9 @@ def call(
     operation: Literal["embedding", "completion"],
     **request: Any,
 ) -> Any:
-    """Call ``litellm.<operation>``, and retry temporary failures.
+    """Call ``litellm.<operation>``, and retry temporary failures. Requires `load`.
+
+    ``timeout_s`` limits a whole request: the clients of litellm restart theirs with every byte.
 
     Returns:
         litellm's response object.
@@ -107,8 +106,6 @@ def call(
         wait=_pause_s(connection.first_wait_s),
         reraise=True,
     )
-    if not connection.cut_off_late:
-        return attempts(_call_once, connection, operation, request)
     return attempts(
         within, connection.timeout_s, lambda: _call_once(connection, operation, request)
     )

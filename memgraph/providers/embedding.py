@@ -164,7 +164,6 @@ def embedding_provider(
     dimensions: int | None = None,
     batch_size: int = DEFAULT_BATCH_SIZE,
     model_folder: str = "",
-    model: str = "",
     **options: Unpack[ModelOptions],
 ) -> EmbeddingProvider:
     """Return the provider with this configured name. Loads no model and opens no connection.
@@ -175,8 +174,6 @@ def embedding_provider(
             takes any, 64 by default.
         batch_size: texts per request, >= 1; for ``litellm/…`` and ``onnx``.
         model_folder: for ``onnx``: the absolute path of the model's folder.
-        model: for ``onnx``: a name that fastembed knows; ``model_folder`` is then fastembed's
-            cache, or empty for the default.
         options: for ``litellm/…``; see ``ModelOptions``.
 
     Raises:
@@ -202,8 +199,7 @@ def embedding_provider(
 
         if dimensions is None:
             raise InvalidConfig("Dimensions must be configured for 'onnx'.", key="dimensions")
-        folder = Path(model_folder) if model_folder else None
-        return OnnxEmbedding(folder, dimensions=dimensions, batch_size=batch_size, named=model)
+        return OnnxEmbedding(Path(model_folder), dimensions=dimensions, batch_size=batch_size)
     if name.startswith(LITELLM_PREFIX) and len(name) > len(LITELLM_PREFIX):
         from memgraph.providers.litellm_embedding import LitellmEmbedding
 

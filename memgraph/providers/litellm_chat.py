@@ -75,7 +75,7 @@ class LitellmCompletion:
         self.name = LITELLM_PREFIX + model
         self._max_tokens = max_tokens
         merged: ModelOptions = {**DEFAULTS, **options}
-        self._connection = _litellm.ModelConnection(model, cut_off_late=True, **merged)
+        self._connection = _litellm.ModelConnection(model, **merged)
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
         """See `CompletionProvider.complete_json`."""

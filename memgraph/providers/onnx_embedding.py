@@ -1,9 +1,9 @@
-"""Run any ONNX sentence-embedding model from a folder or fastembed's cache, without network.
+"""Run any ONNX sentence-embedding model from a folder, without network.
 
 The folder contains ``tokenizer.json`` and the graph (`MODEL_FILES`), as sentence-transformers,
 optimum and fastembed write them. The vector of a text is the mean of its token vectors, or the
-first one if ``1_Pooling/config.json`` or fastembed says so. It is cut to the configured dimensions
-and scaled to norm 1. The files are not trusted: each is read once into memory, up to a limit, and
+first one if ``1_Pooling/config.json`` says so. It is cut to the configured dimensions and scaled
+to norm 1. The files are not trusted: each is read once into memory, up to a limit, and
 only these bytes are passed to the libraries, so that a graph cannot refer to other files.
 """
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EXTRA: Final = "onnx"
-FASTEMBED: Final = "fastembed"
-"""The extra and the package that map names to models."""
 MODEL_FILES: Final = ("model.onnx", "model_optimized.onnx", "onnx/model.onnx")
 TOKENIZER: Final = "tokenizer.json"
 MAX_MODEL_BYTES: Final = 2 * 1024**3
@@ -52,27 +50,23 @@ class OnnxEmbedding:
     """An ONNX embedding model; its files are read when its identity or a vector is first needed.
 
     Args:
-        folder: the absolute path of the model; for a named model, that of fastembed's cache, or
-            None for fastembed's default.
-        named: a name that fastembed knows; empty if ``folder`` contains the model itself.
+        folder: the absolute path of the model.
         dimensions: the length of every vector, at most that of the model.
         batch_size: texts per run, >= 1.
 
     Raises:
-        InvalidConfig: the path is not absolute, or neither path nor name is given.
+        InvalidConfig: the path is not absolute.
     """
 
     name: ClassVar[str] = "onnx"
 
-    def __init__(
-        self, folder: Path | None, *, dimensions: int, batch_size: int, named: str = ""
-    ) -> None:
-        if not (named if folder is None else folder.is_absolute()):
+    def __init__(self, folder: Path, *, dimensions: int, batch_size: int) -> None:
+        if not folder.is_absolute():
             raise InvalidConfig(
                 "model_folder must be an absolute path for 'onnx'.", key="model_folder"
             )
         self.dimensions = dimensions
-        self._folder, self._named, self._batch_size = folder, named, batch_size
+        self._folder, self._batch_size = folder, batch_size
         self._lock = threading.Lock()
         self._loaded: _Loaded | None = None
         self._model = ""
@@ -86,8 +80,8 @@ class OnnxEmbedding:
         with self._lock:
             if not self._model:
                 try:
-                    self._model = self._identity(*self._files())
-                except (ProviderRejected, ExtraMissing):
+                    self._model = self._identity(*_files(self._folder))
+                except ProviderRejected:
                     return UNREADABLE
             return self._model
 
@@ -95,9 +89,8 @@ class OnnxEmbedding:
         """See `EmbeddingProvider.embed`.
 
         Raises:
-            ExtraMissing: onnxruntime is not installed, or fastembed for a named model.
-            ProviderRejected: the model's files cannot be used, ``details['file']`` names one; or
-                fastembed does not know the name or has no such model in its cache.
+            ExtraMissing: onnxruntime is not installed.
+            ProviderRejected: the model's files cannot be used; ``details['file']`` names one.
             ProviderUnavailable: the run failed.
             ProviderAnswerInvalid: the model did not return a table of finite numbers.
         """
@@ -132,18 +125,10 @@ class OnnxEmbedding:
     def _load(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                graph, tokenizer, pooling, length = self._files()
+                graph, tokenizer, pooling, length = _files(self._folder)
                 self._model = self._identity(graph, tokenizer, pooling, length)
                 self._loaded = _loaded(graph, tokenizer, pooling, length)
             return self._loaded
-
-    def _files(self) -> tuple[bytes, bytes, bool, int]:
-        if not self._named:
-            assert self._folder is not None
-            return _files(self._folder)
-        folder, file, first_token = _cached(self._named, self._folder)
-        graph, tokenizer, _, length = _files(folder, (file,))
-        return graph, tokenizer, first_token, length
 
     def _identity(self, graph: bytes, tokenizer: bytes, first_token: bool, length: int) -> str:
         parts = hashlib.sha256(graph).digest() + hashlib.sha256(tokenizer).digest()
@@ -151,63 +136,15 @@ class OnnxEmbedding:
         return f"onnx:{digest[:16]}:{self.dimensions}"
 
 
-def _cached(name: str, cache: Path | None) -> tuple[Path, str, bool]:
-    """Return a fastembed model's folder, the path of its graph in it, and its pooling.
-
-    The pooling is True for the first token and False for the mean. Nothing is downloaded: fastembed
-    reads only its cache.
-
-    Args:
-        name: the name in fastembed, in any case.
-        cache: the cache folder; None: FASTEMBED_CACHE_PATH, or fastembed's default.
-
-    Raises:
-        ExtraMissing: fastembed is not installed.
-        ProviderRejected: fastembed does not know the name, has no such model in its cache, or uses
-            a pooling that is not supported here.
-    """
-    try:
-        from fastembed import TextEmbedding
-        from fastembed.text.onnx_embedding import OnnxTextEmbedding
-        from fastembed.text.pooled_embedding import PooledEmbedding
-        from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
-    except ImportError as error:
-        raise ExtraMissing.of(
-            f"the model {name!r} needs fastembed, but {error.name or FASTEMBED} is not installed",
-            extra=FASTEMBED,
-        ) from error
-    models = {description["model"].lower() for description in TextEmbedding.list_supported_models()}
-    if name.lower() not in models:
-        raise ProviderRejected(f"fastembed does not know a model {name!r}.", model=name)
-    folder = None if cache is None else str(cache)
-    try:
-        loaded: Any = TextEmbedding(
-            name, cache_dir=folder, local_files_only=True, lazy_load=True, cuda=False
-        ).model
-    except (OSError, ValueError):
-        raise ProviderRejected(
-            f"fastembed's cache does not contain {name!r}; download it with"
-            f" fastembed.TextEmbedding({name!r}, cache_dir=...).",
-            model=name,
-        ) from None
-    pooling = {OnnxTextEmbedding: True, PooledEmbedding: False, PooledNormalizedEmbedding: False}
-    first_token = pooling.get(type(loaded))
-    if first_token is None:
-        raise ProviderRejected(
-            f"{name!r} uses a pooling other than the mean or the first token.", model=name
-        )
-    return Path(loaded._model_dir), loaded.model_description.model_file, first_token
-
-
-def _files(folder: Path, graphs: Sequence[str] = MODEL_FILES) -> tuple[bytes, bytes, bool, int]:
+def _files(folder: Path) -> tuple[bytes, bytes, bool, int]:
     """Return the graph, the tokenizer, True for first-token pooling, and the maximum tokens."""
     tokenizer = _read(folder, TOKENIZER, MAX_JSON_BYTES)
     graph = next(
-        (data_ for name in graphs if (data_ := _read(folder, name, MAX_MODEL_BYTES, False))),
+        (data_ for name in MODEL_FILES if (data_ := _read(folder, name, MAX_MODEL_BYTES, False))),
         b"",
     )
     if tokenizer is None or not graph:
-        raise _unusable(graphs[0], "is missing or empty")
+        raise _unusable(MODEL_FILES[0], "is missing or empty")
     pooling = _json(folder, "1_Pooling/config.json")
     lengths = (
         _json(folder, "sentence_bert_config.json").get("max_seq_length"),

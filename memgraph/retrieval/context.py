@@ -343,7 +343,7 @@ def _plain_features(pool: CandidatePool, question: ParsedQuery) -> dict[str, Flo
         by_name["number_asked"] = np.maximum(texts.any_of(_NUMBER_WORDS), texts.digits(1))
     if question.periods:
         # Computed once per day, because a conversation spans few days.
-        days = [_time_of(candidate) // MS_PER_DAY for candidate in pool.candidates]
+        days = [candidate.said_at // MS_PER_DAY for candidate in pool.candidates]
         agreed = {
             day: max(period.agreement(day * MS_PER_DAY) for period in question.periods)
             for day in set(days)
@@ -450,10 +450,6 @@ def _weighted(
                     sums += weight * by_name[name]
             total = np.where(chosen, sums, total)
     return total
-
-
-def _time_of(candidate: RecallCandidate) -> int:
-    return candidate.created_at if candidate.event_time is None else candidate.event_time
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

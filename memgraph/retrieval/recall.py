@@ -98,46 +98,6 @@ RANKED_TODAY = Degraded(
 )
 
 
-def recalled(
-    snapshot: Snapshot,
-    prepared: PreparedRequest,
-    narrowing: RecallFilter,
-    state: StoreState,
-    *,
-    settings: MemorySettings,
-    now_ms: int,
-    model_changed: bool,
-    held: HeldVectors | None = None,
-    exact: bool = False,
-    timed: Timed = untimed,
-    related: float | None = None,
-) -> Selection:
-    """Search on a snapshot, and return what was chosen.
-
-    Args:
-        narrowing: the filter for the memories that the request may return.
-        now_ms: the time of the recall, for decay and recency.
-        model_changed: True if the stored vectors come from another model.
-        held: the vectors of this database that the process keeps in memory.
-        exact: set no deadlines and compare every vector; for measurements.
-        timed: measures the time of each part.
-        related: return no items unless one is at least this relevant, 0..1; None: no condition.
-    """
-    return _Recall(
-        snapshot,
-        prepared,
-        settings,
-        narrowing,
-        now_ms,
-        exact,
-        held,
-        model_changed,
-        timed,
-        state,
-        related,
-    ).select()
-
-
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What a recall chose, and the snapshot that it was read from.
@@ -222,20 +182,30 @@ class _Origins:
         return self._of_both[key]
 
 
-@dataclass(frozen=True)
-class _Recall:
-    """One recall on one snapshot."""
+@dataclass(frozen=True, kw_only=True)
+class Recall:
+    """One recall on one snapshot.
+
+    Attributes:
+        narrowing: the filter for the memories that the request may return.
+        now_ms: the time of the recall, for decay and recency.
+        model_changed: True if the stored vectors come from another model.
+        held: the vectors of this database that the process keeps in memory.
+        exact: set no deadlines and compare every vector; for measurements.
+        timed: measures the time of each part.
+        related: return no items unless one is at least this relevant, 0..1; None: no condition.
+    """
 
     snapshot: Snapshot
     prepared: PreparedRequest
-    settings: MemorySettings
     narrowing: RecallFilter
-    now_ms: int
-    exact: bool
-    held: HeldVectors | None
-    model_changed: bool
-    timed: Timed
     state: StoreState
+    settings: MemorySettings
+    now_ms: int
+    model_changed: bool
+    held: HeldVectors | None = None
+    exact: bool = False
+    timed: Timed = untimed
     related: float | None = None
 
     def select(self) -> Selection:
@@ -309,7 +279,9 @@ class _Recall:
         states = CandidateStates(legs.marks)
         if self.state.ties:
             memory_ids = [legs.candidates[candidate.id].memory_id for candidate in considered]
-            states = self._states(memory_ids, states)
+            states = read_states(
+                self.snapshot, memory_ids, self.narrowing.view, self.state.ties, states
+            )
         rate = self._rater(states)
         ranked = [
             rate(legs.candidates[candidate.id], candidate.score, candidate.ranks)
@@ -318,9 +290,6 @@ class _Recall:
         ranked.sort(key=_by_score)
         lift_agreed(ranked, agreed)
         return ranked, states
-
-    def _states(self, memory_ids: Sequence[str], before: CandidateStates) -> CandidateStates:
-        return read_states(self.snapshot, memory_ids, self.narrowing.view, self.state.ties, before)
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
         return rating(self.narrowing.at, self.settings, states).rated
@@ -460,7 +429,6 @@ class _Recall:
         )
 
     def _legs(self) -> LegResults:
-        """Run the legs."""
         question, vector = self.prepared.question, self._vector
         if not question.words and vector is None:
             legs, limit = LegResults(), self.settings.retrieval.top_k_text
@@ -533,7 +501,7 @@ class _Recall:
             outside.update(zip(new, fetched, strict=True))
             if not new:
                 break
-            states = self._states(new, states)
+            states = read_states(self.snapshot, new, self.narrowing.view, self.state.ties, states)
         return outside, states
 
     @staticmethod
@@ -601,13 +569,9 @@ def _replaced_by(candidate: RecallCandidate, legs: LegResults) -> str:
     if candidate.status == MemoryStatus.ACTIVE.value or not successors:
         return ""
     return "replaced by " + ", ".join(
-        f"{short_id(successor.memory_id)} ({iso(_time_of(successor))[: len('2026-01-31')]})"
+        f"{short_id(successor.memory_id)} ({iso(successor.said_at)[: len('2026-01-31')]})"
         for successor in successors
     )
-
-
-def _time_of(candidate: RecallCandidate) -> int:
-    return candidate.created_at if candidate.event_time is None else candidate.event_time
 
 
 def _item(

@@ -115,11 +115,10 @@ class CandidateRater:
         confidence = effective_confidence(
             candidate.confidence, candidate.decay_rate, days, self.exponent
         )
-        moment = candidate.created_at if candidate.event_time is None else candidate.event_time
         facts = RankFacts(
             candidate.importance,
             confidence,
-            self.at - moment,
+            self.at - candidate.said_at,
             status,
             self.stand.pairs.is_contested(candidate.memory_id),
             candidate.memory_id in self.stand.stale,

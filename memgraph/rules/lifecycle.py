@@ -77,21 +77,6 @@ class MemoryChange:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgePlan:
-    from_memory_id: str
-    to_memory_id: str
-    edge_type: EdgeType
-
-
-@dataclass(frozen=True, slots=True)
-class SupersessionPlan:
-    """An Updates edge from the newer memory, and the change of the older one (None: no change)."""
-
-    edge: EdgePlan
-    change: MemoryChange | None
-
-
-@dataclass(frozen=True, slots=True)
 class ResolutionRecord:
     """The ``resolution`` of a resolved Contradicts edge, with all that is needed to undo it.
 
@@ -163,13 +148,6 @@ class ResolutionPlan:
     record: ResolutionRecord
 
 
-@dataclass(frozen=True, slots=True)
-class ReopeningPlan:
-    """Changes to write (empty ones left out); the edge loses ``resolved_at`` and ``resolution``."""
-
-    changes: tuple[MemoryChange, ...]
-
-
 def next_status(current: MemoryStatus, action: StatusAction) -> MemoryStatus:
     """Return the status that ``action`` leads to.
 
@@ -199,8 +177,8 @@ def in_force(edge: Edge | EdgeInput) -> bool:
     return edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0 and not edge.partial
 
 
-def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
-    """Plan the replacement of ``old`` by ``new``; a superseded memory stays as it is.
+def plan_supersession(new: MemoryState, old: MemoryState) -> MemoryChange | None:
+    """Return the change of ``old`` when ``new`` replaces it; None: it stays as it is.
 
     Raises:
         InvalidInput: both are the same memory.
@@ -212,12 +190,10 @@ def plan_supersession(new: MemoryState, old: MemoryState) -> SupersessionPlan:
         raise IllegalTransition(
             "a retracted memory cannot supersede another", memory_id=new.memory_id
         )
-    edge = EdgePlan(new.memory_id, old.memory_id, EdgeType.UPDATES)
     # Its successor was retracted, or it lost a contradiction.
     if old.status is MemoryStatus.SUPERSEDED:
-        return SupersessionPlan(edge, None)
-    status = next_status(old.status, StatusAction.SUPERSEDE)
-    return SupersessionPlan(edge, MemoryChange(old.memory_id, status=status))
+        return None
+    return MemoryChange(old.memory_id, status=next_status(old.status, StatusAction.SUPERSEDE))
 
 
 def plan_resolution(
@@ -274,8 +250,8 @@ def plan_reopening(
     winner: MemoryState | None,
     loser: MemoryState | None,
     replaced: bool = False,
-) -> ReopeningPlan:
-    """Plan the reopening of a resolved contradiction, without undoing later changes.
+) -> tuple[MemoryChange, ...]:
+    """Return the changes that reopen a resolved contradiction, without undoing later ones.
 
     The loser gets back its prior status and confidence, unless ``replaced``, or it was retracted
     meanwhile (only ``restore`` undoes that), or its confidence was changed.
@@ -290,7 +266,7 @@ def plan_reopening(
     if winner is not None and record.supersedes_added and record.loser_id in winner.supersedes:
         rest = tuple(memory_id for memory_id in winner.supersedes if memory_id != record.loser_id)
         changes.append(MemoryChange(winner.memory_id, supersedes=rest))
-    return ReopeningPlan(_filled(*changes))
+    return _filled(*changes)
 
 
 def _restored(record: ResolutionRecord, loser: MemoryState) -> MemoryChange:

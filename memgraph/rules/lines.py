@@ -135,7 +135,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         kind=memory.kind,
         type=memory.type,
         text=memory.content if text is None else text,
-        at=None if undated else said_at(memory),
+        at=None if undated else memory.said_at,
         stored_at=memory.created_at,
         speaker=speaker_of(memory.kind, memory.source_role),
         place=""
@@ -144,11 +144,6 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         period=period_of(memory.attributes.get(HAPPENED), memory.event_time),
         until=memory.valid_until,
     )
-
-
-def said_at(memory: Memory) -> int:
-    """Return the time of the event, or else that of storing, in milliseconds."""
-    return memory.created_at if memory.event_time is None else memory.event_time
 
 
 def speaker_of(kind: str, role: str | None) -> str:

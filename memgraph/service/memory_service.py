@@ -531,7 +531,6 @@ class MemoryService:
                 chosen.provider,
                 dimensions=chosen.dimensions,
                 model_folder=chosen.model_folder,
-                model=chosen.model,
                 **options_of(chosen, self.environ),
             )
         return self._providers[chosen]

@@ -224,6 +224,11 @@ class RecallCandidate(NamedTuple):
     last_accessed_at: int | None
     source_id: str
 
+    @property
+    def said_at(self) -> int:
+        """The time of the event if known, else that of storing."""
+        return self.created_at if self.event_time is None else self.event_time
+
 
 class CandidateReader:
     """Reads the candidates that pass a filter on a snapshot, each row once for all legs."""

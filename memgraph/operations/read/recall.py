@@ -87,15 +87,14 @@ def reading(
 
     Args:
         candidates: the least number of candidates by text and by vectors.
-        related: see ``retrieval.recall.recalled``.
+        related, exact: see ``retrieval.recall.Recall``.
         by_filters: answer a request without a query by its filters, not with nothing.
         as_now: answer a request about the past as if it were now.
-        exact: see ``retrieval.recall.recalled``.
 
     Raises:
         AccessDenied, StorageError: as in ``answer``.
     """
-    from memgraph.retrieval.recall import Selection, recalled
+    from memgraph.retrieval.recall import Recall, Selection
     from memgraph.retrieval.request import narrowed, prepared
 
     narrowing = narrowed(request, viewer, opened.clock.now_ms())
@@ -120,11 +119,11 @@ def reading(
                 trace = RecallTrace(state.change_seq, {})
                 chosen = Selection(snapshot, narrowing, state.ties, at, account=trace)
                 if searches:
-                    chosen = recalled(
-                        snapshot,
-                        question,
-                        narrowing,
-                        state,
+                    chosen = Recall(
+                        snapshot=snapshot,
+                        prepared=question,
+                        narrowing=narrowing,
+                        state=state,
                         settings=_reaching(opened.settings.memory, candidates),
                         now_ms=at if as_now else now_ms,
                         model_changed=_model_changed(opened, state),
@@ -132,7 +131,7 @@ def reading(
                         exact=exact,
                         timed=timed,
                         related=related,
-                    )
+                    ).select()
         for degradation in chosen.degraded:
             opened.meters.degraded(degradation.code)
         yield chosen

@@ -378,7 +378,7 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
             NewEntry("reopen", edge.from_id, {"edge_id": edge.edge_id, "reason": reason} | nobody)
         ]
     record = ResolutionRecord.from_dict(edge.resolution)
-    plan = plan_reopening(
+    changes = plan_reopening(
         record,
         winner=_state_or_none(transaction, record.winner_id),
         loser=_state_or_none(transaction, record.loser_id),
@@ -386,7 +386,7 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
             edges.still_replaced(transaction, [record.loser_id], ignored_edge=edge.edge_id)
         ),
     )
-    for change in plan.changes:
+    for change in changes:
         apply(transaction, change, reason=f"contradiction reopened: {reason}")
     edges.set_resolution(transaction, edge.edge_id, None)
     _retract_quietly(transaction, record.loser_id)

@@ -277,7 +277,7 @@ class EdgeWriter:
         # its own successor: in a circle no memory would stay active.
         if old_id in edges.successors(transaction, new_id):
             raise Conflict("the memory to replace is itself a replacement of the newer one")
-        change = plan_supersession(new, old).change
+        change = plan_supersession(new, old)
         if change is None:
             require_unreplaced(transaction, old_id, view=self.view)
         if change is None or change.status is None:

@@ -147,8 +147,7 @@ def event_period(memory: Memory) -> str:
 
 def date_of(memory: Memory) -> str:
     """Return when it happened, or else when it was stored."""
-    at = memory.created_at if memory.event_time is None else memory.event_time
-    return event_period(memory) or day(at)
+    return event_period(memory) or day(memory.said_at)
 
 
 def show_pair(
@@ -166,7 +165,7 @@ def show_pair(
         moot: it is open, but one side is no longer in force.
         first: the number of the first line.
     """
-    from memgraph.rules.lines import in_time, line_of, records, said_at
+    from memgraph.rules.lines import in_time, line_of, records
 
     odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
     # Of a decided pair the lines say which one replaces the other.
@@ -178,7 +177,7 @@ def show_pair(
     elif moot:
         standing += ", moot: one side is no longer in force"
     screen.heading(f"{short_id(edge.edge_id)}  {relation}{standing}")
-    said = {memory.memory_id: said_at(memory) for memory in sides}
+    said = {memory.memory_id: memory.said_at for memory in sides}
     lines = [
         _with_mark(replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge, said)
         for memory, source in zip(sides, sources, strict=True)
