@@ -30,43 +30,6 @@ MAX_EMBEDDED = 20_000
 MAX_COMPARED = 2_000
 
 
-def embed_if_quick(orchestrator: Orchestrator, *, quiet: bool) -> dict[str, Any]:
-    """Compare new facts, and embed memories if the model is local; else count the pending ones.
-
-    Args:
-        quiet: print no note on standard error.
-
-    Returns:
-        ``{"embedded": n, "pending": n}`` and, if embedding stopped early, the error's ``code``.
-    """
-    provider = orchestrator.settings.memory.embedding.provider
-    orchestrator.maintenance.compare_pending(limit=MAX_COMPARED)
-    report: dict[str, Any] = {"embedded": 0, "pending": 0}
-    if provider == "none":
-        return report
-    waiting = orchestrator.maintenance.pending_embeddings()
-    if waiting and provider in LOCAL_PROVIDERS:
-        with stages("embedding") as advance:
-            drained = orchestrator.maintenance.embed_pending(
-                limit=MAX_EMBEDDED, progress=steps(advance, "", min(waiting, MAX_EMBEDDED))
-            )
-        report["embedded"] = drained.ready
-        if drained.error_code is not None:
-            report["code"] = drained.error_code
-        waiting = orchestrator.maintenance.pending_embeddings()
-    report["pending"] = waiting
-    if waiting and not quiet:
-        note(_pending_note(orchestrator.name, report))
-    return report
-
-
-def _pending_note(name: str, report: dict[str, Any]) -> str:
-    if report.get("code") == "embedding.model_changed":
-        return f"the embedding model changed; run: memgraph embed {name} --rebuild"
-    reason = f" ({report['code']})" if "code" in report else ""
-    return f"{report['pending']} to embed{reason}; run: memgraph embed {name}"
-
-
 @dataclass(slots=True)
 class CommandResult:
     """The result of a command; other packages return a class of their own with these attributes.
@@ -105,7 +68,6 @@ class Invocation:
     """The options that every command accepts; those after its name override those before it.
 
     Attributes:
-        agent: the agent's name, from a command that has this option; sent to a server.
         command: the names of the command, such as ``key create``.
         named: the name of the orchestrator, once the command has opened it.
     """
@@ -144,7 +106,6 @@ class Invocation:
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Send the key unencrypted to another machine.")
     ] = False
-    agent: str | None = None
     command: str = ""
     named: str | None = None
 
@@ -214,16 +175,22 @@ class Invocation:
 
         On a server it has the methods of the client; any other method raises LocalOnly.
         """
-        if self.server_url is not None:
-            from memgraph.surfaces.cli.remote import handle
-
-            self.named = name
-            with self.client() as client:
-                # The remote handle raises LocalOnly for methods that a server does not have.
-                yield cast("Orchestrator", handle(self, client, name))
+        self.named = name
+        if self.server_url is None:
+            with self.service() as service:
+                yield self.handle(service, name)
             return
-        with self.service() as service:
-            yield self.handle(service, name)
+        from memgraph.surfaces.cli.remote import RemoteHandle
+
+        with self.client() as client:
+            # The common options narrow the key's view.
+            narrowing: dict[str, Any] = {
+                "project_ids": tuple(self.project) or None,
+                "session_ids": tuple(self.session) or None,
+                "clearance": self.clearance,
+            }
+            remote = client.orchestrator(name, **narrowing)
+            yield cast("Orchestrator", RemoteHandle(remote, self.command))
 
     def handle(self, service: MemoryService, name: str) -> Orchestrator:
         from memgraph.service.memory_service import DEFAULT_ACTOR
@@ -231,12 +198,37 @@ class Invocation:
         self.named = name
         return service.orchestrator(name, viewer=self.viewer, actor=self.actor or DEFAULT_ACTOR)
 
-    def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]:
-        """Embed new memories if that is quick, and return the counts to report."""
+    def after_writing(self, handle: Orchestrator) -> dict[str, Any]:
+        """Compare new facts, and embed memories if the model is local; else count the pending ones.
+
+        Returns:
+            ``{"embedded": n, "pending": n}`` and, if embedding stopped early, the error's ``code``;
+            for a server, which does this itself, ``{"by": "server"}``.
+        """
         if self.server_url is not None:
             return {"by": "server"}
-
-        return embed_if_quick(orchestrator, quiet=self.as_json)
+        provider, maintenance = handle.settings.memory.embedding.provider, handle.maintenance
+        maintenance.compare_pending(limit=MAX_COMPARED)
+        report: dict[str, Any] = {"embedded": 0, "pending": 0}
+        if provider == "none":
+            return report
+        waiting = maintenance.pending_embeddings()
+        if waiting and provider in LOCAL_PROVIDERS:
+            with stages("embedding") as advance:
+                shown = steps(advance, "", min(waiting, MAX_EMBEDDED))
+                drained = maintenance.embed_pending(limit=MAX_EMBEDDED, progress=shown)
+            report["embedded"] = drained.ready
+            if drained.error_code is not None:
+                report["code"] = drained.error_code
+            waiting = maintenance.pending_embeddings()
+        report["pending"] = waiting
+        if waiting and not self.as_json:
+            reason = f" ({report['code']})" if "code" in report else ""
+            if report.get("code") == "embedding.model_changed":
+                note(f"the embedding model changed; run: memgraph embed {handle.name} --rebuild")
+            else:
+                note(f"{waiting} to embed{reason}; run: memgraph embed {handle.name}")
+        return report
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]:
         """Show progress of work in named stages, as a bar or as lines; see ``screen.stages``."""
@@ -248,16 +240,13 @@ class Invocation:
 
     def answer(self, report: CommandResult) -> int:
         """Print a report; return the exit code."""
-        if report.error is None:
-            if self.as_json:
-                write_json({"ok": True, "command": self.command, "data": report.data})
-            else:
-                _print(report)
-            flush()
-            return 0
         if not self.as_json:
             _print(report)
-            flush()
+        elif report.error is None:
+            write_json({"ok": True, "command": self.command, "data": report.data})
+        flush()
+        if report.error is None:
+            return 0
         report.error.details = report.data
         return self.refuse(report.error.as_dict())
 

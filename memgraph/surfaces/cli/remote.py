@@ -104,17 +104,6 @@ def _errors_about_options(key: str | None) -> Iterator[None]:
         ) from error
 
 
-def handle(call: Invocation, remote: Client, name: str) -> RemoteHandle:
-    """Return the orchestrator that a command names; the common options narrow the key's view."""
-    narrowing: dict[str, Any] = {
-        "project_ids": tuple(call.project) or None,
-        "session_ids": tuple(call.session) or None,
-        "agent_id": call.agent,
-        "clearance": call.clearance,
-    }
-    return RemoteHandle(remote.orchestrator(name, **narrowing), call.command)
-
-
 class RemoteHandle:
     """A handle on a server, or a group of its methods; other methods raise LocalOnly."""
 
