@@ -62,6 +62,7 @@ MISTAKES = [
     (["export", "orc-1", "-o", "no/such", "--format", "vault"], 1, "No such file or directory"),
     (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
+    (["worker", "--once", "--orchestrator", "nobody"], 1, "memgraph init nobody"),
     (["run", "orc-1", "nojob"], 2, "'enrichment', 'consolidation'"),
     (["key", "create", "desk", "--orchestrator", "orc-1"], 2, "Choose from: read, write"),
     (["--server", "localhost:1", "list", "orc-1"], 2, "http://127.0.0.1:8420"),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import pytest
 from pydantic import Field
-from serving_worlds import serving
 
 from memgraph import MemoryService
 from memgraph.client import AsyncClient, Client
@@ -117,12 +116,6 @@ def test_its_help_is_its_docstring_and_its_annotations(cli: CommandLine) -> None
     assert "--most N Labels at most. 1 to 3. [default: 3]" in told
 
 
-@pytest.mark.usefixtures("toy")
-def test_a_misspelled_operation_is_suggested(cli: CommandLine) -> None:
-    ran = cli("label-memori", "orc-1")
-    assert (ran.code, "Did you mean label-memory?" in ran.err) == (2, True)
-
-
 @pytest.mark.parametrize("name", operations_of(Orchestrator))
 def test_every_operation_has_a_form_on_the_command_line(name: str) -> None:
     command = make_command(command_of(operations_of(Orchestrator)[name].function), name)
@@ -135,8 +128,6 @@ def test_every_operation_has_a_form_on_the_command_line(name: str) -> None:
 def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
     stored = cli.remember("The shop closes at six.", "--attributes", '{"door": "front"}')
     assert cli.json("get", "orc-1", stored)["attributes"] == {"door": "front"}
-    ran = cli("remember", "orc-1", "It opens at nine.", "--attributes", "nine")
-    assert (ran.code, "attributes must be JSON of its type" in ran.err) == (2, True)
 
 
 class Options(Value):
@@ -164,11 +155,3 @@ def test_objects_and_lists_of_them_are_json(
     assert red["items"] == ["red a", "red b"]
     ran = cli("painted", "orc-1", labels, "--options", "red")
     assert (ran.code, "options must be JSON of its type" in ran.err) == (2, True)
-
-
-def test_a_derived_command_asks_a_server(cli: CommandLine) -> None:
-    memory_id = cli.remember("Ada Okafor lives in Lisbon.")
-    with serving(cli.root) as served:
-        options = ("--server", served.url, "--key", served.key(), "--json")
-        found = cli("entity", "orc-1", "Ada Okafor", *options).data
-    assert [each["memory_id"] for each in found["memories"]] == [memory_id]

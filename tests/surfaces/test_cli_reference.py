@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -105,33 +104,3 @@ def test_recall_loads_neither_migrations_nor_remote_models(tmp_path: Path) -> No
         [*start, "recall", "orc-1", "anything"], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["no memory matches", "[]"]
-
-
-def test_an_installed_package_brings_a_group_of_commands(tmp_path: Path) -> None:
-    installed = tmp_path / "toys-1.0.dist-info"
-    installed.mkdir()
-    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text("[memgraph.commands]\ntoy = toys:TOY\n")
-    (tmp_path / "toys.py").write_text(
-        "import typer\n"
-        "from memgraph.surfaces.cli.builder import make_group\n"
-        "from memgraph.surfaces.cli.invocation import CommandResult\n"
-        "def play(context: typer.Context) -> CommandResult:\n"
-        "    'Play.'\n"
-        "    return CommandResult({'played': True}, lambda screen: None)\n"
-        "TOY = make_group('toy', 'Play with toys.', {'play': play})\n"
-    )
-    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
-
-    def run(*arguments: str) -> str:
-        program = "import sys; from memgraph.surfaces.cli import main; main(sys.argv[1:])"
-        return subprocess.run(
-            [sys.executable, "-c", program, *arguments],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"PYTHONPATH": path},
-        ).stdout
-
-    assert "Play with toys." in run("--help")
-    assert '"played": true' in run("toy", "play", "--json")

@@ -1,0 +1,173 @@
+"""What a person and a program are told by the commands that read, promote and erase."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memgraph.clock import iso, parse_time
+from memgraph.model.influence import SourceLine
+from memgraph.surfaces.cli.render import LINE_CHARS, LINES
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+
+WHY = ("--reason", "asked for")
+TASK = ("--scope", "session", "--scope-id", "t1")
+PROJECT = ("--scope", "project", "--scope-id", "web")
+
+
+def test_it_is_the_block_before_a_message(cli: CommandLine) -> None:
+    oven = cli.remember("The oven is slow.")
+    for number in range(9):
+        cli.remember(f"Rule {number} of the bakery.")
+    told = cli("context", "orc-1", "what about the oven", "--explain").out
+    assert told.startswith("Between the two marks are records from memory.")
+    assert "Fact: The oven is slow.\n" in told
+    assert oven in told
+    listed = cli("context", "orc-1", "oven", "--format", "list").out
+    assert listed.startswith("[Relevant Memory]\n- The oven is slow.\n")
+    data = cli.json("context", "orc-1", "rules of the bakery", "--budget-tokens", "150")
+    assert data["token_cost"] <= 150
+    assert data["left_out"] > 0
+    assert list(data["memories"]) == [str(number + 1) for number in range(len(data["memories"]))]
+
+
+def test_an_empty_context_says_why(cli: CommandLine) -> None:
+    ran = cli("context", "orc-1", "oven")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("empty[nothing_known]: ")
+    assert cli.json("context", "orc-1", "oven")["empty"] == "nothing_known"
+    cli.remember("The oven is slow.")
+    assert cli.json("context", "orc-1", "oven")["empty"] is None
+    for budget in ("0", "3"):
+        ran = cli("context", "orc-1", "oven", "--budget-tokens", budget)
+        assert (ran.code, ran.out) == (0, "")
+        assert ran.err.startswith("empty[budget_too_small]: the budget is too small")
+        told = cli.json("context", "orc-1", "oven", "--budget-tokens", budget)
+        assert (told["empty"], told["memories"]) == ("budget_too_small", {})
+
+
+def test_a_profile_is_pleasant_to_read(cli: CommandLine) -> None:
+    cli.remember("Ada Okafor bakes with Nora Quill.")
+    cli.remember("Ada Okafor lives in Lisbon.")
+    told = cli("entity", "orc-1", "ada okafor").out
+    assert told.startswith("Ada Okafor  person\n")
+    assert "mention count: 2" in told
+    assert "Nora Quill       person" in told
+    assert "Ada Okafor lives in Lisbon." in told
+
+
+def test_differences_are_told_until_now(cli: CommandLine) -> None:
+    one = cli.remember("The oven is slow.")
+    at = cli.json("trace", "orc-1", one)["memory"]["created_at"]
+    before = iso(parse_time(at) - 1)
+    for since in (before, "yesterday", "last week"):
+        told = cli.json("diff", "orc-1", since)["learnt"]
+        assert [each["memory_id"] for each in told] == [one], since
+    assert "id       text" in cli("diff", "orc-1", "yesterday").out
+    assert "yesterday" in cli.error("diff", "orc-1", "soon")["message"]
+
+
+def _line(line: SourceLine) -> str:
+    return LINES["SourceLine"](line, {})
+
+
+def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
+    assert _line(SourceLine(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
+    assert _line(SourceLine(number=7, text="  - tea")) == "7:   - tea"
+    assert len(_line(SourceLine(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
+
+
+def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> None:
+    cli.remember("The oven is slow.")
+    kind = ("sources", "orc-1", "--kind", "bogus")
+    for asked in (kind, ("recall", "orc-1", " ")):
+        told = cli.error(*asked)
+        assert "Value error" not in str(told), told
+    assert "query: is empty" in cli.error("recall", "orc-1", " ")["message"]
+
+
+def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
+    cli: CommandLine,
+) -> None:
+    other = cli.remember("The Monday boat sails at eight.")
+    # The later side of a contradiction is handed out first.
+    ground = cli.remember("The ferry leaves at seven.")
+    late = cli.remember("Luggage is taken aboard before boarding.", "--derived-from", ground)
+    edge = cli.json("relate", "orc-1", other, "Contradicts", ground)["edge_id"]
+    asked = ("recall", "orc-1", "--top-n", "1")
+    own = cli.json(*asked, "ferry leaves at seven")
+    further = cli.json(*asked, "luggage taken aboard before boarding")
+    assert [[one["memory"]["memory_id"] for one in each["items"]] for each in (own, further)] == [
+        [ground],
+        [late],
+    ]
+    told = [line.strip() for line in cli("impact", "orc-1", ground).out.splitlines()]
+    for label, receipt, memory in (
+        ("own hand outs (1)", own["receipt_id"], ground),
+        ("further hand outs (1)", further["receipt_id"], late),
+    ):
+        line = told[told.index(label) + 3]
+        assert line.startswith(receipt)
+        assert line.endswith(memory[-6:].lower())
+    sides = cli.json("case", "orc-1", edge)["sides"]
+    counts = {each["memory"]["memory_id"]: each["influence"]["recalls"] for each in sides}
+    assert counts == {ground: 1, other: 0}
+
+
+def test_a_memory_goes_up_a_step_at_a_time(cli: CommandLine) -> None:
+    old = cli.remember("The parser drops the last line.", *TASK)
+    first = cli.json(
+        *("promote", "orc-1", old, "--to", "project"),
+        *("--scope-id", "web", "--session", "t1", "--reason", "it holds for all"),
+    )
+    assert (first["promoted"], first["to"]) == (old, "project")
+    second = cli.json("promote", "orc-1", first["memory_id"], "--to", "global", "--project", "web")
+    assert cli.json("get", "orc-1", second["memory_id"])["scope"] == "global"
+    told = cli.json("tier", "orc-1", "task", "t1")
+    assert (told["tier"], told["scope_id"], told["count"]) == ("task", "t1", 1)
+    assert told["items"][0]["context_item_id"] == told["items"][0]["memory_id"] == old
+    told = cli.json("tier", "orc-1", "project", "web")
+    assert (told["tier"], told["scope_id"], told["count"]) == ("project", "web", 1)
+    assert told["items"][0]["payload"] == {"text": "The parser drops the last line."}
+    assert cli.json("tier", "orc-1", "global")["count"] == 1
+    shown = cli("tier", "orc-1", "global").out
+    assert "count  1\n" in shown
+    assert "The parser drops the last line." in shown
+
+
+def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
+    old = cli.remember("Answers are short.", *PROJECT, "--type", "Preference")
+    up = ("promote", "orc-1", old, "--to", "global", "--project", "web")
+    error = cli.error(*up)
+    assert error["code"] == "access.confirmation_missing"
+    assert "Answers are short." in error["message"]
+    assert "--yes" in error["message"]
+    assert cli(*up).code == 1
+    assert cli.json("tier", "orc-1", "global")["count"] == 0
+    assert cli.json(*up, "--yes")["to"] == "global"
+
+
+def test_what_was_said_in_a_session_is_erased_by_its_name(cli: CommandLine) -> None:
+    cli("say", "orc-1", "My badge says 4711, and I live at Elm Row.", "--session-id", "tuesday")
+    told = cli.json("erase", "orc-1", "--session-id", "tuesday", *WHY)
+    assert (told["kind"], told["target"], len(told["memory_ids"])) == ("session", "tuesday", 1)
+
+
+def test_a_dry_run_shows_what_goes_and_what_stays(cli: CommandLine) -> None:
+    cli.remember("Jonas Weber looks after the machines.")
+    other = cli.remember("The bakery of Ada Okafor closes at noon.")
+    secret = cli.remember("Ada Okafor keeps the spare key under the third flower pot.")
+    cli.remember("Tom Reed told: Ada Okafor keeps the spare key under the third flower pot.")
+    cli.remember("Bruno Okafor bakes with Nora Quill.")
+    told = cli.json("erase", "orc-1", "--memory-id", secret, *WHY)
+    assert told["preview"]["begins"][secret].startswith("Ada Okafor keeps")
+    looked = cli("erase", "orc-1", "--memory-id", secret, *WHY).out
+    for each in (secret, "Ada Okafor keeps the spare", "says_it"):
+        assert each in looked
+    named = cli.json("erase", "orc-1", "--entity", "Ada Okafor", *WHY)
+    assert other in named["memory_ids"]
+    assert "Ada Okafor" in named["preview"]["names"]
+    assert "Ada Okafor" in cli("erase", "orc-1", "--entity", "Ada Okafor", *WHY).out
+    done = cli.json("erase", "orc-1", "--memory-id", secret, "--yes", *WHY)
+    assert done["preview"] is None
