@@ -145,28 +145,23 @@ def assembled(
     beyond = fitting - {line.memory_id for line in chosen}
     chosen, text, cost = _written(cutting.grown(chosen), block, together)
     inside = {line.memory_id for line in chosen}
+    omitted = [line for memory_id, line in lines.items() if memory_id not in inside]
+    omitted.sort(key=lambda line: (line.place, line.memory_id))
+    unseen = [_omitted(candidate, DUPLICATE) for candidate in distinct_candidates.repeated]
+    unseen += [_omitted(candidate, QUERY) for candidate in distinct_candidates.asked]
     left_out = [
-        *(
-            (line.place, _omitted(line.candidate, _reason(line, room, beyond), line.cost))
-            for memory_id, line in lines.items()
-            if memory_id not in inside
-        ),
-        *(
-            (len(lines), _omitted(candidate, DUPLICATE))
-            for candidate in distinct_candidates.repeated
-        ),
-        *((len(lines), _omitted(candidate, QUERY)) for candidate in distinct_candidates.asked),
+        *(_omitted(line.candidate, _reason(line, room, beyond), line.cost) for line in omitted),
+        *sorted(unseen, key=lambda each: each.memory_id),
     ]
-    left_out.sort(key=lambda each: (each[0], each[1].memory_id))
     shares = divided(room, weights)
     return AssembledContext(
         items=tuple(_packed(line) for line in chosen),
         text=text,
         token_cost=cost,
         tiers={tier: _use(tier, shares[tier], chosen, candidates_by_id) for tier in Scope},
-        left_out=tuple(omitted for _, omitted in left_out[:MAX_LEFT_OUT]),
+        left_out=tuple(left_out[:MAX_LEFT_OUT]),
         left_out_count=len(left_out),
-        left_out_reasons=Counter(omitted.reason for _, omitted in left_out),
+        left_out_reasons=Counter(each.reason for each in left_out),
         compression_ratio=_ratio(chosen, candidates_by_id),
     )
 

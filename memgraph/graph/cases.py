@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
@@ -38,8 +38,6 @@ from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
-State = Literal["open", "resolved"]
-
 MAX_SOUGHT_CHARS: Final = 200
 """Maximum characters of a search text."""
 _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{1,200})")
@@ -49,7 +47,7 @@ def list_contradictions(
     database: Database,
     *,
     now_ms: int,
-    state: State = "open",
+    resolved: bool = False,
     viewer: Viewer = DEFAULT_VIEWER,
     limit: int = 50,
     after: str | None = None,
@@ -78,14 +76,12 @@ def list_contradictions(
             contradictions.
 
     Raises:
-        InvalidInput: ``state`` is invalid, ``text`` or ``memory_id`` has more than 200
-            characters or cannot be stored, or ``dismissed`` is given for open ones.
+        InvalidInput: ``text`` or ``memory_id`` has more than 200 characters or cannot be stored,
+            or ``dismissed`` is given for open ones.
         NotFound: ``after`` is the id of no visible contradiction in this state.
         StorageError: the database cannot be read.
     """
-    if state not in ("open", "resolved"):
-        raise InvalidInput("state must be open or resolved", field="state")
-    if dismissed is not None and state == "open":
+    if dismissed is not None and not resolved:
         raise InvalidInput(
             "open contradictions are never dismissed: omit dismissed, or list resolved ones",
             field="dismissed",
@@ -93,11 +89,11 @@ def list_contradictions(
     criteria = _sought(text, memory_id, dismissed, oldest_first, changes)
     view = View(viewer, as_of)
     with database.read() as snapshot:
-        place = None if after is None else _place(snapshot, view, state, after)
+        place = None if after is None else _place(snapshot, view, after, resolved=resolved)
         edges = edges_rows.contradictions(
             snapshot,
             view,
-            resolved=state == "resolved",
+            resolved=resolved,
             limit=limit + 1,
             after=place,
             criteria=criteria,
@@ -114,12 +110,12 @@ def list_contradictions(
     cursor = None
     if len(edges) > limit:
         last = page[-1]
-        time = last.resolved_at if state == "resolved" else last.created_at
+        time = last.resolved_at if resolved else last.created_at
         cursor = f"{time}.{last.edge_id}"
     return ContradictionPage(items=items, next_after=cursor)
 
 
-def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[int, str]:
+def _place(snapshot: Snapshot, view: View, after: str, *, resolved: bool) -> tuple[int, str]:
     """Return the time and edge id after which a page begins.
 
     A cursor with a time is not looked up, so it does not disclose whether the edge exists.
@@ -127,8 +123,9 @@ def _place(snapshot: Snapshot, view: View, state: State, after: str) -> tuple[in
     if match := _PLACE.fullmatch(after):
         return int(match[1]), match[2]
     times = edges_rows.contradiction_times(snapshot, after, view)
-    time = None if times is None else times[1 if state == "resolved" else 0]
+    time = None if times is None else times[resolved]
     if time is None:
+        state = "resolved" if resolved else "open"
         raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
     return time, after
 

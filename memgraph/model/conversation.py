@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Literal
@@ -145,3 +146,27 @@ def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     if told_as == "agent" or lower in AGENTS:
         return SpeakerRole.AGENT
     return SpeakerRole.PERSON if lower in PERSONS else SpeakerRole.NAMED
+
+
+# Events of sessions, for the callbacks of the host.
+
+
+class SessionCompleted(Value):
+    """A conversation has ended; its turns may be consolidated."""
+
+    topic: ClassVar = "memory.session_completed"
+
+    session_id: Name
+
+
+class SessionConsolidated(Value):
+    """All turns of a session were consolidated. ``facts``: the number of added memories."""
+
+    topic: ClassVar = "memory.session_consolidated"
+
+    session_id: Name
+    facts: int = 0
+
+
+SessionEvent = SessionCompleted | SessionConsolidated
+SessionCallback = Callable[[SessionEvent], object]

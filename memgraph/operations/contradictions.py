@@ -67,7 +67,7 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
             return list_contradictions(
                 opened.database,
                 now_ms=opened.clock.now_ms(),
-                state="resolved" if resolved else "open",
+                resolved=resolved,
                 viewer=self.viewer,
                 limit=limit,
                 after=after,

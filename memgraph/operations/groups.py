@@ -10,7 +10,7 @@ from pydantic import Field
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission, StoreHealth
-from memgraph.model.events import SessionCompleted
+from memgraph.model.conversation import SessionCompleted
 from memgraph.model.graph import Diff, History
 from memgraph.model.operation import F, MemoryId, Time, WireFormat, local, operation, with_groups
 from memgraph.model.remote import SessionEnded

@@ -20,7 +20,7 @@ from memgraph.operations.threads import await_all, awaited_group, pool
 
 if TYPE_CHECKING:
     from memgraph.config import Settings
-    from memgraph.model.events import SessionCallback
+    from memgraph.model.conversation import SessionCallback
     from memgraph.operations.handle import GroupT
     from memgraph.operations.write.comparisons import SettleResult
     from memgraph.paths import OrchestratorPaths

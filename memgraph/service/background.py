@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from memgraph.errors import MemgraphError
-from memgraph.model.events import SessionCallback, SessionEvent
+from memgraph.model.conversation import SessionCallback, SessionEvent
 
 Chore = Callable[[Callable[[], bool]], object]
 """Takes a function that returns True to stop, and returns when nothing is left to do."""

@@ -13,7 +13,7 @@ from memgraph.errors import DatabaseCorrupt
 from memgraph.store.statements import BuiltStatement, SkippedRows
 
 if TYPE_CHECKING:
-    from memgraph.model.events import SessionEvent
+    from memgraph.model.conversation import SessionEvent
     from memgraph.store.engine import Engine
 
 T = TypeVar("T")

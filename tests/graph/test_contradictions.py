@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from filling import DAY, NOW, Filling, fresh_database
@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.graph.cases import State, list_contradictions
+from memgraph.graph.cases import list_contradictions
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.store.engine import Database
 
 LATER = NOW + 10 * DAY
-STATES: tuple[State, ...] = get_args(State)
 
 
 @pytest.fixture
@@ -29,9 +28,9 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @settings(max_examples=25)
-@given(plans, viewers, st.sampled_from(STATES), st.integers(1, 3))
+@given(plans, viewers, st.booleans(), st.integers(1, 3))
 def test_every_visible_pair_is_on_exactly_one_page(
-    plan: Any, viewer: Viewer, state: State, limit: int
+    plan: Any, viewer: Viewer, resolved: bool, limit: int
 ) -> None:
     with stored(plan) as (database, world):
         seen = world.seen(viewer)
@@ -42,14 +41,14 @@ def test_every_visible_pair_is_on_exactly_one_page(
                 edge["type"] == "Contradicts"
                 or (edge["type"] == "Updates" and edge["weight"] < 1.0)
             )
-            and (edge["resolved_at"] is not None) == (state == "resolved")
+            and (edge["resolved_at"] is not None) == (resolved)
             and {edge["from"], edge["to"]} <= seen
         }
         shown: list[str] = []
         after = None
         while True:
             page = list_contradictions(
-                database, now_ms=LATER, state=state, viewer=viewer, limit=limit, after=after
+                database, now_ms=LATER, resolved=resolved, viewer=viewer, limit=limit, after=after
             )
             assert len(page.items) <= limit
             assert not world.leaks(page.model_dump_json(), viewer)
@@ -109,36 +108,40 @@ def test_as_of_shows_what_was_open_then(database: Database) -> None:
     filling.edge(one, late, "Contradicts", created_at=NOW + 50)
     filling.flush()
 
-    def at(time: int, state: State) -> list[str]:
-        page = list_contradictions(database, now_ms=LATER, state=state, as_of=time)
+    def at(time: int, *, resolved: bool) -> list[str]:
+        page = list_contradictions(database, now_ms=LATER, resolved=resolved, as_of=time)
         return [item.edge.edge_id for item in page.items]
 
-    assert at(NOW + 9, "open") == []
-    assert at(NOW + 10, "open") == at(NOW + 19, "open") == [edge]
-    assert at(NOW + 20, "open") == []
-    assert at(NOW + 20, "resolved") == [edge]
-    assert at(NOW + 19, "resolved") == []
+    assert at(NOW + 9, resolved=False) == []
+    assert at(NOW + 10, resolved=False) == at(NOW + 19, resolved=False) == [edge]
+    assert at(NOW + 20, resolved=False) == []
+    assert at(NOW + 20, resolved=True) == [edge]
+    assert at(NOW + 19, resolved=True) == []
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_a_page_goes_on_whatever_became_of_its_last_edge(database: Database, state: State) -> None:
+@pytest.mark.parametrize("resolved", [False, True])
+def test_a_page_goes_on_whatever_became_of_its_last_edge(
+    database: Database, resolved: bool
+) -> None:
     filling = Filling(database)
-    resolved = {"resolved_at": NOW + DAY, "resolution": {"reason": "measured"}}
-    given = resolved if state == "resolved" else {}
+    decision = {"resolved_at": NOW + DAY, "resolution": {"reason": "measured"}}
+    given = decision if resolved else {}
     edges = [
         filling.edge(filling.memory(), filling.memory(), "Contradicts", **given) for _ in range(4)
     ]
     filling.flush()
-    pages = [list_contradictions(database, now_ms=LATER, state=state, limit=2)]
+    pages = [list_contradictions(database, now_ms=LATER, resolved=resolved, limit=2)]
     last = pages[0].items[-1].edge.edge_id
     # It changes its list between the pages.
-    changed = "NULL, resolution = NULL" if state == "resolved" else f"{LATER}, resolution = '{{}}'"
+    changed = "NULL, resolution = NULL" if resolved else f"{LATER}, resolution = '{{}}'"
     with database.write() as connection:
         connection.exec_driver_sql(
             f"UPDATE memory_edges SET resolved_at = {changed} WHERE edge_id = ?", (last,)
         )
     after = pages[0].next_after
-    pages.append(list_contradictions(database, now_ms=LATER, state=state, limit=2, after=after))
+    pages.append(
+        list_contradictions(database, now_ms=LATER, resolved=resolved, limit=2, after=after)
+    )
     shown = [item.edge.edge_id for page in pages for item in page.items]
     assert (sorted(shown), pages[1].next_after) == (sorted(edges), None)
 
@@ -158,9 +161,9 @@ def test_a_wrong_page_is_named(database: Database) -> None:
     filling = Filling(database)
     still_open = filling.edge(filling.memory(), filling.memory(), "Contradicts")
     filling.flush()
-    for state, after in (("open", "edge_unknown"), ("resolved", still_open)):
+    for resolved, after in ((False, "edge_unknown"), (True, still_open)):
         with pytest.raises(NotFound):
-            list_contradictions(database, now_ms=LATER, state=state, after=after)
+            list_contradictions(database, now_ms=LATER, resolved=resolved, after=after)
 
 
 def test_some_are_looked_for_by_what_a_side_says_and_by_memory(database: Database) -> None:
@@ -205,8 +208,8 @@ def test_dismissed_ones_are_told_from_those_that_somebody_won(database: Database
     ]
     filling.flush()
 
-    def found(state: State = "resolved", **sought: Any) -> list[str]:
-        items = list_contradictions(database, now_ms=LATER, state=state, **sought).items
+    def found(*, resolved: bool = True, **sought: Any) -> list[str]:
+        items = list_contradictions(database, now_ms=LATER, resolved=resolved, **sought).items
         return [item.edge.edge_id for item in items]
 
     for as_of in (None, LATER):
@@ -214,17 +217,17 @@ def test_dismissed_ones_are_told_from_those_that_somebody_won(database: Database
         assert found(dismissed=False, as_of=as_of) == decided[:1]
         assert found(dismissed=True, as_of=as_of) == decided[1:]
     with pytest.raises(InvalidInput):
-        found("open", dismissed=True)
+        found(resolved=False, dismissed=True)
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("resolved", [False, True])
 def test_pages_the_other_way_round_are_the_same_ones_backwards(
-    database: Database, state: State
+    database: Database, resolved: bool
 ) -> None:
     filling = Filling(database)
     one = filling.memory()
     for at in (5, 9, 5, 5, 7):
-        how: Any = {} if state == "open" else {"resolved_at": NOW + at, "resolution": {}}
+        how: Any = {} if not resolved else {"resolved_at": NOW + at, "resolution": {}}
         filling.edge(one, filling.memory(), "Contradicts", created_at=NOW + at, **how)
     filling.flush()
 
@@ -233,7 +236,12 @@ def test_pages_the_other_way_round_are_the_same_ones_backwards(
         after = None
         while True:
             page = list_contradictions(
-                database, now_ms=LATER, state=state, limit=2, after=after, oldest_first=oldest_first
+                database,
+                now_ms=LATER,
+                resolved=resolved,
+                limit=2,
+                after=after,
+                oldest_first=oldest_first,
             )
             shown += [item.edge.edge_id for item in page.items]
             after = page.next_after

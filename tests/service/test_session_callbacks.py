@@ -9,7 +9,7 @@ import pytest
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import Conflict
-from memgraph.model.events import SessionCompleted, SessionConsolidated, SessionEvent
+from memgraph.model.conversation import SessionCompleted, SessionConsolidated, SessionEvent
 from memgraph.service import pool
 
 PATIENCE_S = 10.0

@@ -10,8 +10,14 @@ import pytest
 from memgraph import MemoryKind, MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
-from memgraph.model.events import SessionCompleted, SessionEvent
+from memgraph.model.conversation import (
+    AgentTurn,
+    SessionCompleted,
+    SessionEvent,
+    SessionInfo,
+    SessionPlace,
+    UserTurn,
+)
 from memgraph.model.sources import Document
 from memgraph.model.values import EpisodeInput, MemoryInput
 

@@ -27,9 +27,14 @@ from memgraph.consolidation.ports import (
     PageUnread,
     TurnPage,
 )
-from memgraph.model.conversation import HAPPENED, SPEAKER_NAME, SpeakerRole, voice_of
+from memgraph.model.conversation import (
+    HAPPENED,
+    SPEAKER_NAME,
+    SessionConsolidated,
+    SpeakerRole,
+    voice_of,
+)
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
-from memgraph.model.events import SessionConsolidated
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.operations.life.enrichment import link_names
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memgraph.errors import AccessDenied
-from memgraph.model.conversation import TOLD_AS, AgentTurn, UserTurn, voice_of
-from memgraph.model.events import SessionCompleted
+from memgraph.model.conversation import TOLD_AS, AgentTurn, SessionCompleted, UserTurn, voice_of
 from memgraph.model.values import EpisodeInput, MemoryInput
 from memgraph.paths import OrchestratorPaths, canonical_source
 from memgraph.rules.conversations import follow, taken_over
