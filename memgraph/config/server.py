@@ -85,8 +85,7 @@ class ServerSettings(SettingsGroup):
         default=4_000_000,
         ge=1_000,
         le=1_000_000_000,
-        description="Maximum size of a request, also of the console's form for files; files sent"
-        " by HTTP have the limit of ingest.",
+        description="Maximum size of a request; one with files has the limit of ingest.",
     )
     request_timeout_s: float = Field(
         default=30.0,

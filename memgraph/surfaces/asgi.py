@@ -186,12 +186,14 @@ class Pages:
         knows: returns True if a request has a session. It is called in the event loop, so it must
             not read files.
         refusal: returns the page for an error and a status, used if ``app`` is not called.
+        takes_files: returns True if a request is a form with files, which ``app`` reads in chunks.
     """
 
     place: str
     app: ASGIApp
     knows: Callable[[Scope], bool]
     refusal: Callable[[Scope, MemgraphError, int], ASGIApp]
+    takes_files: Callable[[Scope], bool] = lambda _scope: False
 
     def has(self, scope: Scope) -> bool:
         """Return True if a request is for one of the pages."""

@@ -53,8 +53,8 @@ class RequestLimits:
     """ASGI middleware that enforces the limits of ``memory.server``.
 
     Args:
-        max_file_bytes: the largest file that may be uploaded by PUT, in bytes; the application
-            reads it in chunks.
+        max_file_bytes: the largest body with files, in bytes: one file by PUT, or those of a form
+            of the console. The application reads it in chunks.
         authenticate: raises Unauthenticated or InvalidConfig for an invalid key; called in a
             thread.
         pages: the web console inside the application, whose visitors get errors as pages.
@@ -100,7 +100,7 @@ class RequestLimits:
 
     async def _arrived(self, scope: Scope, receive: Receive) -> Receive | None:
         """Return a receive function with the body; None if the client has disconnected."""
-        if scope["method"] == "PUT":
+        if scope["method"] == "PUT" or self._is_form_with_files(scope):
             _require_size(scope, self._max_file_bytes)
             return _size_limited(receive, self._max_file_bytes)
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -120,6 +120,11 @@ class RequestLimits:
         if "json" in (header(scope, b"content-type") or "").lower():
             _require_plain_json(body)
         return _body_receiver(body, receive)
+
+    def _is_form_with_files(self, scope: Scope) -> bool:
+        """Return True for a form with files, of a visitor with a session."""
+        pages = self._pages_of(scope)
+        return pages is not None and pages.takes_files(scope) and pages.knows(scope)
 
     async def _read_large(self, scope: Scope, receive: Receive, limit: int) -> bytes | None:
         """Read a body that takes memory: only an authenticated sender's, and only so many."""

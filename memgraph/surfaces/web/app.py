@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
@@ -147,6 +148,7 @@ def _visit(request: Request) -> Visit | None:
 
 
 MAX_FIELDS: Final = 100
+_FILES: Final = re.compile(rf"{PLACE}/[^/]+/activity/files")
 Lengthy = Callable[[], AbstractContextManager[None]]
 SAFE: Final = ("GET", "HEAD")
 """Methods that do not change anything."""
@@ -266,7 +268,12 @@ def console_pages(gate: Gate, lengthy: Lengthy) -> Pages:
     )
     app.state.console = console
     # Outermost, so that the page for an internal error also has the headers.
-    return Pages(PLACE, SecurityHeaders(app), console.knows, console.refusal)
+    return Pages(PLACE, SecurityHeaders(app), console.knows, console.refusal, takes_files)
+
+
+def takes_files(scope: Scope) -> bool:
+    """Return True for a request to the page that takes files."""
+    return scope["method"] == "POST" and _FILES.fullmatch(scope["path"]) is not None
 
 
 def console_of(request: Request) -> Console:

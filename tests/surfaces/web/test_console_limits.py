@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from console_browsing import HOME, Browser, console_served, harmless
+from console_browsing import HOME, Browser, console_served, harmless, token_of
 from serving_worlds import Served
 
 from memgraph.surfaces.web.sessions import SIGN_INS_PER_MINUTE
@@ -72,6 +72,30 @@ def test_a_form_that_is_too_large_for_everybody_says_so_on_a_page(tmp_path: Path
             answer = browser.send(VIEW, agent="x" * 3_000)
         assert answer.status_code == 413
         assert "a request may have at most 2,000 bytes" in told(answer)
+
+
+def test_files_have_the_limit_of_ingest_and_only_a_session_sends_them(tmp_path: Path) -> None:
+    config = {"memory": {"server": {"max_body_bytes": 2_000}, "ingest": {"max_file_size_mb": 1}}}
+
+    def sent(who: Browser, token: str, size: int) -> httpx.Response:
+        return who.client.post(
+            f"{HOME}activity/files",
+            data={"csrf_token": token},
+            files=[("files", ("notes.md", b"A note.\n" * (size // 8), "text/markdown"))],
+            headers={"origin": who.origin},
+        )
+
+    with console_served(tmp_path / "root", config=config) as served:
+        with Browser(served, served.key()) as browser:
+            token = token_of(browser.page())
+            assert "together below 1,000,000 bytes" in browser.page(f"{HOME}activity")
+            assert sent(browser, token, 900_000).status_code == 303
+            refused = sent(browser, token, 1_100_000)
+            assert refused.status_code == 413
+            assert "a request may have at most 1,000,000 bytes" in told(refused)
+        with Browser(served) as nobody:
+            answer = sent(nobody, "0" * 64, 900_000)
+            assert (answer.status_code, answer.headers["connection"]) == (413, "close")
 
 
 def spend(browser: Browser) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, BinaryIO, Final
 
 from starlette.responses import Response
 
@@ -19,6 +20,8 @@ from memgraph.surfaces.web.requests import ConsolePage, Visit
 FILES: Final = 25
 RUNS: Final = 25
 EXAMPLES: Final = 5
+CHUNK: Final = 1 << 18
+"""The size in which a file is copied, in bytes."""
 ITEMS_SHOWN: Final = 200
 """The maximum number of a manifest's items on a page; further items are only counted."""
 MEANS: Final[Mapping[HealthMetric, str]] = {
@@ -60,7 +63,7 @@ def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Resp
         means=MEANS,
         files=() if files is None else files.items,
         following=visit.following(after=None if files is None else files.next_cursor),
-        largest=0 if memory is None else memory.server.max_body_bytes,
+        largest=0 if memory is None else memory.ingest.max_file_size_mb * 1_000_000,
         may_send=visit.may(Permission.WRITE) and memory is not None and memory.ingest.enabled,
         is_admin=is_admin,
         plans=orc.jobs.plans() if is_admin else (),
@@ -93,7 +96,7 @@ def upload(visit: Visit) -> Response:
     for item in visit.files:
         name = item.filename or ""
         try:
-            sent.append(_placed(draft(orc, name), item.file.read()))
+            sent.append(_placed(draft(orc, name), item.file))
         except (IngestRejected, InvalidInput, RequestTooLarge) as error:
             problems.append(f"{name[:40]}: {error.message}")
     visit.gate.service.intake.wake(orc.name)
@@ -103,9 +106,10 @@ def upload(visit: Visit) -> Response:
     return visit.go(visit.link("activity"), message)
 
 
-def _placed(upload_draft: UploadDraft, content: bytes) -> UploadResult:
+def _placed(upload_draft: UploadDraft, file: BinaryIO) -> UploadResult:
     try:
-        upload_draft.write(content)
+        for chunk in iter(partial(file.read, CHUNK), b""):
+            upload_draft.write(chunk)
         return upload_draft.place()
     finally:
         upload_draft.discard()
