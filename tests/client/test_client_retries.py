@@ -42,25 +42,18 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 Said = Callable[[RemoteOrchestrator, str, str], Any]
 WRITES: dict[str, Said] = {
-    "remember": lambda orc, _one, _two: orc.remember("The gate is green."),
-    "store": lambda orc, _one, _two: orc.memories.store("The gate is green.").memory_id,
     "remember_many": lambda orc, _one, _two: [
         each.memory_id for each in orc.remember_many([{"content": "The gate is green."}])
     ],
     "an item": lambda orc, _one, _two: orc.remember('{"colour": "green"}', item_id="item_gate"),
-    "save_episode": lambda orc, _one, _two: orc.save_episode(
-        "Hello.", session_id="s", source_role="user", turn_id="t-1"
-    ),
     "save_episodes": lambda orc, _one, _two: [
         each.memory_id
         for each in orc.save_episodes(
             [{"content": "Hello.", "session_id": "s", "source_role": "user", "turn_id": "t-1"}]
         )
     ],
-    "relate": lambda orc, one, two: orc.relate(one, "RelatedTo", two, reason="both at the gate"),
     "update": lambda orc, one, two: orc.relate(one, "Updates", two, reason="it was wrong"),
     "correct": lambda orc, one, _two: orc.correct(one, "The post rises at six.", reason="seen"),
-    "retract": lambda orc, one, _two: orc.retract(one, reason="wrong"),
     "forget": lambda orc, one, _two: [
         each.outcome for each in orc.memories.forget([one], reason="x")
     ],

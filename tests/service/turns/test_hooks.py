@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -33,8 +32,6 @@ from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
 from memgraph.providers.fake import FakeCompletion
 from memgraph.rules.blocks import FENCE_INTRO
-from memgraph.rules.workflow import ParsedOutput, parse
-from memgraph.service.turns import write_back as writing_back
 
 LONG_MS = 30_000
 ALL = Viewer(
@@ -90,16 +87,6 @@ def test_a_message_is_kept_and_recalled_from_another_channel(tmp_path: Path) -> 
         assert source.conversation_id == "c-1"
 
 
-def test_a_message_that_is_handed_over_twice_is_stored_once(tmp_path: Path) -> None:
-    with hooked(tmp_path, "a") as (_, [hooks]):
-        ids = {
-            hooks.on_message("Hello.", conversation_id="c", turn_id="1").episode_id
-            for _ in range(3)
-        }
-        assert len(ids) == 1
-        assert hooks.on_message("Hello.", conversation_id="c", turn_id="2").episode_id not in ids
-
-
 def test_what_is_kept_is_embedded_at_once_when_the_model_is_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,23 +130,6 @@ def test_a_message_that_cannot_be_stored_is_answered(tmp_path: Path, content: st
         turn = hooks.on_message(content, conversation_id="c")
         assert turn.codes == ("capture.refused",)
         assert turn.bulletin
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"conversation_id": ""},
-        {"turn_id": ""},
-        {"task_id": "x" * 600},
-        {"deadline_ms": 0},
-        {"deadline_ms": True},
-        {"content": 3},
-        {"speaker": ""},
-    ],
-)
-def test_a_programmers_mistake_is_raised(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    with hooked(tmp_path, "a") as (_, [hooks]), pytest.raises(InvalidInput):
-        hooks.on_message(**({"content": "x", "conversation_id": "c"} | wrong))
 
 
 def test_projects_and_tasks_see_their_own(tmp_path: Path) -> None:
@@ -251,24 +221,6 @@ def test_a_step_recalls_its_own_conversation_where_it_is_asked_to(tmp_path: Path
         ]
         assert found[0] == (there,)
         assert set(found[1]) == {there, here}
-
-
-def test_a_long_output_is_read_beside_the_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def names_its_thread(output: str) -> ParsedOutput:
-        readers.append(threading.current_thread().name)
-        return parse(output)
-
-    readers: list[str] = []
-    monkeypatch.setattr(writing_back, "parse", names_its_thread)
-    with hooked(tmp_path, "a") as (_, [hooks]):
-        place = {"workflow_run_id": "r", "step_id": "s"}
-        written = hooks.on_step_output("Todo: once\nIdentity: root", **place)
-        assert (len(written.memory_ids), written.rejected[0].code) == (1, "identity")
-        mapping = {"todos": ["twice"]}
-        assert hooks.on_step_output(mapping, **place).acknowledged
-    assert readers == ["memgraph-writes", threading.current_thread().name]
 
 
 def test_a_transcript_is_kept_in_order_and_once(tmp_path: Path) -> None:

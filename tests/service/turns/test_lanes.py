@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
@@ -28,32 +27,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def threads_of(lane: str) -> int:
     return sum(each.name == f"memgraph-{lane}" for each in threading.enumerate())
-
-
-def test_one_thread_keeps_the_order() -> None:
-    lane, done = Lane("t", threads=1, waiting=100), list[int]()
-    tickets = [lane.submit(partial(done.append, n)) for n in range(50)]
-    tickets[-1].result(soon())
-    assert done == list(range(50))
-    assert lane.close(PATIENCE_S) == 0
-
-
-@pytest.mark.parametrize(
-    ("raised", "told"),
-    [(KeyError, KeyError), (TimeoutError, TimeoutError), (SystemExit, LaneError)],
-)
-def test_what_the_work_raises_comes_to_whoever_asks(
-    raised: type[BaseException], told: type[BaseException]
-) -> None:
-    lane = Lane("t", threads=1, waiting=1)
-
-    def fail() -> None:
-        raise raised("a provider's own bug")
-
-    with pytest.raises(told):
-        lane.submit(fail).result(soon())
-    assert lane.submit(lambda: 3).result(soon()) == 3
-    lane.close(PATIENCE_S)
 
 
 def test_a_lane_whose_threads_hang_says_so_at_once() -> None:
@@ -89,17 +62,6 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
     lane.close(PATIENCE_S)
 
 
-def test_what_is_to_be_kept_is_done_in_any_case() -> None:
-    lane, gate, done = Lane("t", threads=1, waiting=5, keeps=True), threading.Event(), list[int]()
-    lane.submit(gate.wait)
-    late = lane.submit(lambda: done.append(1))
-    with pytest.raises(LaneError, match="in time"):
-        late.result(soon(0.01))
-    gate.set()
-    assert lane.close(PATIENCE_S) == 0
-    assert done == [1]
-
-
 def test_closing_waits_no_longer_than_it_may() -> None:
     lane, begun, gate = Lane("t", threads=1, waiting=5), threading.Event(), threading.Event()
     lane.submit(lambda: begun.set() or gate.wait())
@@ -121,27 +83,6 @@ def test_threads_end_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
         each.result(soon())
     wait_for(lambda: threads_of("idle") == 0)
     assert lane.submit(lambda: 1).result(soon()) == 1
-
-
-def test_many_threads_lose_nothing() -> None:
-    lane, done, lock = Lane("many", threads=3, waiting=10_000), list[int](), threading.Lock()
-
-    def note(number: int) -> None:
-        with lock:
-            done.append(number)
-
-    def submit(start: int) -> None:
-        for number in range(start, start + 200):
-            lane.submit(partial(note, number)).result(soon())
-
-    callers = [threading.Thread(target=submit, args=(n * 200,)) for n in range(5)]
-    for each in callers:
-        each.start()
-    for each in callers:
-        each.join(PATIENCE_S)
-    assert len(done) == 1_000
-    assert threads_of("many") <= 3
-    assert lane.close(PATIENCE_S) == 0
 
 
 def test_a_gate_lets_in_so_many_and_what_hangs_in_it_stops_nobody() -> None:

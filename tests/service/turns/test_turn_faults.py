@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import shutil
 import socket
@@ -14,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,6 @@ from turn_workers import CONVERSATION, ORC, SETTINGS, start
 from memgraph import MemoryHooks, MemoryKind, MemoryService
 from memgraph.model.turns import TurnContext
 from memgraph.model.values import Memory
-from memgraph.service.memory_service import FEWEST_TURNS
 from memgraph.service.turns.hooks import AsyncMemoryHooks
 
 ROUNDS = 4
@@ -254,29 +252,6 @@ def test_those_who_wait_for_a_model_elsewhere_do_not_wait_for_one_another(tmp_pa
         assert [each.close() for each in hooks] == [0] * at_once
 
 
-def test_a_provider_with_a_bug_fails_no_turn(tmp_path: Path) -> None:
-    class Buggy(Hanging):
-        def embed(self, _texts: object) -> object:
-            raise KeyError("sk-secret")
-
-    service = MemoryService(
-        tmp_path,
-        config={"memory.storage.synchronous": "NORMAL"},
-        environ={},
-        embedding=Buggy(0),  # type: ignore[arg-type]  # only embed is ever reached
-        background=False,
-    )
-    stored = service.orchestrator(ORC, create=True).remember("The oven is hot.")
-    with service, MemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
-        turn = in_time(hooks, "Is the oven hot?")
-        assert turn.acknowledged
-        assert turn.codes == ()
-        assert turn.context is not None
-        assert turn.context.memory_ids == (stored,)
-        assert [each.code for each in turn.context.degraded] == ["vector.provider_failed"]
-        assert "sk-secret" not in turn.model_dump_json()
-
-
 def test_turns_from_asyncio_run_side_by_side(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
 
@@ -311,18 +286,3 @@ def test_each_conversation_keeps_its_order(tmp_path: Path) -> None:
         for channel in range(threads):
             mine = [each.content for each in found if each.session_id == f"c-{channel}"]
             assert mine == [str(number) for number in range(10)]
-
-
-def test_a_turn_of_recalls_that_nobody_gives_back_costs_the_context_alone(tmp_path: Path) -> None:
-    with serving(tmp_path) as service:
-        service.orchestrator(ORC).remember("The oven is hot.", type="Decision")
-        hooks = MemoryHooks(service, ORC, deadline_ms=DEADLINE_MS)
-        with service.opened(ORC) as opened, ExitStack() as held:
-            for _ in range(max(os.cpu_count() or 1, FEWEST_TURNS)):
-                held.enter_context(opened.turns)
-            late = in_time(hooks, "Is the oven hot?")
-        assert late.context is None
-        assert "memory.slow" in late.codes
-        found = hooks.on_message("And now?", conversation_id=CONVERSATION, deadline_ms=LONG_MS)
-        assert found.context is not None
-        hooks.close()

@@ -61,13 +61,10 @@ def test_any_message_comes_back_byte_by_byte(item: dict[str, Any]) -> None:
             "I will not.",
         ),
         ({"role": "system", "content": "You live in Berlin."}, None, ""),
-        ({"role": "developer", "content": "Anna is the boss."}, None, ""),
         ({"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"}, None, ""),
         ({"type": "function_call_output", "call_id": "c", "output": "I am Bob."}, None, ""),
         ({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]}, None, ""),
         ({"type": "reasoning", "role": "user", "content": "no message"}, None, ""),
-        (user(""), None, ""),
-        (user([]), None, ""),
         (user(None), None, ""),
     ],
 )

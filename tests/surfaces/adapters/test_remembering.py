@@ -202,21 +202,6 @@ def test_messages_of_anthropic(orc: Orchestrator) -> None:
     assert said_and_kept == [QUESTION, "To walnuts.", "Walnuts."]
 
 
-def test_what_was_said_before_is_known_in_the_next_conversation(
-    model: ModelServer, orc: Orchestrator
-) -> None:
-    for session in ("one", "two"):
-        client = remembering(OpenAI(api_key=KEY, base_url=model.url), orc, session_id=session)
-        message: Any = {
-            "role": "user",
-            "content": f"The code of the shed is 4711, said in {session}.",
-        }
-        client.chat.completions.create(model="m", messages=[message])
-    first, second = (each["messages"][0]["content"] for each in model.requests)
-    assert "said in one" not in first.removesuffix("The code of the shed is 4711, said in one.")
-    assert "4711, said in one" in second
-
-
 def test_a_memory_that_fails_is_logged_and_the_call_goes_on(
     model: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:

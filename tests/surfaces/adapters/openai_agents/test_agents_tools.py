@@ -13,8 +13,7 @@ from agents_env import FunctionTool, assistant_message, function_call, helper, r
 from jsonschema import Draft202012Validator
 
 from memgraph import tools_for
-from memgraph.errors import InvalidInput, StorageError
-from memgraph.model.enums import MemoryKind
+from memgraph.errors import StorageError
 from memgraph.operations.tools.tools import TOOLS
 from memgraph.surfaces.adapters.openai_agents import (
     MemorySession,
@@ -65,13 +64,6 @@ def test_schemas_are_strict(tmp_path: Path) -> None:
             assert not {"default", "minLength", "maxLength", "title"} & set(part)
 
 
-def test_only_what_is_asked_for_is_offered(tmp_path: Path) -> None:
-    with remembering(tmp_path) as orc:
-        assert [tool.name for tool in memory_tools(orc, only=["memory_stats"])] == ["memory_stats"]
-        with pytest.raises(InvalidInput):
-            memory_tools(orc, only=["no_such_tool"])
-
-
 def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
     async def drive(orc: Any) -> tuple[Any, Any]:
         told = {"content": "Anna lives in Berlin.", "confidence": 0.8, "entity_names": ["Anna"]}
@@ -94,8 +86,6 @@ def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
     [
         ("no json", "input.invalid"),
         ({**SEARCH, "limit": 500}, "input.invalid"),
-        ({**SEARCH, "unknown": 1}, "input.invalid"),
-        ({**SEARCH, "query": " "}, "input.invalid"),
     ],
 )
 def test_an_error_is_a_value_for_the_model(tmp_path: Path, arguments: Any, code: str) -> None:
@@ -158,21 +148,3 @@ def test_a_failing_memory_leaves_the_instructions(
     assert model.calls[0].system_instructions == "Be brief."
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "storage.error" in caplog.text
-
-
-def test_an_output_of_the_memory_does_not_come_back_as_a_memory(tmp_path: Path) -> None:
-    async def drive(orc: Any) -> None:
-        for number in range(3):
-            session = MemorySession(orc, f"s{number}")
-            agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
-            await run(agent, "Look it up.", session)
-
-    with remembering(tmp_path) as orc:
-        orc.remember("Anna lives in Berlin.")
-        asyncio.run(drive(orc))
-        for number in range(3):
-            orc.jobs.consolidate(f"s{number}")
-        facts = orc.memories.list(kinds=(MemoryKind.FACT,))
-        found = [one.memory.content for one in orc.recall("Anna Berlin").items]
-    assert [one.content for one in facts] == ["Anna lives in Berlin."]
-    assert [text for text in found if "Berlin" in text] == ["Anna lives in Berlin."]
