@@ -8,12 +8,12 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from memgraph import AsyncMemoryHooks, MemoryHooks, Orchestrator
+from memgraph import MemoryHooks, Orchestrator
 from memgraph.model.context import ContextRequest
 from memgraph.model.recall import RecallRequest
+from memgraph.model.turns import MessageInput
 from memgraph.model.values import Correction, EpisodeInput, MemoryInput, Value
 from memgraph.operations.context.assembler import ContextAssembler
-from memgraph.service.turns.hooks import HookOptions
 
 OPEN = [
     (Orchestrator.remember, MemoryInput),
@@ -44,8 +44,6 @@ def test_fields_are_those_of_the_model(function: Callable[..., Any], model: type
         assert (type(None) in get_args(hint)) == optional, name
 
 
-def test_options_of_hooks_are_their_parameters() -> None:
-    _service, _name, *options = list(inspect.signature(MemoryHooks).parameters)
-    rest = inspect.signature(AsyncMemoryHooks).parameters["options"]
-    assert rest.annotation == f"Unpack[{HookOptions.__name__}]"
-    assert HookOptions.__annotations__.keys() == {*options}
+def test_fields_of_a_message_are_those_of_its_input() -> None:
+    fields, names = rest_of(MemoryHooks.on_message)
+    assert fields.keys() - {"orchestrator"} == MessageInput.model_fields.keys() - names

@@ -6,10 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from memgraph.model.context import AgentProfile, ContextRequest
-from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import (
     MessageFields,
     MessageInput,
@@ -135,16 +134,6 @@ class MemoryHooks(PromptHooks, DiagnosisHooks, WriteBackHooks):
         return self._shown(call, prompt, request, left_out)
 
 
-class HookOptions(TypedDict, total=False):
-    """The options of ``MemoryHooks``."""
-
-    deadline_ms: int | None
-    actor: str
-    clearance: Sensitivity
-    profile: AgentProfile | None
-    confined: bool
-
-
 class CallersHooks:
     """The hooks of the callers of a service, one for each; made when first needed. Thread-safe."""
 
@@ -193,13 +182,12 @@ class AsyncMemoryHooks(ThreadPoolCaller):
     """``MemoryHooks`` for asyncio, with the same arguments, results and errors.
 
     Args:
-        service, name, options: as for ``MemoryHooks``.
+        hooks: the hooks to call; closing these closes them.
     """
 
-    def __init__(self, service: MemoryService, name: str, **options: Unpack[HookOptions]) -> None:
-        self.hooks = MemoryHooks(service, name, **options)
-        # Of these hooks alone: a memory that hangs blocks neither others nor the exit.
-        super().__init__(self.hooks, DaemonThreads(THREADS, "memgraph-turns"))
+    def __init__(self, hooks: MemoryHooks) -> None:
+        # Threads of these hooks alone: a memory that hangs blocks neither others nor the exit.
+        super().__init__(hooks, DaemonThreads(THREADS, "memgraph-turns"))
 
     prepare = awaited(MemoryHooks.prepare)
     on_message = awaited(MemoryHooks.on_message)

@@ -256,7 +256,8 @@ def test_turns_from_asyncio_run_side_by_side(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
 
         async def talk() -> list[TurnContext]:
-            async with AsyncMemoryHooks(service, ORC, deadline_ms=LONG_MS) as hooks:
+            blocking = MemoryHooks(service, ORC, deadline_ms=LONG_MS)
+            async with AsyncMemoryHooks(blocking) as hooks:
                 return await asyncio.gather(
                     *(
                         hooks.on_message(f"message {n}", conversation_id=f"c-{n % 4}")
