@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.surfaces.cli.files import counted, json_line, plain
+from memgraph.surfaces.cli.screen import counted, json_line, plain
 
 ANY_TEXT = st.text(st.characters(codec=None))
 HARMLESS = "\u200c\u200d\u00ad"

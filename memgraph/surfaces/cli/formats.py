@@ -12,8 +12,7 @@ from memgraph.ids import short_id
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
 from memgraph.rules.lifecycle import contradiction_state
-from memgraph.surfaces.cli.files import plain
-from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.screen import Screen, plain
 from memgraph.text.dates import period_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import typer
 
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.files import json_line
-from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, note, stages, steps
+from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, json_line, note, stages, steps
 
 if TYPE_CHECKING:
     from typer._click.core import Context

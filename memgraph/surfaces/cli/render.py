@@ -19,13 +19,11 @@ from memgraph.clock import iso
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import Memory, Value
-from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
     NO_AGENT,
     citation,
     date_of,
     edge_line,
-    event_period,
     journal_line,
     memory_line,
     moment,
@@ -33,7 +31,7 @@ from memgraph.surfaces.cli.formats import (
     short,
     summary_of,
 )
-from memgraph.surfaces.cli.screen import Screen
+from memgraph.surfaces.cli.screen import Screen, counted
 
 MOST_SHOWN: Final = 20
 """The maximum number of entries of a list inside of a result; ``--json`` has all."""
@@ -60,40 +58,15 @@ class Detail:
 
 
 def show_result(screen: Screen, result: Any) -> None:
-    """Print a result: a memory, a table of a list or a page, or an outline."""
+    """Print a result: a table of a list or a page, or an outline."""
     if result is None:
         screen.line("done")
-    elif isinstance(result, Memory):
-        show_memory(screen, result)
     elif isinstance(result, tuple | list):
         show_rows(screen, result)
     elif isinstance(result, Value | Mapping) or is_dataclass(result):
         show_detail(screen, result)
     else:
-        screen.line(_text(result))
-
-
-def show_memory(screen: Screen, memory: Memory) -> None:
-    """Print a memory's whole content and all fields that have a value."""
-    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.shown_status.value}")
-    screen.block(memory.content or "[erased]", indent=2)
-    shown = {"short_id": short_id(memory.memory_id), **_fields(memory)}
-    shown["event_time"] = event_period(memory) or shown["event_time"]
-    screen.fields(
-        [
-            (_label(name), _text(value))
-            for name, value in shown.items()
-            if value not in _NOTHING and name not in _NOT_OF_MEMORIES
-        ]
-    )
-
-
-_NOT_OF_MEMORIES: Final = frozenset(
-    (
-        *("memory_id", "orchestrator_id", "type", "status", "content", "summary"),
-        *("sequence", "item_id", "content_hash", "token_cost"),
-    )
-)
+        screen.line(text_of(result))
 
 
 def show_table(screen: Screen, rows: Sequence[Any], columns: Sequence[Column] = ()) -> None:
@@ -103,10 +76,10 @@ def show_table(screen: Screen, rows: Sequence[Any], columns: Sequence[Column] = 
     titles[0] = "id" if titles[0].endswith("_id") else titles[0]
     cells = []
     for row in rows:
-        values = _fields(row, _MINUTES)
+        values = fields_of(row, _MINUTES)
         cells.append(
             [
-                _text(values.get(column) if isinstance(column, str) else column[1](row))
+                text_of(values.get(column) if isinstance(column, str) else column[1](row))
                 for column in chosen
             ]
         )
@@ -115,7 +88,7 @@ def show_table(screen: Screen, rows: Sequence[Any], columns: Sequence[Column] = 
 
 def _default_columns(rows: Sequence[Any]) -> Sequence[str]:
     """Return the first fields with values."""
-    values = list(map(_fields, rows))
+    values = list(map(fields_of, rows))
     every = dict.fromkeys(name for row in values for name in row)
     names = [
         name
@@ -159,7 +132,9 @@ def show_detail(
     if not depth:
         # A result without a title: zeros tell something, too.
         shown = {label: item for label, item in values.items() if item not in (None, "", {})}
-        screen.fields([(label, _text(value)) for label, value in shown.items() if _is_flat(value)])
+        screen.fields(
+            [(label, text_of(value)) for label, value in shown.items() if _is_flat(value)]
+        )
         shown = {label: value for label, value in shown.items() if not _is_flat(value)}
     else:
         shown = {label: value for label, value in values.items() if value not in (*_NOTHING, 0)}
@@ -182,7 +157,7 @@ def _show_section(screen: Screen, label: str, value: Any, known: Memories, depth
             show_detail(screen, value, known, depth=depth + 1)
         return
     if not _has_rows(value) and not known.keys() & {*value}:
-        screen.entry(f"{label}: {', '.join(map(_text, value)) or 'none'}", depth=depth)
+        screen.entry(f"{label}: {', '.join(map(text_of, value)) or 'none'}", depth=depth)
         return
     if label:
         screen.entry(f"{label} ({len(value)})", depth=depth, style="bold")
@@ -206,7 +181,9 @@ def _detail(result: Any) -> Detail:
     if kind in DETAILS:
         return DETAILS[kind](result)
     label = str if isinstance(result, Mapping) else _label
-    values = {label(name): value for name, value in _fields(result).items() if name not in _HIDDEN}
+    values = {
+        label(name): value for name, value in fields_of(result).items() if name not in _HIDDEN
+    }
     memory = values.get("memory")
     if not isinstance(memory, Memory):
         return Detail("", values)
@@ -226,7 +203,7 @@ def _titled(value: Any, known: Memories) -> Any:
         if isinstance(item, str) or not _is_flat(item)
         else label
         if item is True
-        else f"{label} {_text(item)}"
+        else f"{label} {text_of(item)}"
         for label, item in in_line.items()
         if item not in (*_NOTHING, 0)
     )
@@ -238,7 +215,7 @@ def _label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _fields(value: Any, chars: int | None = None) -> dict[str, Any]:
+def fields_of(value: Any, chars: int | None = None) -> dict[str, Any]:
     """Return the fields of a value by name, with times as texts of at most ``chars`` characters."""
     kind: Any = type(value)
     if isinstance(value, Mapping):
@@ -303,7 +280,7 @@ def _has_rows(value: Any) -> bool:
 
 def _is_nested(value: Any) -> bool:
     """Return True for a value of which some fields do not fit into a table."""
-    return type(value).__name__ in LINES or any(map(_has_rows, _fields(value).values()))
+    return type(value).__name__ in LINES or any(map(_has_rows, fields_of(value).values()))
 
 
 def _line(value: Any, known: Memories) -> str:
@@ -311,10 +288,10 @@ def _line(value: Any, known: Memories) -> str:
     if type(value).__name__ in LINES:
         return LINES[type(value).__name__](value, known)
     memory = known.get(value) if isinstance(value, str) else None
-    return _text(value) if memory is None else memory_line(memory)
+    return text_of(value) if memory is None else memory_line(memory)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -322,14 +299,14 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        pairs = ((name, _text(item)) for name, item in value.items())
+        pairs = ((name, text_of(item)) for name, item in value.items())
         return short(", ".join(f"{name} {text}" for name, text in pairs if text), LINE_CHARS)
     if isinstance(value, tuple | list):
-        return short(", ".join(map(_text, value)), LINE_CHARS)
+        return short(", ".join(map(text_of, value)), LINE_CHARS)
     if type(value).__name__ in LINES:
         return _line(value, {})
     if isinstance(value, Value) or is_dataclass(value):
-        return _text(_fields(value))
+        return text_of(fields_of(value))
     return short(str(value), LINE_CHARS)
 
 
@@ -474,7 +451,7 @@ def _titles(line: Callable[[Any], str], *used: str) -> Callable[[Any], Detail]:
     hidden = _HIDDEN.union(used)
     return lambda item: Detail(
         line(item),
-        {_label(name): value for name, value in _fields(item).items() if name not in hidden},
+        {_label(name): value for name, value in fields_of(item).items() if name not in hidden},
     )
 
 

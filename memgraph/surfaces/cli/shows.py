@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.ids import short_id
 from memgraph.model.enums import MarkKind
-from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import (
     SHORT_IDS,
     below_drop_zone,
     date_of,
     decisions,
     edge_line,
+    event_period,
     journal_line,
     memory_line,
     moment,
@@ -25,12 +25,13 @@ from memgraph.surfaces.cli.formats import (
 from memgraph.surfaces.cli.render import (
     COLUMNS,
     Detail,
+    fields_of,
     show_detail,
-    show_memory,
     show_result,
     show_table,
+    text_of,
 )
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import Screen, counted, note
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
@@ -193,11 +194,25 @@ def _contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None
 
 
 def _memory(screen: Screen, memory: Memory, call: Call) -> None:
-    show_memory(screen, memory)
-    pairs = call.get("pairs", ())
-    if pairs:
+    """Print a memory's whole content, all fields that have a value, and its open pairs."""
+    screen.heading(f"{memory.memory_id}  {memory.type.value}, {memory.shown_status.value}")
+    screen.block(memory.content or "[erased]", indent=2)
+    shown = {"short_id": short_id(memory.memory_id), **fields_of(memory)}
+    shown["event_time"] = event_period(memory) or shown["event_time"]
+    texts = [(name.replace("_", " "), text_of(value)) for name, value in shown.items()]
+    screen.fields([(name, text) for name, text in texts if text and name not in NOT_OF_MEMORIES])
+    if call["pairs"]:
         screen.line()
-    show_pairs(screen, pairs)
+    show_pairs(screen, call["pairs"])
+
+
+NOT_OF_MEMORIES: Final = frozenset(
+    (
+        *("memory id", "orchestrator id", "type", "status", "content", "summary"),
+        *("sequence", "item id", "content hash", "token cost"),
+    )
+)
+"""The fields of a memory that its title has, or that only programs need."""
 
 
 def show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:

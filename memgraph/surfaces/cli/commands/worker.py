@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memgraph.errors import JobFailed, MemgraphError
-from memgraph.surfaces.cli.files import counted
 from memgraph.surfaces.cli.formats import moment
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
@@ -20,7 +19,7 @@ from memgraph.surfaces.cli.invocation import (
     value,
     write_json,
 )
-from memgraph.surfaces.cli.screen import note
+from memgraph.surfaces.cli.screen import counted, note
 
 if TYPE_CHECKING:
     from memgraph.model.jobs import JobRun
