@@ -168,9 +168,9 @@ class RecallFilter:
         """The named values for the condition, shared by a dozen statements of a recall."""
         request = self.request
         path = request.source_path or ""
-        filters = {name: getattr(request, name) for name in _FILTERS}
+        given = self.shape.given.intersection(_FILTERS)
         return self.view.params | {
-            **{name: _encoded(items) for name, items in filters.items()},
+            **{name: _encoded(getattr(request, name)) for name in given},
             "at": self.at,
             "source_path": path,
             # "0" is the character after "/".

@@ -302,6 +302,7 @@ class TextMatches:
         self._mean = max(tokens / max(self.documents, 1), 1e-9)
         counts = {term: sum(part.frequency(term) for part in parts) for term in terms}
         self.frequencies = {term: count for term, count in counts.items() if count}
+        self._best: dict[tuple[tuple[str, ...], frozenset[int] | None], list[int]] = {}
 
     def best(
         self, terms: Collection[str], limit: int, marks: frozenset[int] | None = None
@@ -313,6 +314,14 @@ class TextMatches:
             limit: the maximum number of results.
             marks: only memories with one of these, see `postings.mark_of`; None: any.
         """
+        key = tuple(terms), marks
+        if len(self._best.get(key, ())) < limit:
+            self._best[key] = self._ranked(terms, limit, marks)
+        return self._best[key][:limit]
+
+    def _ranked(
+        self, terms: Collection[str], limit: int, marks: frozenset[int] | None
+    ) -> list[int]:
         weights = self._weights(terms)
         scores, keys = np.empty(0, np.float64), np.empty(0, np.int64)
         threshold = 0.0
