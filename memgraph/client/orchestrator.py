@@ -26,7 +26,7 @@ from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
 from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task
-from memgraph.model.conversation import AgentTurn, SessionInfo, SessionPlace, UserTurn
+from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import JobName, MemoryKind, Scope
 from memgraph.model.jobs import JobRun, SessionReport
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
@@ -37,7 +37,6 @@ from memgraph.model.remote import (
     OrchestratorStatus,
     Outcomes,
     PromotedId,
-    SessionPage,
     UploadResult,
 )
 from memgraph.model.values import (
@@ -51,7 +50,7 @@ from memgraph.model.values import (
 )
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.everyday import Everyday
-from memgraph.operations.groups import Operations, Sessions
+from memgraph.operations.groups import Operations
 from memgraph.operations.handle import GroupT, Handle
 from memgraph.operations.ingestion.operations import Ingestion
 from memgraph.operations.jobs import MAINTENANCE, Jobs
@@ -74,24 +73,6 @@ class RemoteHandle:
     """What the methods of a client need."""
 
     _remote: RemoteTarget
-
-
-class RemoteSessions(RemoteHandle, Sessions[F]):
-    """Conversations: ``orc.sessions``."""
-
-    @like(Sessions.list)
-    def list(
-        self,
-        *,
-        pending: bool | None = None,
-        limit: int = 100,
-        before: SessionPlace | str | None = None,
-    ) -> Sequence[SessionInfo]:
-        after = {"before": before}
-        if isinstance(before, SessionPlace):
-            after = {"cursor": before.cursor}
-        fields = {"pending": pending, "limit": limit, **after}
-        return self._remote.get("/sessions", SessionPage, **fields).items
 
 
 class RemoteContexts(RemoteHandle, Contexts[F]):
@@ -339,7 +320,6 @@ def _remote_group(kind: Any) -> Any:
 class RemoteOperations(RemoteHandle, Operations[F]):
     """The operations of an orchestrator on a server."""
 
-    sessions: RemoteSessions[F]
     contexts: RemoteContexts[F]
     jobs: RemoteJobs[F]
     ingestion: RemoteIngestion[F]

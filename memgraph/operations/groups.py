@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from memgraph.clock import parse_time
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.errors import NotFound
 from memgraph.model.access import Permission, StoreHealth
-from memgraph.model.conversation import SessionCompleted
+from memgraph.model.conversation import SessionCompleted, SessionInfo, SessionPlace
 from memgraph.model.graph import Diff, History
-from memgraph.model.operation import F, MemoryId, Time, WireFormat, local, operation, with_groups
-from memgraph.model.remote import SessionEnded
-from memgraph.model.values import Name
+from memgraph.model.operation import (
+    F,
+    MemoryId,
+    Time,
+    WireFormat,
+    WireResult,
+    operation,
+    with_groups,
+)
+from memgraph.model.remote import Limit as PageLimit
+from memgraph.model.remote import SessionEnded, SessionPage
+from memgraph.model.values import MAX_NAME_CHARS, Name
 from memgraph.operations.agent_memory import AgentMemory
 from memgraph.operations.contexts import Contexts
 from memgraph.operations.contradictions import Contradictions
@@ -30,10 +39,6 @@ from memgraph.operations.receipts import Receipts
 from memgraph.operations.sources import Sources
 from memgraph.operations.turns import Turns
 from memgraph.rules.conversations import SessionState
-
-if TYPE_CHECKING:
-    from memgraph.model.conversation import SessionInfo, SessionPlace
-    from memgraph.store.snapshot import Snapshot
 
 
 class Audit(Handle[F], group="audit", tag="auditing"):
@@ -122,50 +127,49 @@ class HistoryOperations(Handle[F], group="history", tag="auditing"):
             )
 
 
-MOST_SESSIONS = 1_000
+MAX_CURSOR_CHARS = MAX_NAME_CHARS + 17
 
 
 class Sessions(Handle[F], group="sessions", tag="conversations"):
     """Lists and ends sessions: ``orc.sessions``."""
 
-    @local
+    @operation(
+        Permission.READ,
+        "GET /sessions",
+        id="list_sessions",
+        answer=WireResult(SessionPage, cursor=lambda session: session.cursor),
+        command="sessions",
+    )
     def list(
         self,
         *,
-        pending: bool | None = None,
-        limit: int = 100,
-        before: SessionPlace | str | None = None,
+        pending: Annotated[
+            bool | None,
+            Field(description="Only those that wait for consolidation, or only the others."),
+        ] = None,
+        limit: PageLimit = 100,
+        before: Annotated[
+            str | None,
+            WireFormat(Annotated[str, Field(max_length=MAX_CURSOR_CHARS)], "cursor"),
+            Field(description="`next_cursor` of the previous page."),
+        ] = None,
     ) -> Sequence[SessionInfo]:
-        """Return the sessions with a turn that this handle may see, latest activity first.
+        """Return the conversations with a visible turn, latest activity first.
+
+        With a cursor, no page repeats items of an earlier page, even if a conversation continues.
 
         Args:
-            pending: True: only sessions that wait for consolidation; False: only the others.
-            limit: the maximum number of sessions, 1 to 1,000.
-            before: the last session of the previous page. As a ``SessionPlace``, the list continues
-                after its position at that time; as an id, after its current position.
+            limit: 1..1000.
+            before: the ``cursor`` of the last session of the previous page.
 
         Raises:
-            InvalidInput: the limit is out of range.
-            NotFound: no session has the id ``before``.
+            InvalidInput: the limit is out of range, or ``before`` is no cursor.
         """
         from memgraph.store import sessions
 
-        if not 1 <= limit <= MOST_SESSIONS:
-            raise InvalidInput(f"limit must be between 1 and {MOST_SESSIONS:,}", field="limit")
+        place = None if before is None else SessionPlace.at(before)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            if isinstance(before, str):
-                before = self._place(snapshot, before)
-            return sessions.select(
-                snapshot, self._view, pending=pending, before=before, limit=limit
-            )
-
-    def _place(self, snapshot: Snapshot, session_id: str) -> SessionPlace:
-        from memgraph.store import sessions
-
-        place = sessions.place(snapshot, self._view, session_id)
-        if place is None:
-            raise _no_session(session_id)
-        return place
+            return sessions.select(snapshot, self._view, pending=pending, before=place, limit=limit)
 
     @operation(
         Permission.WRITE, "POST /sessions/end", body="Ending", answer=SessionEnded, id="end_session"

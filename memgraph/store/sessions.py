@@ -133,18 +133,6 @@ def visible(snapshot: Snapshot, view: View, session_id: str) -> RegisteredSessio
     return registered(snapshot, [session_id]).get(session_id)
 
 
-def place(snapshot: Snapshot, view: View, session_id: str) -> SessionPlace | None:
-    """Return the place of a session by its visible turns, or None if it has none."""
-    m = tables.memories.alias("m")
-    query = sa.select(sa.func.max(m.c.created_at)).where(
-        *_is_turn_of(m, bound(session_id)), view.where(m)
-    )
-    last_seen_at = snapshot.scalar(query, view.params)
-    if last_seen_at is None:
-        return None
-    return SessionPlace.model_construct(session_id=session_id, last_seen_at=last_seen_at)
-
-
 def select(
     snapshot: Snapshot, view: View, *, pending: bool | None, before: SessionPlace | None, limit: int
 ) -> list[SessionInfo]:

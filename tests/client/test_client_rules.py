@@ -187,7 +187,7 @@ def test_what_is_no_answer_of_memgraph_is_told_so(reply: httpx.Response) -> None
 
 def test_a_later_version_may_tell_more() -> None:
     page = httpx.Response(200, json={"items": [], "next_cursor": None, "weather": "fair"})
-    assert said(Replies([page]), lambda orc: orc.sessions.list()) == ()
+    assert said(Replies([page]), lambda orc: orc.sessions.list()) == []
 
 
 def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it() -> None:

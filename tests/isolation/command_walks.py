@@ -85,7 +85,7 @@ def _sessions(view: View) -> Iterator[Line]:
     yield ["sessions", ONE, "--limit", "500"]
     yield ["sessions", ONE, "--pending"]
     for talk in view.talks[:1]:
-        yield ["sessions", ONE, "--before", talk]
+        yield ["sessions", ONE, "--before", f"1.{talk}"]
 
 
 def _relate(view: View) -> Iterator[Line]:

@@ -15,7 +15,6 @@ from memgraph.model.conversation import (
     SessionCompleted,
     SessionEvent,
     SessionInfo,
-    SessionPlace,
     UserTurn,
 )
 from memgraph.model.sources import Document
@@ -180,8 +179,6 @@ def test_who_sees_no_turn_sees_no_session(orc: Orchestrator, service: MemoryServ
     assert {name: each.turns for name, each in known(orc).items()} == {"open": 1}
     with pytest.raises(NotFound):
         orc.sessions.end("quiet")
-    with pytest.raises(NotFound):
-        orc.sessions.list(before="quiet")
     cleared = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
     assert {name: each.turns for name, each in known(cleared).items()} == {"quiet": 1, "open": 2}
 
@@ -210,8 +207,10 @@ def test_hidden_turns_move_no_time_and_no_place(
     assert (seen.first_seen_at, seen.last_seen_at, seen.completed_at) == (begun, begun, None)
     assert [each.session_id for each in orc.sessions.list()] == ["b", "a"]
     assert [each.session_id for each in cleared.sessions.list()] == ["a", "b"]
-    assert [each.session_id for each in orc.sessions.list(limit=1, before="b")] == ["a"]
-    assert list(cleared.sessions.list(limit=1, before="b")) == []
+    assert [
+        each.session_id for each in orc.sessions.list(limit=1, before=known(orc)["b"].cursor)
+    ] == ["a"]
+    assert list(cleared.sessions.list(before=known(cleared)["b"].cursor)) == []
 
 
 def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
@@ -223,7 +222,7 @@ def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
     page: Sequence[SessionInfo] = orc.sessions.list(limit=3)
     while page:
         pages += [each.session_id for each in page]
-        page = orc.sessions.list(limit=3, before=pages[-1])
+        page = orc.sessions.list(limit=3, before=page[-1].cursor)
     assert pages == whole
     assert sorted(whole) == [f"s-{at}" for at in range(7)]
     with pytest.raises(InvalidInput):
@@ -239,18 +238,19 @@ def test_pages_repeat_and_omit_nothing_while_sessions_go_on(
     first = orc.sessions.list(limit=2)
     assert [each.session_id for each in first] == ["s-3", "s-2"]
     say(orc, "s-2")
-    assert [each.session_id for each in orc.sessions.list(before=first[-1])] == ["s-1", "s-0"]
+    assert [each.session_id for each in orc.sessions.list(before=first[-1].cursor)] == [
+        "s-1",
+        "s-0",
+    ]
     # It may be hidden by then: the place is what counts.
     low = service.orchestrator("orc-1", viewer=Viewer(clearance=Sensitivity.PUBLIC))
-    assert list(low.sessions.list(before=first[-1])) == []
-    place = SessionPlace.at(first[-1].cursor)
-    assert [each.session_id for each in orc.sessions.list(before=place)] == ["s-1", "s-0"]
+    assert list(low.sessions.list(before=first[-1].cursor)) == []
 
 
 @pytest.mark.parametrize("cursor", ["", "s-1", "1.", "-1.s", "1e3.s", "\u0661.s", f"{10**16}.s"])
-def test_what_is_no_place_is_refused(cursor: str) -> None:
+def test_what_is_no_cursor_is_refused(orc: Orchestrator, cursor: str) -> None:
     with pytest.raises(InvalidInput):
-        SessionPlace.at(cursor)
+        orc.sessions.list(before=cursor)
 
 
 def test_an_ingested_conversation_waits_for_its_consolidation(

@@ -1313,7 +1313,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sessions
+         * List Sessions
          * @description Return the conversations with a visible turn, latest activity first.
          *
          *     With a cursor, no page repeats items of an earlier page, even if a conversation continues.
@@ -7298,13 +7298,11 @@ export interface operations {
                 agent?: string;
                 /** @description Only memories up to this sensitivity. */
                 clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Only pending, or only others. */
+                /** @description Only those that wait for consolidation, or only the others. */
                 pending?: boolean | null;
                 limit?: number;
-                /** @description `next_cursor` of the page before. */
+                /** @description `next_cursor` of the previous page. */
                 cursor?: string | null;
-                /** @description Without a cursor: only sessions after the one with this id. */
-                before?: string | null;
             };
             header?: never;
             path: {

@@ -252,7 +252,7 @@ def _emptiness(_: Invocation, __: Any, block: ContextBlock, ___: Call) -> dict[s
 def _more_sessions(sessions: Sequence[SessionInfo], call: Call) -> Sequence[str]:
     if len(sessions) < call["limit"]:
         return ()
-    return (f"more: --before {sessions[-1].session_id}",)
+    return (f"more: --before {sessions[-1].cursor}",)
 
 
 def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
@@ -364,7 +364,7 @@ CUSTOM: Final[Mapping[str, Mapping[str, Any]]] = {
     "trace": {
         "hint": _decidable(lambda trace, _: [*trace.open_contradictions, *trace.probable_changes])
     },
-    "sessions": {"method": methods.sessions, "hint": _more_sessions},
+    "sessions": {"hint": _more_sessions},
     "stats": {"method": methods.stats},
     "verify": {"method": methods.verify, "failure": _unsound},
     "tier": {

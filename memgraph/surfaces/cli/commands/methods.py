@@ -29,22 +29,6 @@ class IndexPart(StrEnum):
     ENTITIES = "entities"
 
 
-def sessions(
-    handle: Any,
-    *,
-    pending: bool | None = None,
-    before: str | None = None,
-    limit: Annotated[int, Field(ge=1, le=1000)] = 50,
-) -> Any:
-    """List conversations, latest activity first, with their number of unconsolidated turns.
-
-    Args:
-        pending: only those that wait for consolidation, or only the others.
-        before: continue after the last id of the previous page.
-    """
-    return handle.sessions.list(pending=pending, before=before, limit=limit)
-
-
 def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
     """Show when each job is due next, and the latest runs."""
     return {"plans": handle.jobs.plans(), "runs": handle.jobs.list(limit=limit)}

@@ -1,8 +1,8 @@
-"""Hand-written routes: orchestrators, promotion, contexts, sessions, jobs, audit, health."""
+"""Hand-written routes: orchestrators, promotion, contexts, jobs, audit, health."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -10,7 +10,6 @@ from fastapi.responses import PlainTextResponse
 from memgraph.errors import AccessDenied, InvalidConfig, InvalidInput, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
-from memgraph.model.conversation import SessionPlace
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import ServiceReadiness
 from memgraph.model.operation import MemoryId
@@ -24,9 +23,8 @@ from memgraph.model.remote import (
     OrchestratorName,
     OrchestratorStatus,
     PromotedId,
-    SessionPage,
 )
-from memgraph.model.values import MAX_NAME_CHARS, Millis, Name, Reason, Value
+from memgraph.model.values import Millis, Name, Reason, Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import refusal, sees_everything
 from memgraph.service.meters import ReadableMeters
@@ -99,8 +97,6 @@ def _health(request: Request, orc: Orchestrator) -> Health:
     return Health.model_validate(without_root(service.health(orc.name), service.root))
 
 
-MAX_CURSOR_CHARS: Final = MAX_NAME_CHARS + 17
-
 memory_router = APIRouter(prefix=ROOT)
 
 
@@ -165,32 +161,6 @@ def build_context(
     The view must include the task as a session, and its project.
     """
     return answered(orc.contexts.build(body.task, body.request))
-
-
-@memory_router.get(
-    "/sessions", operation_id="list_sessions", response_model=SessionPage, tags=["conversations"]
-)
-def sessions(
-    orc: Reader,
-    pending: Annotated[bool | None, Query(description="Only pending, or only others.")] = None,
-    limit: Annotated[Limit, Query()] = 100,
-    cursor: Annotated[
-        str | None,
-        Query(max_length=MAX_CURSOR_CHARS, description="`next_cursor` of the page before."),
-    ] = None,
-    before: Annotated[
-        Name | None,
-        Query(description="Without a cursor: only sessions after the one with this id."),
-    ] = None,
-) -> Response:
-    """Return the conversations with a visible turn, latest activity first.
-
-    With a cursor, no page repeats items of an earlier page, even if a conversation continues.
-    """
-    after = before if cursor is None else SessionPlace.at(cursor)
-    result = orc.sessions.list(pending=pending, limit=limit, before=after)
-    following = result[-1].cursor if len(result) == limit else None
-    return answered(SessionPage(items=tuple(result), next_cursor=following))
 
 
 UNTIMED = [Depends(untimed)]
