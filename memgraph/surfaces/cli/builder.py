@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -51,9 +51,7 @@ def make_command(function: Function, name: str) -> TyperCommand:
         return 0 if report is None else call.answer(report)
 
     app.command(name, cls=_Command)(run)
-    command = get_command(app)
-    if not isinstance(command, _Command):
-        raise TypeError(f"{name} did not become a command")
+    command = cast(TyperCommand, get_command(app))
     command.params.extend(common_parameters())
     return command
 

@@ -270,10 +270,7 @@ def _print(report: CommandResult) -> None:
 
 def invocation(context: Context) -> Invocation:
     """Return the invocation stored in a command's context."""
-    result = context.find_root().obj
-    if not isinstance(result, Invocation):
-        raise TypeError("a command runs inside of memgraph.surfaces.cli.app.run")
-    return result
+    return cast(Invocation, context.find_root().obj)
 
 
 def read_stdin(max_chars: int = -1) -> str:

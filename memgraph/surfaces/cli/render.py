@@ -366,16 +366,14 @@ def links(items: Sequence[Any], known: Memories, stale: Iterable[str] = ()) -> l
     for item in items:
         below.setdefault(item.via_id if item.via_id in reached else "", []).append(item)
 
+    def line(item: Any) -> Detail:
+        how = "derived" if item.edge_type is None else item.edge_type.value
+        note = " (stale)" if item.memory_id in stale else ""
+        text = f"{how}: {_line(item.memory_id, known)}{note}"
+        return Detail(text, {"": lines(item.memory_id)})
+
     def lines(via_id: str) -> list[Detail]:
-        details = []
-        for item in below.pop(via_id, ()):
-            how = "derived" if item.edge_type is None else item.edge_type.value
-            note = " (stale)" if item.memory_id in stale else ""
-            text = f"{how}: {_line(item.memory_id, known)}{note}"
-            details += (
-                [Detail(text, {"": inner})] if (inner := lines(item.memory_id)) else [Detail(text)]
-            )
-        return details
+        return list(map(line, below.pop(via_id, ())))
 
     return lines("")
 
