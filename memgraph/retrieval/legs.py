@@ -263,7 +263,7 @@ class SnapshotSearch:
 
     def _graph(self, legs: LegResults) -> None:
         """Add the neighbours of the best candidates, ranked by the sum of weight / (k + rank)."""
-        fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k)[:SEEDS]
+        fused = reciprocal_rank_fusion(legs.ranked, self.settings.rrf_k, limit=SEEDS)
         seeds = {legs.candidates[candidate.id].memory_id: candidate.id for candidate in fused}
         steps = graph.strongest_neighbours(
             self.snapshot, list(seeds), self.narrowing.view, None, EDGES_PER_SEED

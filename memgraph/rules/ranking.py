@@ -87,6 +87,7 @@ def reciprocal_rank_fusion(
     legs: Mapping[str, Sequence[Id]],
     k: int = RRF_K,
     weights: Mapping[str, float] | None = None,
+    limit: int | None = None,
 ) -> list[FusedCandidate[Id]]:
     """Merge ranked lists: score(d) = sum over legs of weight / (k + rank of d), ranks from 1.
 
@@ -100,6 +101,7 @@ def reciprocal_rank_fusion(
         legs: the ids by leg, best first. All ids are of one type.
         k: >= 1; the larger it is, the less the first places stand out.
         weights: >= 0 by leg; the default is 1, and a weight without a leg is ignored.
+        limit: the maximum number of results; None: all.
 
     Raises:
         InvalidInput: k is below 1, or a weight is negative or not finite.
@@ -127,7 +129,7 @@ def reciprocal_rank_fusion(
                 scores[candidate] += share / (k + rank)
     # Even a reversed sort is stable, so that equal scores stay in the order of their ids.
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
-    return [FusedCandidate(candidate, scores[candidate], ranks[candidate]) for candidate in order]
+    return [FusedCandidate(each, scores[each], ranks[each]) for each in order[:limit]]
 
 
 def apply_modifiers(
