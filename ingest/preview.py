@@ -6,13 +6,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ingest.candidates import Format, ParsedDocument
-from ingest.claims import FileClaim, Outcome, summary_of
+from ingest.claims import FileClaim, FileResult, Outcome, summary_of
 from ingest.drop_zone import DropEntry, FileToCopy, choose, display_path
 from ingest.extract import to_memories
 from ingest.parse import Above, parse_document
@@ -50,29 +50,17 @@ UNKNOWN_JSON: Final = "unknown JSON"
 
 
 @dataclass(frozen=True, slots=True)
-class FilePreview:
-    """The preview of a file's outcome.
+class FilePreview(FileResult):
+    """The expected result of a file.
 
-    ``outcome`` and ``reason`` are those of a ``FileResult``. ``memories`` is the maximum number of
-    new memories, and ``types`` that number by memory type: memories that are stored already are not
-    stored again. ``edges`` includes links to other files.
+    ``memories`` is the maximum number of new memories, and ``types`` that number by memory type:
+    memories that are stored already are not stored again. ``edges`` includes links to other files.
     """
 
-    path: str
-    outcome: Outcome
     recognised: str | None = None
     memories: int = 0
     types: Mapping[str, int] = field(default_factory=dict)
     edges: int = 0
-    reason: str | None = None
-    message: str | None = None
-    sha256: str | None = None
-    findings: Mapping[str, int] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON for a surface."""
-        return asdict(self)
 
 
 def preview(
@@ -133,7 +121,7 @@ class _Preview:
             return RejectionReason.UNREADABLE
         if len(data) > self._max_bytes:
             message = f"the file is larger than {self._max_bytes} bytes"
-            return FilePreview(path, "rejected", reason=RejectionReason.TOO_LARGE, message=message)
+            return FilePreview(path, "rejected", RejectionReason.TOO_LARGE, message)
         return self._content(display_path(path), data, above)
 
     def waiting(self, *, retry: bool) -> Iterator[FilePreview]:
@@ -143,10 +131,10 @@ class _Preview:
         for item in (*new, *begun):
             path = display_path(item.path)
             if isinstance(item, DropEntry) and item.verdict == "skip":
-                yield FilePreview(path, "skipped", reason=item.reason)
+                yield FilePreview(path, "skipped", item.reason)
             elif isinstance(item, FileClaim) and not retry and item.attempts >= MAX_ATTEMPTS:
                 outcome: Outcome = "held" if item.held is None else "skipped"
-                yield FilePreview(path, outcome, reason=RejectionReason.HELD, message=HELD)
+                yield FilePreview(path, outcome, RejectionReason.HELD, HELD)
             else:
                 above = partial(read_above, self._zone, claimed, item.path)
                 with suppress(FileVanished):
@@ -157,7 +145,7 @@ class _Preview:
             with open_parent(self._zone, path) as (folder, name):
                 data = read_safely(name, folder, max_bytes=self._max_bytes).data
         except StillBeingWritten:
-            return FilePreview(display, "skipped", reason=RejectionReason.STILL_BEING_WRITTEN)
+            return FilePreview(display, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except IngestRejected as error:
             return _rejected(display, error)
         return self._content(display, data, above)
@@ -172,7 +160,7 @@ class _Preview:
         except IngestRejected as error:
             return _rejected(display, error, sha256)
         if stored or sha256 in self._seen:
-            return FilePreview(display, "duplicate", label(parsed), sha256=sha256)
+            return FilePreview(display, "duplicate", recognised=label(parsed), sha256=sha256)
         self._seen.add(sha256)
         keys = {f"#{memory.key}" for memory in memories}
         edges = sum({edge.from_id, edge.to_id} <= keys for edge in parsed.edges)
@@ -181,15 +169,15 @@ class _Preview:
         return FilePreview(
             display,
             "processed",
-            label(parsed),
-            len(memories),
-            dict(sorted(Counter(memory.type.value for memory in memories).items())),
-            edges + len(parsed.links),
             RejectionReason.PARTIAL if refused else None,
-            f"{refused} items break a rule and would be left out" if refused else None,
+            f"{refused} invalid items of the file were left out" if refused else None,
             sha256,
-            reported["finding_counts"],
-            reported["left_out"],
+            findings=reported["finding_counts"],
+            left_out=reported["left_out"],
+            recognised=label(parsed),
+            memories=len(memories),
+            types=dict(sorted(Counter(memory.type.value for memory in memories).items())),
+            edges=edges + len(parsed.links),
         )
 
 
@@ -198,4 +186,4 @@ def _rejected(display: str, error: IngestRejected, sha256: str | None = None) ->
     label = UNKNOWN_JSON if reason == RejectionReason.JSON_SHAPE_UNKNOWN else None
     shape = error.details.get("found")
     message = f"{error.message}; this is {shape}" if shape else error.message
-    return FilePreview(display, "rejected", label, reason=reason, message=message, sha256=sha256)
+    return FilePreview(display, "rejected", reason, message, sha256, recognised=label)

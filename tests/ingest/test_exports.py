@@ -155,7 +155,6 @@ def test_what_nobody_said_in_a_chatgpt_conversation_is_left_out() -> None:
         ([{**node("a", None, "Kept."), "parent": 7}], ["Kept."]),
         ([node("a", None, "Kept."), {"id": "b", "message": 3, "parent": "a"}], ["Kept."]),
         ([node("a", None, "When?", at=1e300)], ["When?"]),
-        ([node("a", None, "When?", at="soon")], ["When?"]),
     ],
 )
 def test_a_broken_chatgpt_tree_ends_in_a_bounded_result(
@@ -317,12 +316,8 @@ def test_memories_of_mem0_are_facts_about_their_user(value: Any) -> None:
     "value",
     [
         {"mapping": [], "current_node": "x"},
-        {"service": "api", "db": {"host": "h"}},
         {"name": "Ann", "port": 80},
-        {"mapping": {"Ann": {"town": "Oslo"}}},
         [{"name": "Ann", "tags": ["a"]}, {"name": "Bo", "tags": []}],
-        [{"name": "Ann"}, {"town": "Oslo"}],
-        [1, 2, 3],
         ["tea", "juice"],
         "words",
         7,

@@ -49,6 +49,8 @@ REFUSED: dict[str, tuple[bytes, RejectionReason]] = {
     "integer.json": (b"[9223372036854775808]", RejectionReason.JSON_INVALID),
     "digits.json": (b"[" + b"9" * 10_000 + b"]", RejectionReason.JSON_INVALID),
     "surrogate.json": (b'["\\ud800"]', RejectionReason.JSON_INVALID),
+    "two.json": (b'{"a":1}{"b":2}', RejectionReason.JSON_INVALID),
+    "key.json": (b'{"\\udc00":1}', RejectionReason.JSON_INVALID),
     "comma.json": (b"[1,]", RejectionReason.JSON_INVALID),
     "enum.json": (own(type="Rumour"), RejectionReason.NO_VALID_ITEMS),
     "bound.json": (own(importance=101), RejectionReason.NO_VALID_ITEMS),
@@ -57,6 +59,8 @@ REFUSED: dict[str, tuple[bytes, RejectionReason]] = {
     "unknown.json": (own(weight=1), RejectionReason.NO_VALID_ITEMS),
     "identity.json": (own(type="Identity"), RejectionReason.NO_VALID_ITEMS),
     "field.json": (b'{"memories":[],"edges":[],"extra":1}', RejectionReason.SCHEMA_VIOLATION),
+    "memories.json": (b'{"memories":{}}', RejectionReason.SCHEMA_VIOLATION),
+    "edges.json": (b'{"memories":[],"edges":{}}', RejectionReason.SCHEMA_VIOLATION),
     "x." + "t" * 250: (b"words", RejectionReason.UNSUPPORTED_TYPE),
 }
 TAKEN = {

@@ -7,8 +7,7 @@ import pytest
 
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
 from ingest.parse import parse_document
-from ingest.reasons import RejectionReason, SkippedPart
-from memgraph.errors import IngestRejected
+from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
 
 
@@ -22,30 +21,6 @@ def memory(**fields: Any) -> dict[str, Any]:
 
 def document(*memories: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"memories": list(memories), **fields}
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('{"a":1,"a":2}', RejectionReason.JSON_DUPLICATE_KEY),
-        ('{"a":NaN}', RejectionReason.JSON_INVALID),
-        ('{"a":1e999}', RejectionReason.JSON_INVALID),
-        ('{"a":9223372036854775808}', RejectionReason.JSON_INVALID),
-        ("9" * 5000, RejectionReason.JSON_INVALID),
-        ('{"a":"\\ud800"}', RejectionReason.JSON_INVALID),
-        ('{"\\udc00":1}', RejectionReason.JSON_INVALID),
-        ('{"a":"x\\u0000"}', RejectionReason.JSON_INVALID),
-        ("[" * 65 + "]" * 65, RejectionReason.JSON_TOO_DEEP),
-        ('{"a":' * 100_000, RejectionReason.JSON_TOO_DEEP),
-        ('{"a":[1,2', RejectionReason.JSON_INVALID),
-        ("{'a':1}", RejectionReason.JSON_INVALID),
-        ('{"a":1}{"b":2}', RejectionReason.JSON_INVALID),
-    ],
-)
-def test_strict_json(text: str, reason: RejectionReason) -> None:
-    with pytest.raises(IngestRejected) as caught:
-        parse_document(text.encode(), "x.json")
-    assert caught.value.details["reason"] == reason
 
 
 def test_what_only_looks_wrong_is_taken() -> None:
@@ -129,21 +104,6 @@ def test_a_text_cannot_raise_itself() -> None:
         SkippedPart.IMPORTANCE_CAPPED,
         SkippedPart.CONFIDENCE_CAPPED,
     }
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (document(memory(type="Rumour")), RejectionReason.NO_VALID_ITEMS),
-        (document(memory(), note="x"), RejectionReason.SCHEMA_VIOLATION),
-        (document(memory(), edges={}), RejectionReason.SCHEMA_VIOLATION),
-        ({"memories": {}}, RejectionReason.SCHEMA_VIOLATION),
-    ],
-)
-def test_a_document_that_is_wrong_as_a_whole(value: Any, reason: RejectionReason) -> None:
-    with pytest.raises(IngestRejected) as caught:
-        parse(value)
-    assert caught.value.details["reason"] == reason
 
 
 def test_a_transcript_with_names_ids_and_a_date() -> None:
