@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
+
+if TYPE_CHECKING:
+    from memgraph.config.fields import ModelGroup
 
 LITELLM_PREFIX: Final = "litellm/"
 
@@ -29,18 +32,8 @@ class ModelOptions(TypedDict, total=False):
     first_wait_s: float
 
 
-class HasModelOptions(Protocol):
-    """Settings with the connection options of a model."""
-
-    @property
-    def api_base(self) -> str: ...
-
-    @property
-    def api_key_from(self) -> str: ...
-
-
 def options_of(
-    settings: HasModelOptions,
+    settings: ModelGroup,
     environ: Mapping[str, str] | None,
     timeout_s: float | None = None,
 ) -> ModelOptions:

@@ -27,13 +27,13 @@ from memgraph.model.values import Memory, StoredSource, built
 from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
 from memgraph.retrieval.request import PreparedRequest
 from memgraph.retrieval.scores import (
+    CandidateRater,
     CandidateStates,
     RatedCandidate,
     by_source,
     in_order,
     in_pairs,
     lift_agreed,
-    rating,
     read_states,
 )
 from memgraph.rules.budget import select_within
@@ -292,7 +292,7 @@ class Recall:
         return ranked, states
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
-        return rating(self.narrowing.at, self.settings, states).rated
+        return CandidateRater(self.narrowing.at, self.settings.decay.exponent, states).rated
 
     def _weighed(self, ranked: list[RatedCandidate], origins: _Origins) -> list[RatedCandidate]:
         """Multiply the scores by the configured factors of the sources."""

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from memgraph.config.schema import MemorySettings
 from memgraph.model.columns import unreadable
 from memgraph.model.enums import MemoryStatus
 from memgraph.rules.decay import days_idle, effective_confidence
@@ -95,7 +94,6 @@ class CandidateRater:
     """
 
     at: int
-    limits: ModifierSettings
     exponent: float
     stand: CandidateStates
 
@@ -123,7 +121,7 @@ class CandidateRater:
             self.stand.pairs.is_contested(candidate.memory_id),
             candidate.memory_id in self.stand.stale,
         )
-        modified = apply_modifiers(score, facts, self.limits)
+        modified = apply_modifiers(score, facts, MODIFIERS)
         return RatedCandidate(candidate, legs, modified, confidence, brought_by)
 
 
@@ -195,8 +193,3 @@ def in_pairs(chosen: Sequence[RatedCandidate], beside: Mapping[str, str]) -> lis
             factors = rated.modified.factors | {PAIR: factor}
             result[at] = rated._replace(modified=ModifiedScore(score * factor, factors))
     return result
-
-
-def rating(at: int, settings: MemorySettings, stand: CandidateStates) -> CandidateRater:
-    """Return a rater with the modifiers and the configured decay."""
-    return CandidateRater(at, MODIFIERS, settings.decay.exponent, stand)

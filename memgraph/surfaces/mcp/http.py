@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import mcp_types as types
 from anyio.to_thread import run_sync
@@ -27,14 +27,20 @@ from memgraph.model.access import Narrowing, Permission
 from memgraph.model.values import Value, validated
 from memgraph.service.access.gate import Gate
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.surfaces.asgi import ENTERED, REQUEST_ID, error_headers, shown_key
+from memgraph.surfaces.asgi import (
+    ENTERED,
+    REPEATED,
+    REQUEST_ID,
+    SINGLE,
+    error_headers,
+    narrowing_of,
+    shown_key,
+)
 from memgraph.surfaces.mcp.access import HandleAccess
 from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
 
 _ACCESS: Final = "memgraph.door"
-_REPEATED: Final = {"project": "project_ids", "session": "session_ids"}
 _OPTIONS: Final = ("scope", "tools")
-_SINGLE: Final = {"agent": "agent_id", "clearance": "clearance"}
 
 
 class McpApp:
@@ -126,20 +132,16 @@ class _Query(Value):
 
 def _parsed_query(request: Request) -> _Query:
     query = request.query_params
-    names = {*_REPEATED, *_SINGLE, *_OPTIONS}
+    names = {*REPEATED, *SINGLE, *_OPTIONS}
     unknown = set(query) - names
-    repeated = [item for item in (*_SINGLE, *_OPTIONS) if len(query.getlist(item)) > 1]
+    repeated = [item for item in (*SINGLE, *_OPTIONS) if len(query.getlist(item)) > 1]
     if unknown or repeated:
         raise InvalidInput(
             f"the allowed query parameters are {', '.join(sorted(names))}; only"
-            f" {' and '.join(sorted(_REPEATED))} may be repeated"
+            f" {' and '.join(sorted(REPEATED))} may be repeated"
         )
-    narrowing: dict[str, Any] = {
-        field: tuple(query.getlist(name)) for name, field in _REPEATED.items() if name in query
-    }
-    narrowing |= {field: query[name] for name, field in _SINGLE.items() if name in query}
     options = {name: query[name] for name in _OPTIONS if name in query}
-    return validated(_Query, {"narrowing": narrowing, **options})
+    return validated(_Query, {"narrowing": narrowing_of(query), **options})
 
 
 def _refusal(error: MemgraphError) -> Response:
