@@ -326,9 +326,9 @@ _DOUBT = re.compile(
     r"\b(?:not|never|n't|should|would|could|might|may|must|can|will|until|if|whether|propos\w*)\b",
     re.IGNORECASE,
 )
-# "This ADR supersedes", with nothing between that could make it less than certain.
 _SELF = re.compile(
-    rf"this\s+(?:ADR|record|decision|document|proposal)\s+{_OF.pattern}", re.IGNORECASE
+    r"\b(?:this|the present)\s+(?:ADR|record|decision|document|proposal)\b|^(?:we|it)\b",
+    re.IGNORECASE,
 )
 _ACCEPTED = (
     "accepted, approved, agreed, adopted, implemented, decided, final, active, done, amended"
@@ -420,14 +420,25 @@ def head_relations(lines: Sequence[StatusLine], path: str) -> Iterator[RecordRel
 
 
 def body_relations(text: str, links: Sequence[TextLink], path: str) -> Iterator[RecordRelation]:
-    """Yield the relations of sentences such as "This ADR amends ADR 3".
+    """Yield relations from running text: only certain ones that concern this record.
 
-    What running text says otherwise is no statement about the whole record.
+    A passive ("these ranges have been superseded by …") concerns only a part of the record.
     """
     for sentence in split_sentences(text):
-        if _SELF.match(sentence) and _references(sentence, links, path):
-            lines = [StatusLine(sentence, tuple(links))]
-            yield from (each for each in head_relations(lines, path) if each.outgoing)
+        references = _references(sentence, links, path)
+        if not references:
+            continue
+        for match, outgoing in _phrases(sentence):
+            before = sentence[: match.start()]
+            follows = [reference for reference in references if reference.start >= match.end()]
+            third_party = any(reference.start < match.start() for reference in references)
+            if not follows or third_party or _DOUBT.search(before):
+                continue
+            effect = _effect(match)
+            about_record = outgoing and _SELF.search(before) is not None
+            if effect == "supersedes" and not about_record:
+                effect = "supersedes_partly"
+            yield RecordRelation(follows[0].targets, effect, outgoing, _reason(match, follows[0]))
 
 
 def _phrases(text: str) -> list[tuple[re.Match[str], bool]]:
