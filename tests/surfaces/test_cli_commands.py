@@ -411,7 +411,7 @@ def test_settings_are_shown_with_their_origins(
     file = cli.root / "orc-1" / "memory" / "config.toml"
     file.write_text("[memory.retrieval]\ntop_n = 7\n", encoding="utf-8")
     monkeypatch.setenv("MEMGRAPH_MEMORY__RETRIEVAL__RRF_K", "61")
-    shown = cli.json("config", "orc-1", "--changed")
+    shown = cli.json("config", "show", "orc-1", "--changed")
     assert shown["settings"] == [
         {"key": "memory.retrieval.top_n", "value": 7, "origin": str(file)},
         {
@@ -420,12 +420,12 @@ def test_settings_are_shown_with_their_origins(
             "origin": "MEMGRAPH_MEMORY__RETRIEVAL__RRF_K",
         },
     ]
-    everything = cli.json("config")["settings"]
+    everything = cli.json("config", "show")["settings"]
     assert {each["key"] for each in everything} > {
         "memory.enabled",
         "memory.scope.cross_orchestrator",
     }
-    assert str(file) in cli("config", "orc-1").out
+    assert str(file) in cli("config", "show", "orc-1").out
 
 
 def test_verify_finds_what_was_changed_behind_the_journal(cli: CommandLine) -> None:

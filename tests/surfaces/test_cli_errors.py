@@ -191,7 +191,7 @@ def test_of_a_text_that_is_too_long_no_more_is_read_than_shows_it(
 def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:
     file = cli.root / "orc-1" / "memory" / "config.toml"
     file.write_text("[memory.retrieval]\ntop = 5\n", encoding="utf-8")
-    for command in (["list", "orc-1"], ["config", "orc-1"], ["recall", "orc-1", "x"]):
+    for command in (["list", "orc-1"], ["config", "show", "orc-1"], ["recall", "orc-1", "x"]):
         error = cli.error(*command)
         assert error["code"] == "config.unknown_key"
         assert error["details"]["key"] == "memory.retrieval.top"

@@ -56,21 +56,17 @@ def make_command(function: Function, name: str) -> TyperCommand:
     return command
 
 
-def make_group(
-    name: str, text: str, functions: Mapping[str, Function], *, default: str | None = None
-) -> TyperGroup:
-    """Return a command with subcommands; ``default`` runs if none is named."""
-    group = _Group(
+def make_group(name: str, text: str, functions: Mapping[str, Function]) -> TyperGroup:
+    """Return a command with subcommands."""
+    return _Group(
         name=name,
         help=text,
         commands={item: make_command(function, item) for item, function in functions.items()},
-        no_args_is_help=default is None,
+        no_args_is_help=True,
         subcommand_metavar="COMMAND [ARGS]...",
         rich_markup_mode=None,
         params=common_parameters(),
     )
-    group.default = default
-    return group
 
 
 class _Command(TyperCommand):
@@ -83,9 +79,7 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """A group that may have a default command, and lists help lines without truncating them."""
-
-    default: str | None = None
+    """A group that lists help lines without truncating them."""
 
     def format_commands(
         self,
@@ -95,14 +89,6 @@ class _Group(TyperGroup):
         lines = [(name, (item.help or "").split("\n\n")[0]) for name, item in self.commands.items()]
         with formatter.section("Commands"):
             formatter.write_dl([(name, " ".join(line.split())) for name, line in lines])
-
-    def invoke(self, ctx: Context) -> Any:
-        if self.default is not None:
-            names = ctx._protected_args[:1]
-            if not names or names[0] not in self.commands:
-                ctx.args = [*names, *ctx.args]
-                ctx._protected_args = [self.default]
-        return super().invoke(ctx)
 
 
 def common_parameters() -> list[Parameter]:

@@ -230,7 +230,6 @@ def _shown(value: Any) -> str:
 
 config = make_group(
     "config",
-    "Show or check the settings. `memgraph config ORC` means `config show ORC`.",
+    "Show or check the settings.",
     {"show": show_config, "check": check_config},
-    default="show",
 )
