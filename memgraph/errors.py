@@ -23,7 +23,6 @@
     │   ├── DatabaseBusy             storage.busy
     │   ├── DatabaseFull             storage.full
     │   ├── DatabaseUnreachable      storage.unreachable
-    │   ├── SchemaOutdated           storage.schema_outdated
     │   ├── SchemaUnknown            storage.schema_unknown
     │   └── SqliteUnsuitable         storage.sqlite_unsuitable
     ├── ProviderError                provider.error
@@ -188,10 +187,6 @@ class DatabaseUnreachable(StorageError):
     """The database server does not answer, or it refuses the login."""
 
     code = "storage.unreachable"
-
-
-class SchemaOutdated(StorageError):
-    code = "storage.schema_outdated"
 
 
 class SchemaUnknown(StorageError):

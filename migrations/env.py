@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from alembic import context
 
 from memgraph.model.tables import metadata
-from memgraph.store import migrations as migrating
-from memgraph.store import sqlite
+from memgraph.store import sqlite, whole_tables
 from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite.engine import ENGINE
 
@@ -40,10 +39,7 @@ def compare_type(ctx: Any, _column: Any, column: sa.Column[Any], stored: Any, _t
 def seal(*, ctx: Any, step: Any, **_: Any) -> None:
     """Count the tables anew after the last step up: steps change rows without triggers."""
     if step.is_upgrade and step.up_revision_id == context.script.get_current_head():
-        migrating.renew_digests(
-            Transaction(ctx.connection, context.config.attributes.get("engine", ENGINE)),
-            key=context.config.attributes.get("key"),
-        )
+        whole_tables.renew(Transaction(ctx.connection, ENGINE))
 
 
 def run(connection: sa.Connection) -> None:

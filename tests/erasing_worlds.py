@@ -62,10 +62,10 @@ def dropped(orc: Orchestrator, name: str, text: str) -> None:
 
 
 def copied(orc: Orchestrator) -> Path:
-    """A copy of the database where upgrades put theirs."""
+    """A copy of the database in the folder of backups."""
     folder = orc.paths.memory / "backups"
     folder.mkdir(exist_ok=True)
-    target = folder / "before-upgrade-1.db"
+    target = folder / "before-1.db"
     orc.exchange.backup(folder.parent.parent / "copy.db")
     shutil.move(folder.parent.parent / "copy.db", target)
     return target

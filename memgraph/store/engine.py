@@ -47,18 +47,6 @@ class EngineDamage(NamedTuple):
     row: tuple[str, int | None] | None = None
 
 
-class SchemaUpgrade(NamedTuple):
-    """The schema revisions before and after an upgrade.
-
-    ``sealed_at`` is the number of the journal entry that records the state of all tables after the
-    upgrade; None if it needed no entry.
-    """
-
-    before: str
-    after: str
-    sealed_at: int | None
-
-
 RowChange = tuple[str, int, bytes]
 """(counter name of the table, 1 for an added or -1 for a removed row, digest of the row). A changed
 row yields both."""
@@ -306,7 +294,7 @@ class Store(Protocol):
         Raises:
             DatabaseMissing, DatabaseEmpty, DatabaseCorrupt, DatabaseForeign: it is missing, empty,
                 damaged, or belongs to something else.
-            SchemaOutdated, SchemaUnknown: another version of memgraph made it.
+            SchemaUnknown: another version of memgraph made it.
         """
 
     def session(self, settings: StorageSettings) -> Session:
@@ -318,22 +306,8 @@ class Store(Protocol):
             StorageError: as for ``open``.
         """
 
-    def upgrade(
-        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
-    ) -> SchemaUpgrade:
-        """Upgrade its schema to the latest revision.
-
-        Args:
-            first: called before an upgrade, while nobody can write; not called if there is nothing
-                to do.
-            key: the key of a keyed journal.
-
-        Raises:
-            SchemaUnknown: this version of memgraph does not know its schema.
-        """
-
     def locked(self) -> AbstractContextManager[Callable[[], None]]:
-        """Hold the lock that creating, upgrading, restoring and writing share.
+        """Hold the lock that creating, restoring and writing share.
 
         The block gets a function that raises StorageError if the lock was lost.
 
@@ -389,12 +363,11 @@ class Store(Protocol):
             DatabaseMissing, DatabaseForeign: the file does not exist or is not a backup.
         """
 
-    def admit(self, *, of_any: bool, key: bytes | None) -> str:
-        """Check this draft and upgrade its schema; return the name of its orchestrator.
+    def admit(self, *, of_any: bool) -> str:
+        """Check this draft; return the name of its orchestrator.
 
         Args:
             of_any: also accept a backup of another orchestrator.
-            key: the key of a keyed journal.
 
         Raises:
             DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaUnknown: the draft is refused.

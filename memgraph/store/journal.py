@@ -24,8 +24,6 @@ from memgraph.store.statements import bound, prepared, value
 
 SEAL: Final = "seal"
 """The action of an entry that only records the state of the tables."""
-UPGRADE: Final = "upgrade"
-"""The action of the entry that records the state of the tables after an upgrade."""
 _COLUMNS: Final = ("seq", "at", "actor", "action", "subject", "details", "hash", "state")
 _insert = InsertRows("audit_log", _COLUMNS)
 
@@ -76,13 +74,11 @@ def _of_entry(name: str) -> sa.Select[Any]:
     return sa.select(log.c[name]).where(log.c.seq == value("seq"))
 
 
-def append_seal(
-    transaction: Transaction, state: str, *, action: str = SEAL, key: bytes | None = None
-) -> None:
+def append_seal(transaction: Transaction, state: str, *, key: bytes | None = None) -> None:
     """Append an entry that only records a state, with the time of the previous entry."""
     seq, last = head(transaction)
     at = _of_entry("at").scalar(transaction, seq=seq) or 0
-    entry = (seq + 1, at, "memgraph", action, None, "{}")
+    entry = (seq + 1, at, "memgraph", SEAL, None, "{}")
     _insert(transaction, [(*entry, chain_hash(last, *entry, state, key=key), state)])
 
 

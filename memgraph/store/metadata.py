@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from memgraph.errors import SchemaOutdated, SchemaUnknown
+from memgraph.errors import SchemaUnknown
 from memgraph.store import tables
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -67,8 +67,6 @@ def adopt(transaction: Transaction, orchestrator_id: str) -> None:
 # The schema of the store.
 
 SCHEMA_HEAD = "0001_initial"
-UPGRADABLE: tuple[str, ...] = ()
-"""The earlier revisions, which ``memgraph upgrade`` brings to ``SCHEMA_HEAD``."""
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
 
 
@@ -83,29 +81,12 @@ def revision(snapshot: Snapshot) -> str | None:
     return number
 
 
-def is_outdated(current: str) -> bool:
-    """Return True for a revision that can be upgraded, and False for ``SCHEMA_HEAD``.
-
-    Raises:
-        SchemaUnknown: this version of memgraph does not know the revision.
-    """
-    if current == SCHEMA_HEAD:
-        return False
-    if current in UPGRADABLE:
-        return True
-    raise SchemaUnknown(
-        f"the schema is {current or 'not named'}, which this version of memgraph does not know: use"
-        " the version that made it",
-        found=current,
-        needed=SCHEMA_HEAD,
-    )
-
-
 def require_head(current: str) -> None:
-    """Raise SchemaOutdated or SchemaUnknown if a revision differs from this version's."""
-    if is_outdated(current):
-        raise SchemaOutdated(
-            f"the schema is at {current}, but memgraph needs {SCHEMA_HEAD}; run: memgraph upgrade",
+    """Raise SchemaUnknown if a revision differs from this version's."""
+    if current != SCHEMA_HEAD:
+        raise SchemaUnknown(
+            f"the schema is {current or 'not named'}, which this version of memgraph does not know:"
+            " use the version that made it",
             found=current,
             needed=SCHEMA_HEAD,
         )

@@ -1,4 +1,4 @@
-"""Run Alembic migrations on an open, checked connection."""
+"""Run Alembic migrations on an open connection."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING
 from alembic import command
 from alembic.config import Config
 
-from memgraph.store import journal, whole_tables
-from memgraph.store.snapshot import Transaction
-
 if TYPE_CHECKING:
     import sqlalchemy as sa
-
-    from memgraph.store.engine import Engine
 
 
 def migrations_folder() -> Path:
@@ -24,26 +19,9 @@ def migrations_folder() -> Path:
     return shipped if shipped.is_dir() else package.parent / "migrations"
 
 
-def upgrade(
-    connection: sa.Connection, engine: Engine, revision: str, *, key: bytes | None = None
-) -> None:
-    """Run all migrations up to ``revision`` in the transaction of a connection.
-
-    After the last one ``env.py`` calls ``renew_digests``.
-    """
+def upgrade(connection: sa.Connection, revision: str) -> None:
+    """Run all migrations up to ``revision`` in the transaction of a connection."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
-    config.attributes.update(connection=connection, engine=engine, key=key)
+    config.attributes["connection"] = connection
     command.upgrade(config, revision)
-
-
-def renew_digests(transaction: Transaction, *, key: bytes | None = None) -> str:
-    """Recompute all table digests after an upgrade, and seal them in the journal.
-
-    Returns:
-        The digest of all tables.
-    """
-    state = whole_tables.renew(transaction)
-    if journal.head(transaction)[0] and journal.sealed_state(transaction) != state:
-        journal.append_seal(transaction, state, action=journal.UPGRADE, key=key)
-    return state

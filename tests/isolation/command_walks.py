@@ -17,7 +17,6 @@ OPERATORS = {
     "ingest": "reads the drop zone: who writes there writes the database",
     "repair": "takes a journal over as it is",
     "rebuild": "makes indexes of everything anew",
-    "upgrade": "changes the schema of whole databases",
     "key create": "the keys are the operator's",
     "key list": "the keys are the operator's",
     "key revoke": "the keys are the operator's",

@@ -1,9 +1,8 @@
-"""Several processes create, open and upgrade one orchestrator at once; one of them is killed."""
+"""Several processes create and open one orchestrator at once; one of them is killed."""
 
 from __future__ import annotations
 
 import random
-import shutil
 import time
 from pathlib import Path
 
@@ -11,21 +10,11 @@ import pytest
 from processes import Process, often
 
 from memgraph import MemoryService
-from memgraph.clock import FixedClock
-from memgraph.operations.maintenance import maintenance
-from memgraph.paths import OrchestratorPaths
-from memgraph.store import metadata, migrations
-from memgraph.store.stores import store_of
+from memgraph.store import metadata
 
 pytestmark = pytest.mark.engines
 NAME = "orc-1"
 PROCESSES = 6
-NEXT = """
-from alembic import op
-revision, down_revision, branch_labels, depends_on = "next", {head!r}, None, None
-def upgrade():
-    op.execute("INSERT INTO memory_metadata (key, value) VALUES ('step', 'next')")
-"""
 
 
 def service_of(root: Path, url: str) -> MemoryService:
@@ -68,45 +57,3 @@ def test_processes_that_open_first_all_store(tmp_path: Path, storage_url: str, k
             assert orc.verify().findings == []
             with service.opened(NAME) as opened, opened.database.read() as snapshot:
                 assert metadata.revision(snapshot) == metadata.SCHEMA_HEAD
-
-
-def add_next(folder: Path) -> None:
-    """Give this process a version of memgraph with one more migration."""
-    migrations.migrations_folder = lambda: folder
-    metadata.UPGRADABLE, metadata.SCHEMA_HEAD = (metadata.SCHEMA_HEAD,), "next"
-
-
-def upgrade_at(root: Path, url: str, at: float, folder: Path) -> None:
-    """Runs in a process: upgrade the orchestrator."""
-    add_next(folder)
-    time.sleep(max(0.0, at - time.time()))
-    maintenance.upgrade(_paths(root, url), FixedClock(), url=url)
-
-
-def _paths(root: Path, url: str) -> OrchestratorPaths:
-    with service_of(root, url) as service:
-        return service.paths(NAME)
-
-
-def steps(root: Path, url: str) -> list[str]:
-    with store_of(_paths(root, url), url).inspect() as snapshot:
-        query = "SELECT value FROM memory_metadata WHERE key = 'step'"
-        return [value for (value,) in snapshot.driver.execute(query)]
-
-
-@pytest.mark.parametrize("kills", [False, True])
-def test_processes_that_upgrade_at_once_upgrade_once(
-    tmp_path: Path, storage_url: str, kills: bool
-) -> None:
-    root, folder = tmp_path / "root", tmp_path / "migrations"
-    with service_of(root, storage_url) as service:
-        service.orchestrator(NAME, create=True).remember("The gate closes at nine.")
-    shutil.copytree(migrations.migrations_folder(), folder)
-    (folder / "versions" / "next.py").write_text(NEXT.format(head=metadata.SCHEMA_HEAD))
-    at = time.time() + 0.3
-    started = [Process(upgrade_at, root, storage_url, at, folder) for _ in range(PROCESSES)]
-    if kills:
-        time.sleep(max(0.0, at - time.time()) + random.uniform(0.0, 0.6))
-        started.pop().kill()
-    assert [process.wait() for process in started] == [0] * len(started)
-    assert steps(root, storage_url) == ["next"]

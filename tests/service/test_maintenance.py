@@ -1,4 +1,4 @@
-"""Backups are verified, restores refuse invalid backups, upgrades keep a backup."""
+"""Backups are verified, and restores refuse invalid backups."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ from memgraph.errors import (
 from memgraph.operations.maintenance import maintenance
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import metadata
-from memgraph.store import migrations as migrating
 from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.database import SqliteDatabase
 
@@ -363,75 +361,16 @@ def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None
     assert json.loads(details) == {"reason": "restored by hand", "anchor": None}
 
 
-@pytest.fixture
-def newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a version of memgraph with one more migration."""
-    folder = tmp_path / "migrations"
-    shutil.copytree(migrating.migrations_folder(), folder)
-    (folder / "versions" / "9000_more.py").write_text(
-        "from alembic import op\n"
-        "revision = '9000'\n"
-        f"down_revision = '{metadata.SCHEMA_HEAD}'\n"
-        "def upgrade():\n    op.execute('CREATE TABLE more (x INTEGER)')\n"
-    )
-    monkeypatch.setattr(migrating, "migrations_folder", lambda: folder)
-    monkeypatch.setattr(metadata, "UPGRADABLE", (metadata.SCHEMA_HEAD,))
-    monkeypatch.setattr(metadata, "SCHEMA_HEAD", "9000")
-
-
-def test_an_upgrade_keeps_a_backup_and_runs_once(
-    alive: Filled, request: pytest.FixtureRequest
-) -> None:
-    service, opened, _ = alive
-    before = contents(opened.paths.database)
-    at_head = maintenance.upgrade(opened.paths, service.clock)
-    assert at_head.backup is None
-    assert at_head.before == at_head.after == metadata.SCHEMA_HEAD
-    service.forget(NAME)
-    old = metadata.SCHEMA_HEAD
-    request.getfixturevalue("newer")
-    assert service.health(NAME)["code"] == "storage.schema_outdated"
-    report = maintenance.upgrade(opened.paths, service.clock)
-    assert (report.before, report.after) == (old, "9000")
-    assert report.backup is not None
-    assert contents(report.backup) == before
-    assert rows(report.backup, "SELECT version_num FROM alembic_version") == [(old,)]
-    assert service.health(NAME)["status"] == "ready"
-    assert maintenance.upgrade(opened.paths, service.clock).backup is None
-    # A restore upgrades the backup of the older version.
-    service.forget(NAME)
-    assert restore(opened.paths, report.backup).memories == 7
-    assert rows(opened.paths.database, "SELECT version_num FROM alembic_version") == [("9000",)]
-
-
-@pytest.mark.parametrize("revision", ["0013", "9999"])
-def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled, revision: str) -> None:
+def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled) -> None:
     service, opened, _ = alive
     with tampering(opened.paths.database) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        connection.execute("UPDATE alembic_version SET version_num = '0013'")
     service.forget(NAME)
     before = files_under(opened.paths.memory)
     with pytest.raises(SchemaUnknown, match="use the version that made it"):
-        maintenance.upgrade(opened.paths, service.clock)
-    with pytest.raises(SchemaUnknown):
         service.orchestrator(NAME).memories.counts()
     assert service.health(NAME)["code"] == "storage.schema_unknown"
     assert files_under(opened.paths.memory) == before
-
-
-def test_a_failed_migration_changes_nothing(
-    alive: Filled, newer: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service, opened, _ = alive
-    service.forget(NAME)
-    version = migrating.migrations_folder() / "versions" / "9000_more.py"
-    version.write_text(version.read_text() + "    op.execute('SELECT no_such_function()')\n")
-    before = contents(opened.paths.database)
-    with pytest.raises(MemgraphError):
-        maintenance.upgrade(opened.paths, service.clock)
-    found = rows(opened.paths.database, "SELECT name FROM sqlite_schema WHERE name = 'more'")
-    assert found == []
-    assert contents(opened.paths.database) == before
 
 
 def test_databases_of_two_orchestrators_do_not_meet(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,15 +29,13 @@ from memgraph.errors import (
     DatabaseUnreachable,
     InvalidConfig,
     OrchestratorExists,
-    SchemaOutdated,
     SchemaUnknown,
-    StorageError,
 )
 from memgraph.operations.maintenance import maintenance
-from memgraph.operations.maintenance.maintenance import RestoreReport, UpgradeReport
+from memgraph.operations.maintenance.maintenance import RestoreReport
 from memgraph.operations.maintenance.move import MoveReport, move
 from memgraph.service.readiness import Readiness
-from memgraph.store import metadata, migrations
+from memgraph.store import migrations
 from memgraph.store.stores import store_of
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
@@ -414,7 +411,6 @@ def test_the_command_line_works_on_a_server(
     assert "nine" in run("recall", "orc-1", "gate")
     assert "orc-1" in run("health", "--json")
     run("verify", "orc-1")
-    run("upgrade", "orc-1")
     assert "nine" in run("bulletin", "orc-1")
     run("backup", "orc-1", str(tmp_path / "backup.db"))
     run("remember", "orc-1", "The gate closes at ten.")
@@ -702,65 +698,4 @@ def test_an_unknown_schema_is_refused_and_not_touched(
     paths = served.paths("orc-1")
     with pytest.raises(SchemaUnknown, match="use the version that made it"):
         store_of(paths, url).open(served.settings().memory.storage)
-    with pytest.raises(SchemaUnknown):
-        maintenance.upgrade(paths, served.clock, url=url)
     assert execute(url, revision) == [("0013",)]
-    assert not (paths.memory / "backups").exists()
-
-
-BEFORE = metadata.SCHEMA_HEAD
-AFTER = "next"
-NEXT = """
-from alembic import op
-revision, down_revision, branch_labels, depends_on = "{after}", "{before}", None, None
-def upgrade():
-    op.execute("INSERT INTO memory_metadata (key, value) VALUES ('step', '{after}')")
-    {more}
-def downgrade():
-    raise NotImplementedError
-"""
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_schema_is_upgraded_by_the_next_migration(
-    served: MemoryService,
-    orc: Orchestrator,
-    tmp_path: Path,
-    url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    fails: bool,
-) -> None:
-    orc.remember("The gate closes at nine.")
-    folder = tmp_path / "migrations"
-    shutil.copytree(migrations.migrations_folder(), folder)
-    more = 'op.execute("SELECT nothing FROM nowhere")' if fails else ""
-    (folder / "versions" / f"{AFTER}_next.py").write_text(
-        NEXT.format(before=BEFORE, after=AFTER, more=more)
-    )
-    monkeypatch.setattr(migrations, "migrations_folder", lambda: folder)
-    monkeypatch.setattr(metadata, "UPGRADABLE", (BEFORE,))
-    monkeypatch.setattr(metadata, "SCHEMA_HEAD", AFTER)
-    paths = served.paths("orc-1")
-    with pytest.raises(SchemaOutdated):
-        store_of(paths, url).open(served.settings().memory.storage)
-
-    def upgraded() -> UpgradeReport:
-        return maintenance.upgrade(paths, served.clock, url=url)
-
-    steps = "SELECT value FROM \"memgraph_orc-1\".memory_metadata WHERE key = 'step'"
-    if fails:
-        with pytest.raises(StorageError):
-            upgraded()
-        assert execute(url, steps) == []
-        return
-    report = upgraded()
-    assert (report.before, report.after) == (BEFORE, AFTER)
-    assert execute(url, steps) == [(AFTER,)]
-    assert report.backup is not None
-    with sqlite.connect(report.backup) as copy:
-        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(BEFORE,)]
-        assert copy.execute("SELECT count(*) FROM memories").fetchall() == [(1,)]
-    copy.close()
-    assert upgraded().backup is None
-    served.forget("orc-1")
-    assert orc.verify().findings == []

@@ -31,7 +31,6 @@ from memgraph.errors import (
 from memgraph.store import metadata, sqlite
 from memgraph.store import migrations as migrating
 from memgraph.store.sqlite import engine, stores
-from memgraph.store.sqlite.engine import ENGINE
 from memgraph.store.sqlite.stores import SqliteStore
 
 
@@ -228,8 +227,6 @@ def test_an_affected_sqlite_opens_and_makes_nothing(
         open_database(path)
     with pytest.raises(SqliteUnsuitable):
         create(tmp_path / "other")
-    with pytest.raises(SqliteUnsuitable):
-        SqliteStore(path, NAME).upgrade()
     assert not (tmp_path / "other").exists()
 
 
@@ -260,7 +257,7 @@ def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
     script = ScriptDirectory.from_config(_alembic(Path()))
     assert script.get_current_head() == metadata.SCHEMA_HEAD
     revisions = [step.revision for step in script.walk_revisions()]
-    assert revisions == [metadata.SCHEMA_HEAD, *reversed(metadata.UPGRADABLE)]
+    assert revisions == [metadata.SCHEMA_HEAD]
 
 
 def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:
@@ -286,7 +283,7 @@ def test_the_initial_migration_goes_back_to_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
     with engine.writing(connection) as wrapped:
-        migrating.upgrade(wrapped, ENGINE, "head")
+        migrating.upgrade(wrapped, "head")
     created = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
     assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= created

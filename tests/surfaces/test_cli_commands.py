@@ -114,7 +114,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "erase": ["erase", "orc-1", "--memory-id", third, *WHY],
         "erasures": ["erasures", "orc-1"],
         "rebuild": ["rebuild", "orc-1"],
-        "upgrade": ["upgrade", "--all"],
         "key create": ["key", "create", "app", *KEY_FOR],
         "key list": ["key", "list"],
         "key revoke": ["key", "revoke", key_ids[0]],

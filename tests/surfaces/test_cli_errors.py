@@ -25,7 +25,6 @@ NEEDING_A_DATABASE = [
     ("recall", "question"),
     ("remember", "text"),
     ("verify",),
-    ("upgrade",),
     ("embed",),
     ("ingest",),
 ]

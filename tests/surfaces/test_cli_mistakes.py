@@ -33,7 +33,6 @@ MISTAKES = [
     (["remember", "orc-1", "x", "--importance", "900"], 2, "--importance: "),
     (["say", "orc-1", "Hello."], 2, "Missing option '--session-id'"),
     ([], 2, "Usage: memgraph"),
-    (["upgrade"], 2, "name an orchestrator, or --all"),
     (["get", "orc-1", "fact_0"], 1, "memgraph list orc-1"),
     (["impact", "orc-1", "fact_0"], 1, ". Try: memgraph list orc-1"),
     (["case", "orc-1", "edge_0"], 1, ". Try: memgraph contradictions orc-1"),

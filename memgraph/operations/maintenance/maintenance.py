@@ -1,4 +1,4 @@
-"""Audit, back up, upgrade and restore an orchestrator's database."""
+"""Audit, back up and restore an orchestrator's database."""
 
 from __future__ import annotations
 
@@ -44,25 +44,6 @@ class BackupReport(Report):
     memories: int
     journal_entries: int
     findings: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class UpgradeReport(Report):
-    """A finished upgrade.
-
-    Attributes:
-        before, after: the schema revisions.
-        backup: the backup made before the upgrade; None if there was nothing to do.
-        sealed_at: the number of the journal entry that records the digests of all tables again;
-            changes between the previous such entry and this one cannot be verified. None if no new
-            entry was needed.
-    """
-
-    orchestrator: str
-    before: str
-    after: str
-    backup: Path | None
-    sealed_at: int | None = None
 
 
 def verify(
@@ -130,30 +111,6 @@ def backup(
     )
 
 
-def upgrade(
-    paths: OrchestratorPaths, clock: Clock, *, key: bytes | None = None, url: str = ""
-) -> UpgradeReport:
-    """Upgrade the schema of an orchestrator to this version, after a backup to ``backups/``.
-
-    Raises:
-        SchemaUnknown, StorageError: the database cannot be upgraded and is unchanged.
-    """
-    store = store_of(paths, url)
-    kept_rows: list[Path] = []
-
-    def keep() -> None:
-        folder = paths.memory / "backups"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        target = free_name(folder, "before-upgrade", clock.now_ms(), ".db")
-        store.back_up(target)
-        kept_rows.append(target)
-
-    with naming_full_disk(paths.memory):
-        done = store.upgrade(first=keep, key=key)
-    backup = kept_rows[0] if kept_rows else None
-    return UpgradeReport(paths.name, done.before, done.after, backup, done.sealed_at)
-
-
 def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) -> None:
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; the backup must be a file")
@@ -201,9 +158,9 @@ def restore(
 ) -> RestoreReport:
     """Replace an orchestrator's database by a backup. Close the orchestrator first.
 
-    The backup is copied, audited and, if it is older, upgraded before anything is touched. The old
-    files go into ``replaced/`` beside it and are never deleted. A process that still has them open
-    gets DatabaseReplaced at the next write.
+    The backup is copied and audited before anything is touched. The old files go into ``replaced/``
+    beside it and are never deleted. A process that still has them open gets DatabaseReplaced at the
+    next write.
 
     Args:
         origin: accept the backup of this other orchestrator; only when there is no database yet.
@@ -221,7 +178,7 @@ def restore(
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
-            result = draft.admit(of_any=True, key=key)
+            result = draft.admit(of_any=True)
         if result != (origin or paths.name):
             raise DatabaseForeign(
                 f"{file} is a backup of {result!r}; to restore it as a new orchestrator, run:"

@@ -66,7 +66,7 @@ def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) ->
         Conflict: the orchestrator is already stored there.
         OrchestratorExists: there is another store at the target.
         InvalidConfig: the URL is invalid, or ``config.toml`` cannot be changed.
-        SchemaOutdated, SchemaUnknown: the schema is not at head.
+        SchemaUnknown: the schema is not at head.
         DatabaseBusy: an erasure is under way, or a writer held the lock for a minute.
         DatabaseCorrupt: the copy differs from the store; nothing was moved.
     """
@@ -110,7 +110,7 @@ def _copy(store: Store, draft: Store, folder: Path) -> int:
         file = Path(temporary) / "copy.db"
         store.back_up(file)
         draft.take(file)
-    draft.admit(of_any=False, key=None)
+    draft.admit(of_any=False)
     with draft.inspect() as snapshot:
         return row_count(snapshot, "memories")
 

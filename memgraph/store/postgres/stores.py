@@ -15,8 +15,8 @@ from sqlalchemy.pool import NullPool
 
 from memgraph.errors import DatabaseEmpty, DatabaseForeign, InvalidInput, OrchestratorExists
 from memgraph.paths import DATABASE_NAME, check_orchestrator_name
-from memgraph.store import journal, metadata, postgres
-from memgraph.store.engine import SchemaUpgrade, Store
+from memgraph.store import metadata, postgres
+from memgraph.store.engine import Store
 from memgraph.store.files import LOCK_TIMEOUT_S
 from memgraph.store.postgres import copies, indexes, schema
 from memgraph.store.postgres.database import (
@@ -126,27 +126,6 @@ class PostgresStore:
         engine = sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
         return Session(engine)
 
-    def upgrade(
-        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
-    ) -> SchemaUpgrade:
-        # Alembic takes half a second to load.
-        from memgraph.store import migrations
-
-        begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)
-        with self._begun(begin) as connection:
-            identity_of(connection, self.schema)
-            transaction = Transaction(connection, ENGINE)
-            before = metadata.revision(transaction) or ""
-            if not metadata.is_outdated(before):
-                return SchemaUpgrade(before, before, None)
-            first()
-            last_before, _ = journal.head(transaction)
-            migrations.upgrade(connection, ENGINE, "head", key=key)
-            indexes.follow(transaction)
-            sealed_at, _ = journal.head(transaction)
-            after = metadata.revision(transaction) or ""
-        return SchemaUpgrade(before, after, sealed_at if sealed_at > last_before else None)
-
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
         with self._begun(writing(self.schema, wait_ms=LOCK_WAIT_MS)) as connection:
@@ -203,9 +182,9 @@ class PostgresStore:
     def take(self, file: Path) -> str:
         return self._as_file().take(file)
 
-    def admit(self, *, of_any: bool, key: bytes | None) -> str:
+    def admit(self, *, of_any: bool) -> str:
         backup = self._as_file()
-        name = backup.admit(of_any=of_any, key=key)
+        name = backup.admit(of_any=of_any)
         with self._begun("BEGIN") as connection:
             raw: Any = connection.connection.driver_connection
             self._make_tables(raw)

@@ -405,7 +405,7 @@ def template(revision: str) -> _Template:
         with closing(sqlite.connect(path, busy_timeout_ms=30_000, create=True)) as connection:
             begin(connection)
             with writing(connection) as wrapped:
-                migrating.upgrade(wrapped, ENGINE, revision)
+                migrating.upgrade(wrapped, revision)
         with inspected(path) as snapshot:
             return _Template(path.read_bytes(), schema(snapshot))
 

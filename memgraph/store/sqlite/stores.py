@@ -28,8 +28,8 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.paths import Stamp, stamp_of
-from memgraph.store import files, journal, metadata, sqlite
-from memgraph.store.engine import SchemaUpgrade, Store
+from memgraph.store import files, metadata, sqlite
+from memgraph.store.engine import Store
 from memgraph.store.files import FileLock, draft_beside, fsync, publish
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite import copies, engine
@@ -149,21 +149,6 @@ class SqliteStore:
             session.connection()
         return session
 
-    def upgrade(
-        self, *, first: Callable[[], None] = lambda: None, key: bytes | None = None
-    ) -> SchemaUpgrade:
-        sqlite.require_suitable_sqlite()
-        inspect_file(self.path)
-        with self.locked(), self._raw() as connection:
-            _check_identity(connection, self.path, self.orchestrator_id)
-            before, last_before = _revision(connection), _last_entry(connection)
-            if metadata.is_outdated(before):
-                first()
-            _migrate(connection, key)
-            sealed_at = _last_entry(connection, journal.UPGRADE)
-            is_resealed = sealed_at > last_before
-            return SchemaUpgrade(before, _revision(connection), sealed_at if is_resealed else None)
-
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
         with FileLock(self.path.with_name("memory.lock")).held():
@@ -209,12 +194,12 @@ class SqliteStore:
         with self.path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def admit(self, *, of_any: bool, key: bytes | None) -> str:
+    def admit(self, *, of_any: bool) -> str:
         inspect_file(self.path)
         with self._raw() as connection:
             owner = orchestrator_of(connection) if of_any else self.orchestrator_id
             _check_identity(connection, self.path, owner or "")
-            _migrate(connection, key)
+            metadata.require_head(_revision(connection))
         return str(owner)
 
     def publish(
@@ -304,12 +289,6 @@ def _revision(connection: Any) -> str:
     return _value(connection, "SELECT version_num FROM alembic_version") or ""
 
 
-def _last_entry(connection: Any, action: str | None = None) -> int:
-    """Return the number of the last journal entry, or of the last one with an action; or 0."""
-    statement = "SELECT coalesce(max(seq), 0) FROM audit_log WHERE action = coalesce(?, action)"
-    return int(_value(connection, statement, action))
-
-
 def _value(connection: Any, statement: str, *values: Any) -> Any:
     """Return the first value of the first row, or None if there is no row.
 
@@ -323,20 +302,6 @@ def _value(connection: Any, statement: str, *values: Any) -> Any:
             raise
         raise DatabaseCorrupt("tables are missing in the database; restore a backup") from error
     return row[0] if row else None
-
-
-def _migrate(connection: Any, key: bytes | None) -> None:
-    """Run the missing migrations on a driver connection, in one transaction.
-
-    Raises:
-        SchemaUnknown: this version of memgraph does not know its schema.
-    """
-    # Alembic takes half a second to load.
-    from memgraph.store import migrations
-
-    if metadata.is_outdated(_revision(connection)):
-        with engine.writing(connection) as sa_connection:
-            migrations.upgrade(sa_connection, ENGINE, "head", key=key)
 
 
 def copied(

@@ -36,7 +36,7 @@ def test_nothing_is_left_of_what_was_said_everywhere(
     assert set(report.memory_ids) == {world.secret, world.alone}
     assert report.derived == 1
     assert [(each.memory_id, each.why) for each in report.kept] == [(world.shared, "other_grounds")]
-    assert report.files_removed == ("memory/backups/before-upgrade-1.db", *shown)
+    assert report.files_removed == ("memory/backups/before-1.db", *shown)
     assert report.remains == ()
     assert report.searched.strings > 4
     assert orc.verify().totals == {}

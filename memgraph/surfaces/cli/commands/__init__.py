@@ -69,7 +69,6 @@ GROUPS: Final = {
     "Maintenance": {
         "health": "List orchestrators with their health and stores.",
         "config": "Show or check the settings.",
-        "upgrade": "Upgrade database schemas.",
         "backup": "Copy a database into one file.",
         "restore": "Restore a database from a backup.",
         "migrate-store": "Move an orchestrator into a file or to a server.",
@@ -84,7 +83,7 @@ PLUGIN: Final = "ingest"
 """The command of the table that is an entry point of another package."""
 MODULES: Final = {
     **dict.fromkeys(("init", "health", "config"), "setup"),
-    **dict.fromkeys(("upgrade", "backup", "restore", "migrate-store", "export"), "exchange"),
+    **dict.fromkeys(("backup", "restore", "migrate-store", "export"), "exchange"),
     **dict.fromkeys(("serve", "mcp"), "service"),
     "worker": "worker",
     "key": "keys",

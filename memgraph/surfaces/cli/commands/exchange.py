@@ -1,4 +1,4 @@
-"""Commands for whole databases: backup, restore, migrate-store, export, upgrade."""
+"""Commands for whole databases: backup, restore, migrate-store, export."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memgraph.audit.journal import read_key
-from memgraph.errors import MemgraphError
 from memgraph.operations.exchange.formats import write_as
 from memgraph.surfaces.cli.builder import OrchestratorName, on_server
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
@@ -179,45 +177,3 @@ def _lines(
         handle.exchange.export(Path(folder) / "lines", with_vectors=with_vectors)
         with (Path(folder) / "lines").open("rb") as lines:
             yield from lines
-
-
-def upgrade(
-    context: typer.Context,
-    orchestrator: Annotated[
-        str | None, typer.Argument(metavar="ORC", help="One orchestrator.", show_default=False)
-    ] = None,
-    everyone: Annotated[bool, typer.Option("--all", help="All under the root.")] = False,
-) -> CommandResult:
-    """Upgrade the schema of a database to this version, after a backup next to it.
-
-    With --all, the others are upgraded even if one fails; the command then exits with 1.
-    """
-    from memgraph.operations.maintenance import maintenance
-
-    if (orchestrator is None) != everyone:
-        raise typer.BadParameter("name an orchestrator, or --all")
-    call = invocation(context)
-    done: list[dict[str, Any]] = []
-    failed: list[MemgraphError] = []
-    with call.service() as service:
-        names = service.orchestrators() if orchestrator is None else [orchestrator]
-        for name in names:
-            service.orchestrator(name)
-            settings = service.settings(name).memory
-            try:
-                outcome = maintenance.upgrade(
-                    service.paths(name),
-                    service.clock,
-                    key=read_key(settings.audit.key_file, service.root),
-                    url=settings.storage.url,
-                ).as_dict()
-            except MemgraphError as error:
-                if not everyone:
-                    raise
-                failed.append(error)
-                outcome = {"orchestrator": name, "error": error.as_dict()}
-            done.append(outcome)
-    refusal = None
-    if failed:
-        refusal = type(failed[0])(f"{len(failed)} of {len(names)} failed: {failed[0].message}")
-    return CommandResult({"upgraded": done}, error=refusal)
