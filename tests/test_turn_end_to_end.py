@@ -22,7 +22,6 @@ from memgraph import (
     EdgeType,
     MemoryHooks,
     MemoryService,
-    MemoryStatus,
     MemoryType,
     SourceType,
     Viewer,
@@ -104,11 +103,6 @@ def ids(memories: list[dict[str, str]]) -> set[str]:
     return {each["memory_id"] for each in memories}
 
 
-def logged(service: MemoryService, name: str, event: str) -> list[dict[str, Any]]:
-    lines = service.paths(name).log_file.read_text(encoding="utf-8").splitlines()
-    return [each for each in map(json.loads, lines) if each["event"] == event]
-
-
 def test_what_one_channel_says_another_channel_of_the_orchestrator_recalls(shop: Shop) -> None:
     question = "pressroom/Jonas: Which paper does the festival want for its posters?"
     noted, answer = shop.hear(FESTIVAL, question)
@@ -185,34 +179,6 @@ def test_the_bulletin_goes_with_every_prompt(shop: Shop) -> None:
     turns = [prompt for purpose, prompt in shop.prompts if purpose != "diagnose"]
     assert len(turns) == 9
     assert all("Open todos" in prompt for prompt in turns)
-
-
-def test_another_orchestrator_gives_nothing_and_the_refusal_is_kept(shop: Shop) -> None:
-    bakery = shop.service.orchestrator("bakery", create=True)
-    canary = "The oven code of the bakery is 60417."
-    bakery.remember(canary)
-    shop.hear("counter/Mara: @bakery What is the oven code of the bakery?")
-    assert "access.denied" in shop.codes
-    assert shop.of("captured") == []
-    shop.hear("counter/Mara: What is the oven code of the bakery?")
-    assert "60417" not in json.dumps(shop.events) + json.dumps(shop.prompts)
-    (denied,) = logged(shop.service, "bakery", "access.denied")
-    assert denied["actor"] == "orchestrator"
-
-
-def test_a_finished_task_leaves_its_decisions_to_the_project(shop: Shop) -> None:
-    shop.hear(FESTIVAL, DAMP, PLAN)
-    decision, *todos = shop.of("remembered")[0]["memory_ids"]
-    (answer,) = shop.hear("counter/Mara: !done")
-    (ended,) = shop.of("task_ended")
-    assert set(ended["promoted"]) == {decision}
-    assert answer == "Done. 1 kept for the project, 3 cleared."
-    inside = shop.service.orchestrator(NAME, viewer=INSIDE)
-    assert all(inside.get(each).status is MemoryStatus.RETRACTED for each in todos)
-    orc = shop.service.orchestrator(NAME, viewer=Viewer(project_ids=frozenset({PROJECT})))
-    assert all(orc.get(each).scope_id == PROJECT for each in ended["promoted"].values())
-    (later,) = shop.hear("pressroom/Ayla: On which machine do we print the festival posters?")
-    assert later == "On the risograph, in two colours."
 
 
 def test_without_a_memory_every_turn_is_answered_with_a_warning(

@@ -228,7 +228,7 @@ class DiagnosisHooks(WriteBackHooks):
 
     def record_findings(
         self,
-        findings: Finding | Iterable[Finding],
+        findings: Iterable[Finding],
         *,
         evidence: EvidenceBundle | Sequence[Memory] = (),
         **turn: Unpack[TurnFields],
@@ -240,7 +240,7 @@ class DiagnosisHooks(WriteBackHooks):
         sensitivity of its evidence, so that it is hidden from readers who may not see the evidence.
 
         Args:
-            findings: a text, a ``DiagnosisFinding``, its fields, or a list of up to 100 of these.
+            findings: up to 100; each a text, a ``DiagnosisFinding``, or its fields.
             evidence: as ``on_diagnostics`` returned it, or memories.
             turn: the fields of ``TurnInput``.
 
@@ -251,10 +251,7 @@ class DiagnosisHooks(WriteBackHooks):
         """
         call = self._begin("record_findings", TurnInput, turn)
         place = call.turn
-        single = isinstance(findings, str | DiagnosisFinding | Mapping)
-        parsed = [
-            _finding(each) for each in ([findings] if single else several(findings, "findings"))
-        ]
+        parsed = [_finding(each) for each in several(findings, "findings")]
         if len(parsed) > MAX_FINDINGS:
             raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
         if call.denied:
@@ -267,7 +264,7 @@ class DiagnosisHooks(WriteBackHooks):
         scope_ids = {Scope.SESSION: "task_id", Scope.PROJECT: "project_id"}
         inside = {scope_ids[shelter["scope"]]: shelter["scope_id"]} if shelter["scope_id"] else {}
         handle = self._writer_for(place.model_copy(update=inside))
-        accepted = [finding for finding in parsed if finding is not None]
+        accepted = {f"f{number}": each for number, each in enumerate(parsed) if each is not None}
         rejected = tuple(
             RejectedPart(locator=f"/{number}", code="content")
             for number, finding in enumerate(parsed)
@@ -284,13 +281,10 @@ class DiagnosisHooks(WriteBackHooks):
                     memory.memory_id for memory in memories if memory.memory_id in visible
                 ),
             }
-            inputs = [
-                _memory_input(finding, f"f{number}", shared)
-                for number, finding in enumerate(accepted)
-            ]
+            inputs = [_memory_input(finding, key, shared) for key, finding in accepted.items()]
             links = [
-                EdgeInput(from_id=f"#f{number}", to_id=cause, edge_type=EdgeType.CAUSED_BY)
-                for number, finding in enumerate(accepted)
+                EdgeInput(from_id=f"#{key}", to_id=cause, edge_type=EdgeType.CAUSED_BY)
+                for key, finding in accepted.items()
                 for cause in _causes(finding, memories)
             ]
             return stored(handle, inputs, links)
@@ -350,9 +344,8 @@ def _restrictions(
 
 
 def _memory_input(finding: DiagnosisFinding, key: str, fields: Mapping[str, Any]) -> MemoryInput:
-    importance = finding.importance
-    if importance is None:
-        importance = DEFAULT_IMPORTANCE[finding.type]
+    chosen = finding.importance
+    importance = DEFAULT_IMPORTANCE[finding.type] if chosen is None else chosen
     confidence = DEFAULT_CONFIDENCE if finding.confidence is None else finding.confidence
     return MemoryInput(
         key=key,

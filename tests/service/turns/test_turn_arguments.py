@@ -38,6 +38,7 @@ def stored(orc: Orchestrator) -> Any:
 
 
 WRONG: dict[str, Callable[[Any], Any]] = {
+    "findings: a text": lambda one: one.record_findings("The pump leaks."),
     "findings: of numbers": lambda one: one.record_findings(["The pump leaks.", 5]),
     "promote: a text": lambda one: one.end_task("k", "abc", project_id="p"),
     "turns: a mapping": lambda one: one.on_transcript({"content": "hi"}, **TALK),
@@ -78,7 +79,7 @@ def test_hooks_are_made_of_a_service() -> None:
     ids=["text", "mapping", "finding"],
 )
 def test_one_finding_is_one_memory(orc: Orchestrator, hooks: MemoryHooks, given: Any) -> None:
-    [found] = hooks.record_findings(given).memory_ids
+    [found] = hooks.record_findings([given]).memory_ids
     assert orc.get(found).content == "The pump leaks."
 
 
