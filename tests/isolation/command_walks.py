@@ -30,18 +30,6 @@ OPERATORS = {
     "migrate-store": "moves whole databases",
     "config show": "tells settings alone",
     "config check": "tells settings alone",
-    "bench answers": "measures on data of its own",
-    "bench labels": "measures on data of its own",
-    "bench locomo": "measures on data of its own",
-    "bench retrieval": "measures on data of its own",
-    "bench ablation": "measures on data of its own",
-    "bench marks": "measures on data of its own",
-    "bench statements": "measures on data of its own",
-    "bench staleness": "measures on data of its own",
-    "bench latency": "measures on data of its own",
-    "bench life": "measures on data of its own",
-    "bench context": "measures on data of its own",
-    "bench turns": "measures on data of its own",
 }
 """Commands that nobody has who is not the operator, and why nothing is to be walked there."""
 

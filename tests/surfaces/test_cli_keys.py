@@ -35,13 +35,10 @@ def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return target
 
 
-def test_no_key_is_made_whose_secret_cannot_be_kept(cli: CommandLine, full: Path) -> None:
+def test_no_key_is_made_or_ended_whose_secret_cannot_be_kept(cli: CommandLine, full: Path) -> None:
     assert cli.error("key", "create", "app", *GRANTS, "-o", str(full))["code"] == "cli.system"
     assert states(cli) == {}
     assert not full.exists()
-
-
-def test_no_key_ends_for_one_whose_secret_cannot_be_kept(cli: CommandLine, full: Path) -> None:
     key_id = cli.json("key", "create", "app", *GRANTS)["key_id"]
     assert cli.error("key", "rotate", key_id, "-o", str(full))["code"] == "cli.system"
     assert states(cli) == {key_id: "valid"}
@@ -56,19 +53,14 @@ def test_a_file_holds_a_secret_and_nothing_else(cli: CommandLine, tmp_path: Path
     assert len(kept.strip()) == len(printed)
 
 
-def test_a_key_that_is_not_there_ends_none(cli: CommandLine, tmp_path: Path) -> None:
-    key_id = cli.json("key", "create", "app", *GRANTS)["key_id"]
+def test_a_key_that_is_not_there_makes_no_root_and_no_file(
+    empty: CommandLine, tmp_path: Path
+) -> None:
     target = tmp_path / "app.key"
-    for command in (["revoke"], ["rotate", "-o", str(target)]):
-        assert cli.error("key", *command, "0" * 12)["code"] == "memory.not_found"
-    assert states(cli) == {key_id: "valid"}
-    assert not target.exists()
-
-
-def test_a_key_that_is_not_there_makes_no_root(empty: CommandLine) -> None:
-    for command in ("revoke", "rotate", "forget"):
-        assert empty.error("key", command, "0" * 12)["code"] == "memory.not_found"
+    for command in (["revoke"], ["rotate", "-o", str(target)], ["forget"]):
+        assert empty.error("key", *command, "0" * 12)["code"] == "memory.not_found"
         assert not empty.root.exists(), command
+        assert not target.exists()
 
 
 def test_only_a_key_that_has_ended_is_forgotten(cli: CommandLine) -> None:
