@@ -170,7 +170,6 @@ ANSWER_SCHEMA: Final[dict[str, Any]] = object_schema(
     }
 )
 
-ANSWER_INVALID: Final = ProviderAnswerInvalid.code
 SHAPE_INVALID: Final = "entity.shape_invalid"
 TYPE_UNKNOWN: Final = "entity.type_unknown"
 NOT_IN_TEXT: Final = "entity.not_in_text"

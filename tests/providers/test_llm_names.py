@@ -113,7 +113,7 @@ def test_an_answer_that_is_none_is_told(server: ModelServer, text: str) -> None:
     server.behave(server.writes(text))
     found = asking(server).extract_many([TEXT, TEXT])
     assert [(each.spans, each.rejected) for each in found] == [
-        ([], (entity_names.ANSWER_INVALID,))
+        ([], (ProviderAnswerInvalid.code,))
     ] * 2
 
 
