@@ -6,9 +6,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from ingest.candidates import (
     MAX_CANDIDATES,
@@ -199,24 +208,13 @@ def _memory(
     except ValidationError as error:
         findings.append(_validation_finding(error, where))
         return None
-    problem = _inconsistency(item)
-    event_time, valid_until = _moment(item.event_time), _moment(item.valid_until)
-    if problem is None and item.event_time is not None and event_time is None:
-        problem = "event_time: not an ISO 8601 time"
-    if problem is None and item.valid_until is not None and valid_until is None:
-        problem = "valid_until: not an ISO 8601 time"
-    if problem is not None:
-        findings.append(ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": [problem]}))
-        return None
     if item.key is not None and item.key in keys_by_name:
         findings.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
         return None
     key = keys.new()
     if item.key is not None:
         keys_by_name[item.key] = key
-    fields = item.model_dump(
-        exclude={"key", "content", "type", "status", "event_time", "valid_until", "tags"}
-    )
+    fields = item.model_dump(exclude={"key", "content", "type", "status", "tags"})
     for name, limit, code in _CAPS:
         if fields[name] is not None and fields[name] > limit:
             findings.append(ParseFinding(code, where, {"given": fields[name]}))
@@ -229,8 +227,6 @@ def _memory(
         where,
         type=MemoryType(item.type),
         status=MemoryStatus(item.status),
-        event_time=event_time,
-        valid_until=valid_until,
         tags=tuple(dict.fromkeys(item.tags)),
         **fields,
     )
@@ -245,26 +241,6 @@ def _forged_field(raw: Any, where: str) -> ParseFinding | None:
     return (
         ParseFinding(SkippedPart.FIELD_NOT_ALLOWED, where, {"fields": claimed}) if claimed else None
     )
-
-
-def _inconsistency(item: MemoryItem) -> str | None:
-    if not item.content.strip():
-        return "content: is only white space"
-    if (item.scope is Scope.GLOBAL) != (item.scope_id is None):
-        return "scope_id: required for a session or project scope, not allowed for global"
-    if len(json.dumps(item.attributes, ensure_ascii=False)) > _MAX_ATTRIBUTES_CHARS:
-        return f"attributes: more than {_MAX_ATTRIBUTES_CHARS} characters as JSON"
-    return None
-
-
-def _moment(text: str | None) -> int | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return to_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-    except (ValueError, OverflowError):
-        return None
 
 
 def _validation_finding(error: ValidationError, where: str) -> ParseFinding:
@@ -318,12 +294,27 @@ Key = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 # Identity is missing on purpose: a dropped file cannot define who somebody is.
 TypeName = Literal["Fact", "Preference", "Decision", "Event", "Observation", "Goal", "Todo"]
+
+
+def _moment(text: object) -> int:
+    """Return an ISO 8601 time in milliseconds since 1970."""
+    try:
+        moment = datetime.fromisoformat(text if isinstance(text, str) else "")
+        return to_ms(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        raise ValueError("not an ISO 8601 time") from None
+
+
 Moment = Annotated[
-    str,
-    Field(
-        description="ISO 8601; without a zone it is UTC.",
-        max_length=40,
-        json_schema_extra={"format": "date-time"},
+    int,
+    BeforeValidator(_moment),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "format": "date-time",
+            "maxLength": 40,
+            "description": "ISO 8601; without a zone it is UTC.",
+        }
     ),
 ]
 
@@ -364,6 +355,16 @@ class MemoryItem(_Item):
     attributes: dict[str, Any] = Field(
         default_factory=dict, description="Plain JSON, at most 16,000 characters."
     )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.content.strip():
+            raise ValueError("content: is only white space")
+        if (self.scope is Scope.GLOBAL) != (self.scope_id is None):
+            raise ValueError("scope_id: required for a session or project scope, else not allowed")
+        if len(json.dumps(self.attributes, ensure_ascii=False)) > _MAX_ATTRIBUTES_CHARS:
+            raise ValueError(f"attributes: more than {_MAX_ATTRIBUTES_CHARS} characters as JSON")
+        return self
 
 
 class EdgeItem(_Item):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,23 +187,6 @@ def test_a_link_in_the_place_of_an_own_folder_is_refused(
         run(orc)
     assert dropped.exists()
     assert list(outside.iterdir()) == []
-
-
-def test_links_and_pipes_are_set_aside_unread(orc: Orchestrator, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.md"
-    secret.write_text(record(1, "Secret"))
-    (orc.paths.ingest / "link.md").symlink_to(secret)
-    os.link(secret, orc.paths.ingest / "hard.md")
-    os.mkfifo(orc.paths.ingest / "pipe.md")
-    report = run(orc)
-    assert {each.path: each.reason for each in report.results} == {
-        "link.md": RejectionReason.LINK,
-        "hard.md": RejectionReason.HARD_LINK,
-        "pipe.md": RejectionReason.NOT_REGULAR_FILE,
-    }
-    assert secret.read_text() == record(1, "Secret")
-    assert decisions(orc) == {}
-    assert (orc.paths.rejected / "link.md").is_symlink()
 
 
 def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Drop) -> None:
