@@ -357,6 +357,9 @@ class VectorState:
                 end = arrays.append(count, VectorRows._make(column[~known] for column in rows))
                 marks = np.concatenate([marks, arrays.marks[count:end]])
                 state = VectorState(stamp, arrays, marks)
+        # Removed rows keep their place until all are loaded again.
+        if np.count_nonzero(marks == _REMOVED) > len(marks) // 4 + _ROWS_AT_ONCE:
+            return None
         return VectorState(stamp, arrays, marks)
 
     @cached_property

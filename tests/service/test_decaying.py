@@ -204,7 +204,7 @@ def test_the_exponent_of_the_settings_is_used(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_is_ended_by_the_next(
     orc: Orchestrator, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decaying, "BATCH", 3)
+    monkeypatch.setattr("memgraph.store.decay.PAGE", 3)
     orc.remember_many([{"content": f"Note {number}.", "source": INFERRED} for number in range(10)])
     clock.advance(days=40)
     answers = iter([False, False])

@@ -14,12 +14,13 @@ from memgraph import MemoryService
 from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryStatus
 from memgraph.operations.life import decay as decaying
+from memgraph.store import decay as decay_rows
 
 FACTS, PROTECTED = 600, 20
 
 
 def retire(root: Path, begun: Path, retired: Path) -> None:
-    decaying.BATCH = 10
+    decay_rows.PAGE = 10
     clock = FixedClock()
     clock.advance(days=40)
     with (

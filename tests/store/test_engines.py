@@ -436,6 +436,8 @@ def test_both_find_the_same_phrases(twins: tuple[Database, Database]) -> None:
         text_index.saying(["Mira Holt", "東京都", "O'Hara"]),
         '"nothing of it"',
     ]
+    with pytest.raises(ValueError, match="quoted phrases"), twins[1].read() as snapshot:
+        snapshot.engine.phrases.expression('"anchor" AND pier')
     result = [both(twins, pks(expression)) for expression in expressions]
     assert sum(map(bool, result)) >= len(expressions) - 4
     assert both(twins, lambda snapshot: snapshot.engine.phrases.check(snapshot))

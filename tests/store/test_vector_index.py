@@ -578,6 +578,25 @@ def test_reading_goes_on_where_it_was_interrupted() -> None:
     assert sorted(found) == [pk for pk in range(1, 41) if pk != 3]
 
 
+def test_replaced_vectors_do_not_stay_in_the_cache() -> None:
+    cache, pks = VectorCache(10**6), range(1, 2_001)
+    held, sizes = cache.hold(), []
+    for version in range(1, 4):
+        rows = rows_of(pks)
+        rows.codes[:, 2] = version
+        stamp = VectorStamp(version, MODEL, 4)
+        state = held.state(
+            stamp,
+            2_000,
+            lambda _, rows=rows: (rows, 2_000),
+            lambda _, rows=rows: [(1, 2_000, rows)],
+        )
+        assert state is not None
+        assert np.allclose(state.vectors([7])[0], np.array([127, 7, version, 3]) / 127.3, atol=0.01)
+        sizes.append(cache.used)
+    assert sizes == [sizes[0]] * 3
+
+
 def test_vectors_are_there_where_a_search_ran_out_of_time(
     small: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

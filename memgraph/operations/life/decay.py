@@ -17,8 +17,6 @@ from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import NewEntry
 
 PART = "decay"
-# The number of facts per transaction, so that other writers wait briefly.
-BATCH = 1_000
 
 
 def decay(
@@ -47,20 +45,24 @@ def decay(
     settings = opened.settings.memory.decay
     rule = ExpiryRule(now_ms, settings.threshold, settings.exponent)
     with opened.database.read() as snapshot:
-        rows = decay_rows.decaying(snapshot, rule)
-    # Those that somebody restored are counted as kept.
-    expired = [row.pk for row in rows if rule.ends(row._replace(restored=0))]
-    counts = {"looked_at": len(rows), "retired": 0, "kept": 0}
-    for start in range(0, len(expired), BATCH):
-        if stop():
-            return JobReport.done(counts).model_copy(update={"reason": "stopped"})
-        batch = expired[start : start + BATCH]
-        retired = _retire(opened, batch, rule, actor)
-        counts["retired"] += retired
-        counts["kept"] += len(batch) - retired
-        progress(PART, len(rows) * (start + len(batch)) // len(expired), len(rows))
-    progress(PART, len(rows), len(rows))
-    return JobReport.done(counts)
+        total = decay_rows.count_decaying(snapshot, rule)
+    counts, after = {"looked_at": 0, "retired": 0, "kept": 0}, 0
+    while True:
+        with opened.database.read() as snapshot:
+            rows = decay_rows.decaying(snapshot, rule, after=after, limit=decay_rows.PAGE)
+        if not rows:
+            return JobReport.done(counts)
+        after = rows[-1].pk
+        counts["looked_at"] += len(rows)
+        # Those that somebody restored are counted as kept.
+        expired = [row.pk for row in rows if rule.ends(row._replace(restored=0))]
+        if expired:
+            if stop():
+                return JobReport.done(counts).model_copy(update={"reason": "stopped"})
+            retired = _retire(opened, expired, rule, actor)
+            counts["retired"] += retired
+            counts["kept"] += len(expired) - retired
+        progress(PART, min(counts["looked_at"], total), total)
 
 
 def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, actor: str) -> int:

@@ -31,9 +31,12 @@ def expiring(
         min(now + round(days * MS_PER_DAY), MAX_MS), settings.threshold, settings.exponent
     )
     with opened.database.read() as snapshot:
-        rows = decay_rows.decaying(snapshot, rule, view=View(viewer))
-        expiring_rows = [(_expires_at(row, rule), row.pk, row) for row in rows if rule.ends(row)]
-        soonest = nsmallest(limit, expiring_rows, key=lambda item: item[:2])
+        soonest: list[tuple[int, int, DecayRow]] = []
+        total = 0
+        for page in decay_rows.decaying_pages(snapshot, rule, View(viewer)):
+            ending = [(_expires_at(row, rule), row.pk, row) for row in page if rule.ends(row)]
+            total += len(ending)
+            soonest = nsmallest(limit, soonest + ending, key=lambda item: item[:2])
         visible = graph.visible_memories(
             snapshot, [row.memory_id for _, _, row in soonest], View(viewer)
         )
@@ -42,7 +45,7 @@ def expiring(
         at=now,
         until=rule.now_ms,
         threshold=rule.threshold,
-        total=len(expiring_rows),
+        total=total,
         items=tuple(
             _item(visible[row.memory_id], row, end, times, rule) for end, _, row in soonest
         ),

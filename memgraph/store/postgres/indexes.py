@@ -122,7 +122,13 @@ def vector(content: str, source_role: str | None, tags: str, search_terms: str |
 
 
 def expression(match: str) -> str:
-    """Translate an expression of ``text_index.matching`` into a tsquery."""
+    """Translate an expression of ``text_index.matching`` into a tsquery.
+
+    Raises:
+        ValueError: it contains more than quoted phrases, AND, OR and parentheses.
+    """
+    if _TOKEN.sub("", match).strip(" ()"):
+        raise ValueError("not an expression of quoted phrases")
     return _TOKEN.sub(_translated, match)
 
 
