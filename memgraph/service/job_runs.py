@@ -14,6 +14,7 @@ from memgraph.errors import Conflict, MemgraphError, StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
 from memgraph.model.tables import JobRunRow
+from memgraph.paths import naming_full_disk
 from memgraph.providers.usage import usage_tally
 from memgraph.rules import schedule
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -105,7 +106,11 @@ def _reported(
         return heard
 
     try:
-        with opened.timed("job", request.job.value), usage_tally() as usage:
+        with (
+            opened.timed("job", request.job.value),
+            usage_tally() as usage,
+            naming_full_disk(opened.paths.root),
+        ):
             report = _work(opened, request, progress, must_stop)
         if usage.calls:
             counts = {**report.counts, **usage.as_counts()}
@@ -283,11 +288,15 @@ def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     expression, timezone = _schedule(opened, job)
     with opened.database.read() as snapshot:
         overdue_since = _due(opened, snapshot, job, now_ms)
+        retry_at = schedule.retry_at(jobs.of_last_moment(snapshot, job, now_ms), now_ms)
+    next_due_at = schedule.next_due(expression, timezone, now_ms) if expression else None
+    if next_due_at is not None and retry_at is not None and retry_at > now_ms:
+        next_due_at = min(next_due_at, retry_at)
     return JobPlan(
         job=job,
         schedule=expression,
         timezone=timezone,
-        next_due_at=schedule.next_due(expression, timezone, now_ms) if expression else None,
+        next_due_at=next_due_at,
         overdue_since=overdue_since,
     )
 
@@ -325,7 +334,7 @@ def _due(
         by: ignore later moments; None: those up to now count.
     """
     expression, timezone = _schedule(opened, job)
-    since = schedule.served_until(jobs.of_last_moment(snapshot, job, now_ms))
+    since = schedule.served_until(jobs.of_last_moment(snapshot, job, now_ms), now_ms)
     if since is None:
         since = int(metadata.get(snapshot, "created_at") or 0)
         if since > now_ms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -290,6 +291,25 @@ def test_health_tells_of_a_failing_job_until_it_succeeds(
     clock.advance(ms=1)
     orc.jobs.run("decay")
     assert service.health(orc.name)["degraded"] == []
+
+
+def test_a_scheduled_run_that_met_a_full_disk_is_tried_again_after_a_minute(
+    service: MemoryService, orc: Orchestrator, clock: FixedClock
+) -> None:
+    def full(_stop: object) -> JobReport:
+        raise OSError(errno.ENOSPC, "no space")
+
+    moved(clock, FIRST)
+    with working_as(full):
+        (failed,) = passed(service)
+        assert (failed.state, failed.error_code) == (JobState.FAILED, "storage.full")
+        assert passed(service) == []
+    (plan,) = (each for each in orc.jobs.plans() if each.job is JobName.DECAY)
+    assert (plan.next_due_at, plan.overdue_since) == (FIRST + 60_000, None)
+    clock.advance(ms=60_000)
+    (done,) = passed(service)
+    assert (done.state, done.due_at) == (JobState.DONE, FIRST)
+    assert passed(service) == []
 
 
 def test_health_tells_of_a_worker_that_is_gone_but_not_of_one_that_never_was(
