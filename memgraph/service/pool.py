@@ -146,7 +146,11 @@ class OrchestratorPool:
         except StorageError as error:
             self._failures.met(name, error)
             raise
-        self._failures.over(name)
+        # Its background work has begun, and may find damage before, between or after these lines.
+        if opened.damage is None:
+            self._failures.over(name)
+        if opened.damage is not None:
+            self._failures.met(name, opened.damage)
         return opened
 
     def _in_service(self, name: str) -> OpenOrchestrator | None:

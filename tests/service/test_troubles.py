@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from memgraph import MemoryService
 from memgraph.errors import DatabaseBusy, DatabaseCorrupt, DatabaseEmpty, MemgraphError
 from memgraph.operations.maintenance.maintenance import restore
+from memgraph.service.open_orchestrator import Housekeeping, OpenOrchestrator
 from memgraph.service.readiness import Readiness
 
 NAME = "orc-1"
@@ -93,6 +95,44 @@ def test_damage_is_logged_once_and_told_at_once_until_a_restore(
     put_back(service, backed_up)
     contents(service)
     assert status() == "ready"
+
+
+@pytest.mark.parametrize("while_opening", [False, True])
+def test_damage_that_background_work_meets_is_told_at_once(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch, while_opening: bool
+) -> None:
+    met = threading.Event()
+
+    def run(_upkeep: Housekeeping, _stop: object) -> None:
+        met.set()
+        raise DatabaseCorrupt("a page is damaged")
+
+    service.create(NAME)
+    readiness = Readiness(service)
+    assert [each.status for each in readiness.look().orchestrators] == ["ready"]
+    if while_opening:
+        service.forget(NAME)
+        open_one = service._pool._open_one
+
+        def opened(name: str) -> OpenOrchestrator:
+            made = open_one(name)
+            work(made)
+            return made
+
+        monkeypatch.setattr(service._pool, "_open_one", opened)
+    monkeypatch.setattr(Housekeeping, "run", run)
+
+    def work(opened: OpenOrchestrator) -> None:
+        opened.background.wake()
+        assert met.wait(10)
+        opened.background.stop(10)
+
+    with service.opened(NAME) as current:
+        if not while_opening:
+            work(current)
+    # Within the rest after a look, and though no file has changed.
+    assert [each.status for each in readiness.look().orchestrators] == ["disabled"]
+    assert [each["code"] for each in lines(service)] == ["storage.corrupt"]
 
 
 def test_a_file_that_cannot_be_opened_is_logged_once(service: MemoryService) -> None:
