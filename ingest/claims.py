@@ -204,19 +204,25 @@ class IncomingFile:
 
 
 @contextmanager
-def exclusive_run(zone: Path, stop: Callable[[], bool], wait_s: float) -> Iterator[None]:
+def exclusive_run(
+    zone: Path,
+    stop: Callable[[], bool],
+    wait_s: float,
+    waits: Callable[[], None] = lambda: None,
+) -> Iterator[None]:
     """Wait until no other run ingests this drop zone, and exclude others.
 
     Args:
         stop: checked while waiting; waiting ends when it returns True.
         wait_s: the longest wait, seconds.
+        waits: called once if another run goes on, before waiting for it.
 
     Raises:
         DatabaseBusy: another run goes on, or its process is stopped.
     """
     (zone / CLAIMS).mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(zone / CLAIMS / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    until = time.monotonic() + wait_s
+    until, waiting = time.monotonic() + wait_s, False
     try:
         while True:
             # Polled, because a blocking flock waits for a stopped process without end.
@@ -228,6 +234,9 @@ def exclusive_run(zone: Path, stop: Callable[[], bool], wait_s: float) -> Iterat
                     raise DatabaseBusy(
                         "another run is ingesting this drop zone; try again when it has ended"
                     ) from None
+            if not waiting:
+                waiting = True
+                waits()
             time.sleep(LOCK_PAUSE_S)
         yield
     finally:

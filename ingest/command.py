@@ -115,6 +115,8 @@ class CommandLine(Protocol):
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]: ...
 
+    def note(self, text: str) -> None: ...
+
     def screen(self) -> Terminal: ...
 
 
@@ -259,7 +261,12 @@ def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterat
             stored = f"{at.steps_done:,} of {at.steps:,} of " if at.steps else ""
             show(f"{stored}{_shortened(at.path)}", at.done, at.total)
 
-        yield IngestPipeline(handle, progress=progress, retry=retry)
+        yield IngestPipeline(
+            handle,
+            progress=progress,
+            retry=retry,
+            waits=lambda: line.note("another run ingests this drop zone; waiting for it to end"),
+        )
 
 
 @contextmanager

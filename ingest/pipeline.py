@@ -142,6 +142,7 @@ class IngestPipeline:
         stop: checked before each file and each part of one; the rest is left for the next run.
         retry: also process held files in the first run, which failed ten times without progress.
         wait_s: how long to wait for another run to end, seconds.
+        waits: called when a run begins to wait for another one.
     """
 
     def __init__(
@@ -154,8 +155,10 @@ class IngestPipeline:
         stop: Callable[[], bool] = lambda: False,
         retry: bool = False,
         wait_s: float = 60.0,
+        waits: Callable[[], None] = lambda: None,
     ) -> None:
         self._wait_s = wait_s
+        self._waits = waits
         self._store = store
         self._now_ms = now_ms or SystemClock().now_ms
         self._progress = progress
@@ -185,7 +188,8 @@ class IngestPipeline:
         for own in ("", CLAIMS, *sorted(OWN_FOLDERS)):
             with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
                 pass  # raises if it is a link: files must not be moved out of the drop zone
-        with naming_full_disk(self.zone), exclusive_run(self.zone, self._stop, self._wait_s):
+        alone = exclusive_run(self.zone, self._stop, self._wait_s, self._waits)
+        with naming_full_disk(self.zone), alone:
             return self._run()
 
     def _run(self) -> IngestReport:

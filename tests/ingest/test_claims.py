@@ -66,9 +66,11 @@ def test_a_run_waits_for_another_within_its_limit_and_until_it_is_stopped(
     zone = orc.paths.ingest
     zone.mkdir(parents=True, exist_ok=True)
     (zone / "a.md").write_text("The lamp is green.")
+    told: list[str] = []
     with exclusive_run(zone, lambda: False, 0.0):
         with pytest.raises(DatabaseBusy, match="another run is ingesting"):
-            IngestPipeline(orc, wait_s=0.2).run()
+            IngestPipeline(orc, wait_s=0.2, waits=lambda: told.append("waits")).run()
+        assert told == ["waits"]
         with pytest.raises(DatabaseBusy):
             IngestPipeline(orc, stop=lambda: True).run()
     (result,) = IngestPipeline(orc, wait_s=0.0).run().results

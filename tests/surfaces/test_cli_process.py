@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.claims import exclusive_run
 from memgraph import MemoryService
 
 SESSIONS = 120
@@ -260,3 +261,21 @@ def _at_work(root: Path) -> bool:
     with MemoryService(root, environ={}, background=False) as service:
         runs = service.orchestrator("orc-1").jobs.list(limit=1)
     return bool(runs) and runs[0].state == "running"
+
+
+def test_an_ingestion_that_waits_for_another_run_reports_it(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    assert run(root, "init", "orc-1").returncode == 0
+    zone = root / "orc-1" / "memory" / "ingest"
+    with exclusive_run(zone, lambda: False, 0.0):
+        waiting = subprocess.Popen(
+            [*START, "ingest", "orc-1"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(root),
+        )
+        assert waiting.stderr is not None
+        assert "another run" in waiting.stderr.readline()
+    assert waiting.wait(30) == 0
+    waiting.stderr.close()

@@ -233,6 +233,11 @@ class Invocation:
         """Show progress of work in named stages, as a bar or as lines; see ``screen.stages``."""
         return stages(title, lines_every_s=None if self.as_json else LINES_EVERY_S)
 
+    def note(self, text: str) -> None:
+        """Print a line to standard error, unless the answer is JSON."""
+        if not self.as_json:
+            note(text)
+
     def screen(self) -> Screen:
         """Return a screen that prints to standard output."""
         return Screen()
