@@ -86,7 +86,7 @@ MAX_KEPT = 1_000
 MAX_SHOWN = 100
 MAX_ROWS = 40
 Row = tuple[str, ...]
-_File = TypeVar("_File", "FileResult", "FilePreview")
+_File = TypeVar("_File", bound="FileResult")
 PREVIEW_COLUMNS = ("file", "outcome", "recognised as", "memories", "reason")
 COUNTED = ("memories", "edges")
 COLUMNS = ("file", "outcome", *COUNTED, "reason")
@@ -184,9 +184,8 @@ def command(
 
     def show(screen: Terminal) -> None:
         if not watch:
-            _show(screen, results)
-        for file in not_copied:
-            screen.line(f"not copied ({file['reason']}): {file['path']}", style="yellow")
+            _table(screen, COLUMNS, results, _row)
+        _show_not_copied(screen, not_copied)
         summary = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
         memories, edges = (sum(_stored(result, name) for result in results) for name in COUNTED)
         if memories or edges:
@@ -200,18 +199,18 @@ def command(
 def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> CommandAnswer:
     from ingest.preview import preview
 
-    previews, not_copied = preview(handle, paths, retry=retry)
+    previews, skipped = preview(handle, paths, retry=retry)
+    not_copied = _not_copied(skipped)
     totals = dict(sorted(Counter(preview.outcome for preview in previews).items()))
     data = {
         "files": [planned.as_dict() for planned in previews],
         "totals": totals,
-        "not_copied": _not_copied(not_copied),
+        "not_copied": not_copied,
     }
 
     def show(screen: Terminal) -> None:
         _table(screen, PREVIEW_COLUMNS, previews, _preview_row)
-        for file in not_copied:
-            screen.line(f"not copied ({file.reason}): {file.source}", style="yellow")
+        _show_not_copied(screen, not_copied)
         counts = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
         kinds = Counter(file.recognised for file in previews if file.recognised)
         if len(previews) > MAX_ROWS:
@@ -228,6 +227,11 @@ def _preview_row(file: FilePreview) -> tuple[str, ...]:
 
 def _not_copied(files: Sequence[FileToCopy]) -> list[dict[str, str]]:
     return [{"path": str(file.source), "reason": str(file.reason)} for file in files]
+
+
+def _show_not_copied(screen: Terminal, files: Sequence[Mapping[str, str]]) -> None:
+    for file in files:
+        screen.line(f"not copied ({file['reason']}): {file['path']}", style="yellow")
 
 
 def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
@@ -247,7 +251,7 @@ def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[File
             results.extend(report.results)
             line.after_writing(handle)
             if screen is not None:
-                _show(screen, report.results)
+                _table(screen, COLUMNS, report.results, _row)
     return list(results)
 
 
@@ -282,10 +286,6 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def _show(screen: Terminal, results: Sequence[FileResult]) -> None:
-    _table(screen, COLUMNS, results, _row)
-
-
 def _row(file: FileResult) -> tuple[str, ...]:
     counts = (str(_stored(file, name)) if name in file.counts else "" for name in COUNTED)
     return (_shortened(file.path), file.outcome, *counts, _why(file))
@@ -303,7 +303,7 @@ def _table(
         screen.line(f"{omitted:,} {more}files need no attention; --json lists all")
 
 
-def _why(file: FileResult | FilePreview) -> str:
+def _why(file: FileResult) -> str:
     """Return why a file was not stored, or not all of it."""
     why = f"{file.reason}: {file.message}" if file.message else file.reason or ""
     return "; ".join(filter(None, (why, _left_out(file.left_out))))
@@ -330,7 +330,7 @@ def _stored(file: FileResult, name: str) -> int:
     return int(value.get("stored", 0) if isinstance(value, dict) else value)
 
 
-def _refusal(results: Sequence[FileResult] | Sequence[FilePreview]) -> IngestRejected | None:
+def _refusal(results: Sequence[FileResult]) -> IngestRejected | None:
     refused = [
         result
         for result in results

@@ -174,6 +174,7 @@ class _Preview:
             sha256,
             findings=reported["finding_counts"],
             left_out=reported["left_out"],
+            partial=bool(refused),
             recognised=label(parsed),
             memories=len(memories),
             types=dict(sorted(Counter(memory.type.value for memory in memories).items())),
