@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 
 MARK = "01234567"
-NUMBER = 20_000
+NUMBER = 20_000 if os.environ.get("MEMGRAPH_TEST_WHOLE") else 2_000
 LONGEST = 32_000
 
 ENDS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028"]
@@ -75,7 +76,7 @@ def hostile_texts(number: int = NUMBER, seed: int = 0) -> Iterator[str]:
     """So many texts; each is of one to twelve parts of two or more grammars, a few are long."""
     chance = random.Random(seed)
     for place in range(number):
-        if place % 1_000 == 0:
+        if place % 500 == 0:
             part = _joined(chance, 4) or "x"
             yield (part * (LONGEST // len(part) + 1))[:LONGEST]
         elif place % 10 == 0:

@@ -75,9 +75,8 @@ def test_what_is_handed_out_is_a_copy(backend: MemoryBackend) -> None:
         found.payload["list"].append("theirs")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_an_item_of_a_known_id_takes_its_place(backend: MemoryBackend) -> None:
+    changes: list[dict[str, Any]] = [
         {"payload": {"decision": "something else"}},
         {"payload": {"decision": "what i-1 decides", "more": True}},
         {"payload": {"text": "what i-1 decides"}},
@@ -88,15 +87,11 @@ def test_what_is_handed_out_is_a_copy(backend: MemoryBackend) -> None:
         {"tags": ("project", "ops")},
         {"token_cost": 7},
         {"source": "global"},
-    ],
-)
-def test_an_item_of_a_known_id_takes_its_place(
-    backend: MemoryBackend, change: dict[str, Any]
-) -> None:
-    filled(backend, item(), item(**change))
-
-    assert backend.list_all() == [item(**change)]
-    assert backend.get("i-1") == item(**change)
+    ]
+    for change in changes:
+        filled(backend, item(), item(**change))
+        assert backend.list_all() == [item(**change)]
+        assert backend.get("i-1") == item(**change)
 
 
 def test_true_is_not_one(backend: MemoryBackend) -> None:
@@ -186,8 +181,7 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "found"), CASES, ids=[str(wanted) for wanted, _ in CASES])
-def test_filters(backend: MemoryBackend, wanted: dict[str, Any], found: list[str]) -> None:
+def test_filters(backend: MemoryBackend) -> None:
     filled(
         backend,
         item(
@@ -218,7 +212,8 @@ def test_filters(backend: MemoryBackend, wanted: dict[str, Any], found: list[str
         ),
     )
 
-    assert sorted(names(backend.query(wanted))) == found
+    for wanted, found in CASES:
+        assert sorted(names(backend.query(wanted))) == found, wanted
 
 
 REFUSED: list[tuple[Any, str]] = [
@@ -251,35 +246,27 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-# Not by what is asked: an object tells its address, and processes would name the tests differently.
-@pytest.mark.parametrize(
-    ("wanted", "field"), REFUSED, ids=[f"{at}-{field}" for at, (_, field) in enumerate(REFUSED)]
-)
-def test_filters_that_are_refused(backend: MemoryBackend, wanted: Any, field: str) -> None:
+def test_what_is_no_question_is_refused_by_the_name_of_its_field(backend: MemoryBackend) -> None:
     filled(backend, item())
-
-    with pytest.raises(InvalidInput) as caught:
-        backend.query(wanted)
-
-    assert caught.value.details["field"] == field
-
-
-@pytest.mark.parametrize("order", ["", "-", "--timestamp", "tags", "payload", "colour", None, 3])
-def test_orders_that_are_refused(backend: MemoryBackend, order: Any) -> None:
-    with pytest.raises(InvalidInput, match="order_by"):
-        backend.query({}, order_by=order)
-
-
-@pytest.mark.parametrize("limit", [0, -1, 1_000_001, True, 2.0, "3", None])
-def test_limits_that_are_refused(backend: MemoryBackend, limit: Any) -> None:
-    with pytest.raises(InvalidInput, match="limit"):
-        backend.query({}, limit=limit)
+    for wanted, field in REFUSED:
+        with pytest.raises(InvalidInput) as caught:
+            backend.query(wanted)
+        assert caught.value.details["field"] == field
+    orders: list[Any] = ["", "-", "--timestamp", "tags", "payload", "colour", None, 3]
+    for order in orders:
+        with pytest.raises(InvalidInput, match="order_by"):
+            backend.query({}, order_by=order)
+    limits: list[Any] = [0, -1, 1_000_001, True, 2.0, "3", None]
+    for limit in limits:
+        with pytest.raises(InvalidInput, match="limit"):
+            backend.query({}, limit=limit)
 
 
-@pytest.mark.parametrize("given_item", [None, {"context_item_id": "a"}, "a"])
-def test_what_is_no_item_is_refused(backend: MemoryBackend, given_item: Any) -> None:
-    with pytest.raises(InvalidInput, match="ContextItem"):
-        backend.add(given_item)
+def test_what_is_no_item_is_refused(backend: MemoryBackend) -> None:
+    given_items: list[Any] = [None, {"context_item_id": "a"}, "a"]
+    for given_item in given_items:
+        with pytest.raises(InvalidInput, match="ContextItem"):
+            backend.add(given_item)
 
 
 def test_an_item_that_cannot_be_stored_leaves_everything_as_it_was(backend: MemoryBackend) -> None:
@@ -309,10 +296,10 @@ def test_hostile_names_are_names(backend: MemoryBackend) -> None:
     assert names(backend.list_all()) == ["other"]
 
 
-@pytest.mark.parametrize("unheard_of", ["", "\ud800", "a\x00b", "x" * 600])
-def test_an_id_that_no_item_can_have_is_not_there(backend: MemoryBackend, unheard_of: str) -> None:
-    assert backend.get(unheard_of) is None
-    assert backend.delete(unheard_of) is False
+def test_an_id_that_no_item_can_have_is_not_there(backend: MemoryBackend) -> None:
+    for unheard_of in ("", "\ud800", "a\x00b", "x" * 600):
+        assert backend.get(unheard_of) is None
+        assert backend.delete(unheard_of) is False
 
 
 @pytest.mark.engines

@@ -37,8 +37,6 @@ from memgraph.operations.tools.tools import TOOLS
 
 READERS = {
     "default": Viewer(),
-    "another task": Viewer(session_ids=frozenset({TASKS[0]})),
-    "another project": Viewer(project_ids=frozenset({PROJECTS[0]})),
     "task and project": Viewer(
         session_ids=frozenset({TASKS[0]}), project_ids=frozenset({PROJECTS[0]})
     ),

@@ -55,7 +55,7 @@ def prompt_of(texts: list[str], form: BlockFormat) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("form", BlockFormat)
-def test_no_text_of_twenty_thousand_leaves_its_half(form: BlockFormat) -> None:
+def test_no_hostile_text_leaves_its_half(form: BlockFormat) -> None:
     texts = list(hostile_texts())
     read = 0
     for place in range(0, NUMBER, BATCH):

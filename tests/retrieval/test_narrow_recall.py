@@ -22,14 +22,21 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryService]
         for project in range(PROJECTS):
             viewer = Viewer(project_ids=frozenset({f"p{project}"}))
             handle = made.orchestrator("orc", viewer=viewer)
-            for number in range(EACH):
-                said = " ".join(WORDS[(number + at) % len(WORDS)] for at in range(1 + number % 4))
-                handle.remember(
-                    f"{said}, as note {number} of project {project} has it",
-                    scope="project",
-                    scope_id=f"p{project}",
-                    type="Decision" if number % 3 else "Fact",
-                )
+            said = [
+                " ".join(WORDS[(number + at) % len(WORDS)] for at in range(1 + number % 4))
+                for number in range(EACH)
+            ]
+            handle.remember_many(
+                [
+                    {
+                        "content": f"{each}, as note {number} of project {project} has it",
+                        "scope": "project",
+                        "scope_id": f"p{project}",
+                        "type": "Decision" if number % 3 else "Fact",
+                    }
+                    for number, each in enumerate(said)
+                ]
+            )
         made.orchestrator("orc").maintenance.embed_pending()
         yield made
 

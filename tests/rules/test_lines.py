@@ -168,7 +168,7 @@ def plain(text: str) -> str:
     return re.sub(r"<(?=\s*/?\s*memory\b)", "‹", folded, flags=re.IGNORECASE)
 
 
-def test_twenty_thousand_hostile_texts_stay_in_the_fence(texts: list[str]) -> None:
+def test_hostile_texts_stay_in_the_fence(texts: list[str]) -> None:
     read = 0
     for batch in batches(texts):
         lines = [said(each, number) for number, each in enumerate(batch)]
@@ -180,7 +180,7 @@ def test_twenty_thousand_hostile_texts_stay_in_the_fence(texts: list[str]) -> No
     assert read == NUMBER
 
 
-def test_twenty_thousand_hostile_speakers_and_files_stay_in_the_head(texts: list[str]) -> None:
+def test_hostile_speakers_and_files_stay_in_the_head(texts: list[str]) -> None:
     read = 0
     for batch in batches(texts):
         lines = [said("Tea.", number, each) for number, each in enumerate(batch)]
@@ -193,7 +193,7 @@ def test_twenty_thousand_hostile_speakers_and_files_stay_in_the_head(texts: list
     assert read == NUMBER
 
 
-def test_twenty_thousand_hostile_texts_stay_in_the_list(texts: list[str]) -> None:
+def test_hostile_texts_stay_in_the_list(texts: list[str]) -> None:
     read = 0
     for batch in batches(texts):
         found = read_list(render([line(each) for each in batch], BlockFormat.LIST, mark=MARK))
@@ -202,7 +202,7 @@ def test_twenty_thousand_hostile_texts_stay_in_the_list(texts: list[str]) -> Non
     assert read == NUMBER
 
 
-def test_twenty_thousand_hostile_texts_stay_in_the_sections(texts: list[str]) -> None:
+def test_hostile_texts_stay_in_the_sections(texts: list[str]) -> None:
     read = 0
     for batch in batches(texts):
         block = render([line(each) for each in batch], BlockFormat.SECTIONS, mark=MARK)
@@ -222,12 +222,12 @@ def test_every_hostile_text_as_an_insight(texts: list[str]) -> None:
 
 def test_markdown_sees_a_heading_and_a_list(texts: list[str]) -> None:
     # Each of the longest takes CommonMark half a second.
-    short = [each for each in texts if len(each) < LONGEST][::10]
+    short = [each for each in texts if len(each) < LONGEST][::5]
     read = 0
     for batch in batches(short):
         lines = [line(each) for each in batch]
         read += read_markdown(render(lines, BlockFormat.SECTIONS, mark=MARK), len(batch))
-    assert read == len(short) > 1_000
+    assert read == len(short) > NUMBER // 6
 
 
 def test_the_readers_see_what_breaks_out(texts: list[str]) -> None:

@@ -272,7 +272,7 @@ with MemoryService(sys.argv[1], background=False, clock=FixedClock(1_767_225_600
                    ids=CountingIds()) as service:
     service.create("orc")
     building = ContextAssembler(service, "orc")
-    for number in range(40):
+    for number in range(10):
         building.task_store("t").add_reasoning(f"The parser fails on line {number}", "plan")
         building.project_store("p").add_decision(f"Decision {number}: no tabs", ["b", "a"])
     service.orchestrator("orc").maintenance.embed_pending()

@@ -183,7 +183,7 @@ def test_the_example_of_an_operation_does_what_it_is_for(
 
 @document.parametrize()
 @settings(
-    max_examples=6,
+    max_examples=3,
     derandomize=True,
     deadline=None,
     database=None,
