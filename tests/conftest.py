@@ -26,6 +26,7 @@ settings.load_profile("memgraph")
 ROOT = Path(__file__).resolve().parent.parent
 IN_MEMORY = Path("/dev/shm")
 ENGINES = ["sqlite", "postgresql"]
+SHIPPED_READER = MemoryService.pair_reader
 ROOM = 2 * 2**30
 """Bytes that must be free; what a test has stored goes when it has passed."""
 
@@ -60,14 +61,22 @@ def asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(completion.DEFAULTS, "retries", 0)
 
 
-@pytest.fixture(autouse=True)
-def reads_pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no reader of pairs but the one that a test passes in, or marks that it wants.
+@pytest.fixture(scope="session", autouse=True)
+def reads_no_pairs() -> Iterator[None]:
+    """Have no reader of pairs but the one that a test passes in; of services of modules, too.
 
     The shipped one would run in the background of every test, and mark what no test is about.
     """
-    if request.node.get_closest_marker("reads_pairs") is None:
-        monkeypatch.setattr(MemoryService, "pair_reader", lambda self, _settings: self._pair_reader)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MemoryService, "pair_reader", lambda self, _settings: self._pair_reader)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def reads_pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the shipped reader of pairs where a test marks that it wants it."""
+    if request.node.get_closest_marker("reads_pairs") is not None:
+        monkeypatch.setattr(MemoryService, "pair_reader", SHIPPED_READER)
 
 
 @pytest.fixture

@@ -422,8 +422,8 @@ def _number(numbers: Mapping[str, int], memory_id: str) -> str:
 
 def _listed(line: BlockLine, lines: Sequence[BlockLine], zone: tzinfo) -> str:
     """Return a text as an item of Markdown; marks quote the beginning of the other texts."""
-    beginnings = {other.memory_id: _beginning(other.text) for other in lines}
-    marks = _marks(line, lambda memory_id: beginnings.get(memory_id, ""), zone)
+    texts = {other.memory_id: other.text for other in lines}
+    marks = _marks(line, lambda one: _beginning(texts[one]) if one in texts else "", zone)
     return one_line(_texts(line)[-1]) + (f" ({', '.join(marks)})" if marks else "")
 
 
