@@ -322,16 +322,7 @@ class Operation:
     @cached_property
     def described(self) -> Mapping[str, str]:
         """The descriptions of the parameters in the docstring, by name."""
-        text = inspect.getdoc(self.function) or ""
-        section = re.search(r"^Args:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
-        parts = (
-            re.split(r"^ {4}(\w+(?:, \w+)*): ", section[1], flags=re.MULTILINE) if section else []
-        )
-        return {
-            name: " ".join(description.split())
-            for names, description in zip(parts[1::2], parts[2::2], strict=True)
-            for name in names.split(", ")
-        }
+        return documented(self.function, "Args")
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -390,6 +381,18 @@ class Operation:
     def sent(self) -> Any:
         """The type of the sent result; None: nothing is sent."""
         return self.result if self.answer is None else self.answer.type
+
+
+def documented(described: Any, section: str) -> Mapping[str, str]:
+    """Return the descriptions in a section of a docstring, such as ``Args``, by name."""
+    text = inspect.getdoc(described) or ""
+    found = re.search(rf"^{section}:\n((?: +.*\n?|\n)+)", text, re.MULTILINE)
+    parts = re.split(r"^ {4}(\w+(?:, \w+)*): ", found[1], flags=re.MULTILINE) if found else []
+    return {
+        name: " ".join(description.split())
+        for names, description in zip(parts[1::2], parts[2::2], strict=True)
+        for name in names.split(", ")
+    }
 
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,14 @@ from pydantic.fields import FieldInfo
 from memgraph.clock import SystemClock, iso, parse_time
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.operation import Operation, Parameter, WireFormat, is_operation, operation_of
+from memgraph.model.operation import (
+    Operation,
+    Parameter,
+    WireFormat,
+    documented,
+    is_operation,
+    operation_of,
+)
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Millis, Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, on_server
@@ -302,8 +308,10 @@ def _field_input(
     hint = Annotated[(hint, *info.metadata)] if info.metadata else hint
     form = _form(hint)
     is_flag = form.type is bool
-    text = _sentence(FIELD_HELP.get(name) or _attributes(model).get(name) or form.help or "")
-    option = options.get(name) or _option(name, form, text, default=False)
+    text = _sentence(
+        FIELD_HELP.get(name) or documented(model, "Attributes").get(name) or form.help or ""
+    )
+    option = options.get(name) or _option(name, form, _sentence(text or ""), default=False)
     kind: Any = bool if is_flag else form.type | None
     parameter = _parameter(name, Annotated[kind, option], False if is_flag else None)
     return _Input(form, hint, parameter, is_field=True, inside=inside)
@@ -387,19 +395,6 @@ def _option(name: str, form: _Form, text: str, *, default: Any, required: bool =
 def _sentence(text: str) -> str:
     text = text.replace("``", "`")
     return text[:1].upper() + text[1:]
-
-
-_ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): ((?:.*\n?)(?: {8}.*\n?)*)", re.MULTILINE)
-
-
-def _attributes(model: type[Value]) -> dict[str, str]:
-    """Return the descriptions of a model's fields in its docstring, by name."""
-    section = (inspect.getdoc(model) or "").partition("Attributes:\n")[2]
-    return {
-        name: " ".join(text.split())
-        for names, text in _ATTRIBUTE.findall(section)
-        for name in names.split(", ")
-    }
 
 
 _METAVARS = {
