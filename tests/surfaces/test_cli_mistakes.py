@@ -58,7 +58,6 @@ MISTAKES = [
     (["restore", "orc-1", "no-such-file", "--as", "orc-7"], 1, "there is no file"),
     (["recall", "nobody", "x"], 1, " has orc-1\n"),
     (["export", "orc-1", "-o", "no-such-folder/x.jsonl"], 1, "the folder does not exist: "),
-    (["export", "orc-1", "-o", "no/such", "--format", "vault"], 1, "No such file or directory"),
     (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
     (["worker", "--once", "--orchestrator", "nobody"], 1, "memgraph init nobody"),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memgraph.operations.exchange.formats import write_as
 from memgraph.surfaces.cli.builder import OrchestratorName, on_server
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
 from memgraph.surfaces.cli.screen import note, stages
@@ -111,15 +109,6 @@ def migrate_store(
     return CommandResult(done.as_dict())
 
 
-class ExportFormat(StrEnum):
-    """The format of an export."""
-
-    JSONL = "jsonl"
-    VAULT = "vault"
-    CSV = "csv"
-    GRAPHML = "graphml"
-
-
 @on_server
 def export(
     context: typer.Context,
@@ -132,19 +121,12 @@ def export(
     with_vectors: Annotated[
         bool, typer.Option("--with-vectors", help="Include embeddings.")
     ] = False,
-    form: Annotated[
-        ExportFormat,
-        typer.Option("--format", help="jsonl contains everything, the others memories and edges."),
-    ] = ExportFormat.JSONL,
 ) -> CommandResult:
-    """Write all data of an orchestrator, regardless of sensitivity.
+    """Write all data of an orchestrator as JSON Lines, regardless of sensitivity.
 
-    The format is JSON Lines, a vault of Markdown notes (a folder), CSV or GraphML. To copy an
-    orchestrator, use backup and restore.
+    To copy an orchestrator, use backup and restore.
     """
     call = invocation(context)
-    if form is not ExportFormat.JSONL and (output is None or with_vectors):
-        raise typer.BadParameter(f"--format {form.value} requires --output, not --with-vectors")
     if output is None and (call.as_json or sys.stdout.isatty()):
         raise typer.BadParameter("name a file with --output, or redirect standard output")
     with call.orchestrator(orchestrator) as handle:
@@ -152,10 +134,6 @@ def export(
             for line in _lines(call, handle, with_vectors=with_vectors):
                 sys.stdout.buffer.write(line)
             return CommandResult({}, lambda _screen: None)
-        if form is not ExportFormat.JSONL:
-            count = write_as(form.value, _lines(call, handle), output, force=force)
-            data = {"orchestrator": orchestrator, "path": str(output), "memories": count}
-            return CommandResult(data)
         with stages("exporting") as advance:
             done = handle.exchange.export(
                 output,
@@ -166,9 +144,7 @@ def export(
     return CommandResult(done.as_dict())
 
 
-def _lines(
-    call: Invocation, handle: Orchestrator, *, with_vectors: bool = False
-) -> Iterator[bytes]:
+def _lines(call: Invocation, handle: Orchestrator, *, with_vectors: bool) -> Iterator[bytes]:
     """Yield the lines of an export; those of a server after all of them have arrived."""
     if call.server_url is None:
         yield from handle.exchange.export_lines(with_vectors=with_vectors)
