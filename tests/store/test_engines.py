@@ -293,8 +293,9 @@ def test_what_is_there_is_not_made_again(make: Make, tmp_path: Path, storage_url
 def test_what_is_closed_stays_closed(make: Make) -> None:
     database = make()
     database.close()
-    with pytest.raises(errors.MemoryDisabled), database.read():
-        pass
+    for block in (database.read, database.write):
+        with pytest.raises(errors.MemoryDisabled), block():
+            pytest.fail("closed")
 
 
 @pytest.mark.engines

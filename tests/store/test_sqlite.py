@@ -106,12 +106,6 @@ def test_constraints_are_conflicts_or_bad_input(
         connection.execute(statement)
 
 
-def test_a_number_that_is_too_large_is_bad_input(connection: Any) -> None:
-    with pytest.raises(OverflowError) as caught:
-        connection.execute("INSERT INTO parent VALUES ('c', ?)", (2**63,))
-    assert type(sqlite.translate(caught.value)) is InvalidInput
-
-
 def test_errors_that_are_not_the_drivers_pass(connection: Any) -> None:
     with pytest.raises(KeyError), sqlite.translated_errors():
         raise KeyError("mine")
