@@ -515,16 +515,12 @@ def erased_through(snapshot: Snapshot) -> int:
     return int(metadata.get(snapshot, ERASED_KEY) or 0)
 
 
-@prepared
-def _tombstones() -> sa.Select[Any]:
-    log = tables.audit_log
-    query = sa.select(log.c.subject, member(log.c.details, "erasure_id"))
-    return query.where(log.c.action == ACTION, among(log.c.subject, "ids")).order_by(log.c.seq)
-
-
 def erasures_of(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
     """Return those of the memories that are erased, each with the id of its erasure."""
-    return dict(_tombstones().rows(snapshot, ids=sorted(memory_ids)))
+    log = tables.audit_log
+    query = sa.select(log.c.subject, member(log.c.details, "erasure_id"))
+    query = query.where(log.c.action == ACTION, among(log.c.subject, sorted(memory_ids)))
+    return dict(snapshot.rows(query.order_by(log.c.seq)))
 
 
 def reports(snapshot: Snapshot, limit: int) -> list[dict[str, Any]]:

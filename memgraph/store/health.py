@@ -11,7 +11,7 @@ from memgraph.model.access import HealthMetric
 from memgraph.model.enums import CapturedBy, EdgeType, EmbeddingState, MemoryKind, MemoryStatus
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import Column, ordered, prepared, value
+from memgraph.store.statements import Column, bound, ordered, value
 from memgraph.store.visibility import ENDS, Table, View, beginning
 
 EXCERPT_CHARS: Final = 160
@@ -162,13 +162,16 @@ def measured(
     number = _count(snapshot, view, measure)
     if not number or not limit:
         return number, []
-    rows = _newest(view.shape, measure).rows(snapshot, view.params, limit=limit)
-    return number, [CountedMemory._make(row) for row in rows]
+    m = tables.memories.alias("m")
+    condition, other = measure(view, m)
+    query = sa.select(m.c.memory_id, other, beginning(m, EXCERPT_CHARS))
+    query = query.where(condition, view.where(m)).order_by(m.c.pk.desc()).limit(bound(limit))
+    return number, snapshot.mapped(CountedMemory._make, query, view.params)
 
 
-@prepared
-def _sample(view: View) -> sa.Select[Any]:
-    m, limit = tables.memories.alias("m"), sa.type_coerce(value("most"), sa.Integer)
+def sample(snapshot: Snapshot, view: View, limit: int) -> list[MemoryOfPlace]:
+    """Return up to ``limit`` active memories, without raw turns, evenly spread over all, by key."""
+    m, most = tables.memories.alias("m"), sa.type_coerce(value("most"), sa.Integer)
     place = sa.func.row_number().over(order_by=m.c.pk)
     columns = [m.c[name] for name in ("pk", "memory_id", "content", "created_at")]
     place_key = sa.func.json_array(m.c.scope, m.c.scope_id, m.c.agent_id).label("of_place")
@@ -176,33 +179,14 @@ def _sample(view: View) -> sa.Select[Any]:
         *columns, place_key, place.label("place"), sa.func.count().over().label("total")
     )
     n = numbered.where(_is_known(m), view.where(m)).subquery("n")
-    is_next = (n.c.place - 1) * limit // n.c.total != n.c.place * limit // n.c.total
+    is_next = (n.c.place - 1) * most // n.c.total != n.c.place * most // n.c.total
     chosen = sa.select(n.c.pk, n.c.memory_id, n.c.content, n.c.created_at, n.c.of_place)
-    return chosen.where(is_next | (n.c.total <= limit)).order_by(n.c.pk)
-
-
-def sample(snapshot: Snapshot, view: View, limit: int) -> list[MemoryOfPlace]:
-    """Return up to ``limit`` active memories, without raw turns, evenly spread over all, by key."""
-    return _sample(view.shape).mapped(MemoryOfPlace._make, snapshot, view.params, most=limit)
-
-
-@prepared
-def _number(view: View, measure: _Measure) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return (
-        sa.select(sa.func.count()).where(measure(view, m).condition, view.where(m)).select_from(m)
-    )
+    query = chosen.where(is_next | (n.c.total <= most)).order_by(n.c.pk)
+    return snapshot.mapped(MemoryOfPlace._make, query, view.params, most=limit)
 
 
 def _count(snapshot: Snapshot, view: View, measure: _Measure) -> int:
-    return int(_number(view.shape, measure).scalar(snapshot, view.params))
-
-
-@prepared
-def _newest(view: View, measure: _Measure) -> sa.Select[Any]:
     m = tables.memories.alias("m")
-    condition, other = measure(view, m)
-    query = sa.select(m.c.memory_id, other, beginning(m, EXCERPT_CHARS)).where(
-        condition, view.where(m)
-    )
-    return query.order_by(m.c.pk.desc()).limit(value("limit"))
+    query = sa.select(sa.func.count()).select_from(m)
+    query = query.where(measure(view, m).condition, view.where(m))
+    return int(snapshot.scalar(query, view.params))

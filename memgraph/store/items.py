@@ -18,6 +18,7 @@ from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
     among,
+    bound,
     listed,
     ordered,
     prepared,
@@ -122,15 +123,11 @@ def find(snapshot: Snapshot, place: ItemPlace, item_ids: Sequence[str]) -> list[
     return _find(place.shape).mapped(memory_from_row, snapshot, place.params, ids=item_ids)
 
 
-@prepared
-def _count(place: PlaceShape) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    return sa.select(sa.func.count()).select_from(m).where(place.where(m))
-
-
 def count(snapshot: Snapshot, place: ItemPlace) -> int:
     """Return the number of items in a place."""
-    return int(_count(place.shape).scalar(snapshot, place.params))
+    m = tables.memories.alias("m")
+    query = sa.select(sa.func.count()).select_from(m).where(place.shape.where(m))
+    return int(snapshot.scalar(query, place.params))
 
 
 @prepared
@@ -161,15 +158,17 @@ def select(
         yield from map(memory_from_row, _of_keys().rows(snapshot, keys=some))
 
 
-@prepared
-def _next_to_evict(place: PlaceShape) -> sa.Select[Any]:
+def next_to_evict(
+    snapshot: Snapshot, place: ItemPlace, number: int, *, but: str | None = None
+) -> list[NamedItem]:
+    """Return the next ``number`` items to evict, except ``but``; see ``rules.lifecycle``."""
     m, log = tables.memories.alias("m"), tables.audit_log.alias("a")
     # The same order as in ``rules.lifecycle``.
     confirmed = sa.exists().where(log.c.subject == m.c.memory_id, log.c.action == "confirm")
     unknown = sa.func.json_type(m.c.attributes, "$.context_item.importance") == "null"
-    return (
+    query = (
         sa.select(_id(m), m.c.memory_id)
-        .where(place.where(m), _id(m).is_distinct_from(value("but")))
+        .where(place.shape.where(m), _id(m).is_distinct_from(bound(but)))
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
             sa.case((unknown, 0), else_=m.c.importance),
@@ -177,34 +176,20 @@ def _next_to_evict(place: PlaceShape) -> sa.Select[Any]:
             _id(m),
             m.c.pk,
         )
-        .limit(value("number"))
+        .limit(bound(number))
     )
-
-
-def next_to_evict(
-    snapshot: Snapshot, place: ItemPlace, number: int, *, but: str | None = None
-) -> list[NamedItem]:
-    """Return the next ``number`` items to evict, except ``but``; see ``rules.lifecycle``."""
-    statement = _next_to_evict(place.shape)
-    return [
-        NamedItem(*row) for row in statement.rows(snapshot, place.params, number=number, but=but)
-    ]
-
-
-@prepared
-def _next_items(place: PlaceShape, number: int) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    query = sa.select(m.c.pk, m.c.memory_id).where(place.where(m))
-    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
-    return query.order_by(m.c.pk).limit(number)
+    return snapshot.mapped(NamedItem._make, query, place.params)
 
 
 def next_items(
     snapshot: Snapshot, place: ItemPlace, *, after: int, through: int, number: int
 ) -> list[tuple[int, str]]:
     """Return the next ``number`` items with keys in (``after``, ``through``], as (key, id)."""
-    statement = _next_items(place.shape, number)
-    return statement.rows(snapshot, place.params, after=after, through=through)
+    m = tables.memories.alias("m")
+    query = sa.select(m.c.pk, m.c.memory_id).where(place.shape.where(m))
+    query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
+    query = query.order_by(m.c.pk).limit(number)
+    return snapshot.rows(query, place.params, after=after, through=through)
 
 
 @prepared
@@ -236,22 +221,6 @@ def item_id_of(memory_id: str) -> str:
     return f"promoted-{hashlib.sha256(memory_id.encode()).hexdigest()[:32]}"
 
 
-@prepared
-def _promotions_of() -> sa.Select[Any]:
-    m, d = tables.memories.alias("m"), tables.derivations.alias("d")
-    derived = (d.c.memory_id == m.c.memory_id, d.c.derived_from_id == value("memory_id"))
-    return (
-        sa.select(m.c.memory_id, m.c.status)
-        .where(
-            m.c.item_id == value("item_id"),
-            m.c.scope == value("scope"),
-            m.c.scope_id.is_not_distinct_from(value("scope_id")),
-            sa.exists().where(*derived).correlate(m),
-        )
-        .order_by(m.c.pk.desc())
-    )
-
-
 def promotions_of(
     snapshot: Snapshot, memory_id: str, scope: Scope, scope_id: str | None
 ) -> list[tuple[str, MemoryStatus]]:
@@ -260,27 +229,19 @@ def promotions_of(
     A promoted copy must also be derived from the memory, because anyone may store an item with its
     id.
     """
-    rows = _promotions_of().rows(
-        snapshot,
-        item_id=item_id_of(memory_id),
-        scope=scope.value,
-        scope_id=scope_id,
-        memory_id=memory_id,
+    m, d = tables.memories.alias("m"), tables.derivations.alias("d")
+    derived = (d.c.memory_id == m.c.memory_id, d.c.derived_from_id == bound(memory_id))
+    query = sa.select(m.c.memory_id, m.c.status).where(
+        m.c.item_id == bound(item_id_of(memory_id)),
+        m.c.scope == scope,
+        m.c.scope_id.is_not_distinct_from(bound(scope_id)),
+        sa.exists().where(*derived).correlate(m),
     )
+    rows = snapshot.rows(query.order_by(m.c.pk.desc()))
     return [(promoted_id, MemoryStatus(status)) for promoted_id, status in rows]
 
 
 # The private memories of an agent.
-
-
-@prepared
-def _items(*, by_prefix: bool) -> sa.Select[Any]:
-    m = tables.memories
-    query = sa.select(m.c.item_id, m.c.memory_id).order_by(m.c.pk.desc())
-    query = query.where(m.c.agent_id == value("agent_id"))
-    if by_prefix:
-        return query.where(m.c.item_id >= value("prefix"), m.c.item_id < value("end"))
-    return query.where(among(m.c.item_id, "item_ids"), m.c.status == MemoryStatus.ACTIVE)
 
 
 def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str] | str) -> dict[str, str]:
@@ -290,25 +251,20 @@ def items(snapshot: Snapshot, agent_id: str, item_ids: Collection[str] | str) ->
         item_ids: the item ids of active memories; or what those of active and other ones begin
             with.
     """
-    if isinstance(item_ids, str):
-        params = {"agent_id": agent_id, "prefix": item_ids, "end": item_ids + "~"}
-        rows = _items(by_prefix=True).rows(snapshot, params)
-    else:
-        rows = _items(by_prefix=False).rows(snapshot, agent_id=agent_id, item_ids=item_ids)
-    # If two have the same item id, the older one, which comes last, is returned.
-    return dict(rows)
-
-
-@prepared
-def _scope_ids_of_agent() -> sa.Select[Any]:
     m = tables.memories
-    query = sa.select(m.c.scope_id).distinct()
-    statuses = [MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]
-    return query.where(
-        m.c.agent_id == value("agent_id"), m.c.scope == value("scope"), m.c.status.in_(statuses)
-    )
+    query = sa.select(m.c.item_id, m.c.memory_id).order_by(m.c.pk.desc())
+    query = query.where(m.c.agent_id == bound(agent_id))
+    if isinstance(item_ids, str):
+        query = query.where(m.c.item_id >= bound(item_ids), m.c.item_id < bound(item_ids + "~"))
+    else:
+        query = query.where(among(m.c.item_id, item_ids), m.c.status == MemoryStatus.ACTIVE)
+    # If two have the same item id, the older one, which comes last, is returned.
+    return dict(snapshot.rows(query))
 
 
 def scope_ids_of_agent(snapshot: Snapshot, agent_id: str, scope: Scope) -> list[str]:
     """Return the sessions, or the projects, in whose scope the agent has memories."""
-    return _scope_ids_of_agent().column(snapshot, agent_id=agent_id, scope=scope.value)
+    m = tables.memories
+    query = sa.select(m.c.scope_id).distinct().where(m.c.agent_id == bound(agent_id))
+    statuses = [MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED]
+    return snapshot.column(query.where(m.c.scope == scope, m.c.status.in_(statuses)))

@@ -12,7 +12,7 @@ from memgraph.errors import SchemaUnknown
 from memgraph.store import tables
 from memgraph.store.rows import compact_json
 from memgraph.store.snapshot import Snapshot, Transaction
-from memgraph.store.statements import prepared, replacing, value
+from memgraph.store.statements import bound, prepared, replacing, value
 
 
 @prepared
@@ -37,14 +37,9 @@ def put(transaction: Transaction, key: str, value: str) -> None:
     _put().write(transaction, key=key, value=value)
 
 
-@prepared
-def _drop() -> sa.Delete:
-    return sa.delete(tables.metadata).where(tables.metadata.c.key == value("key"))
-
-
 def drop(transaction: Transaction, key: str) -> None:
     """Remove a key if it exists."""
-    _drop().write(transaction, key=key)
+    transaction.write(sa.delete(tables.metadata).where(tables.metadata.c.key == bound(key)))
 
 
 # The owner of the store.
@@ -52,16 +47,12 @@ def drop(transaction: Transaction, key: str) -> None:
 ORCHESTRATOR_KEY = "orchestrator_id"
 
 
-@prepared
-def _adopt() -> sa.Update:
-    m, name = tables.memories, value("name")
-    return sa.update(m).where(m.c.orchestrator_id != name).values(orchestrator_id=name)
-
-
 def adopt(transaction: Transaction, orchestrator_id: str) -> None:
     """Assign the store to an orchestrator."""
     put(transaction, ORCHESTRATOR_KEY, orchestrator_id)
-    _adopt().write(transaction, name=orchestrator_id)
+    m, name = tables.memories, value("name")
+    update = sa.update(m).where(m.c.orchestrator_id != name).values(orchestrator_id=name)
+    transaction.write(update, name=orchestrator_id)
 
 
 # The schema of the store.
@@ -70,14 +61,9 @@ SCHEMA_HEAD = "0001_initial"
 _VERSION = sa.table("alembic_version", sa.column("version_num", sa.Text))
 
 
-@prepared
-def _revision() -> sa.Select[Any]:
-    return sa.select(_VERSION.c.version_num)
-
-
 def revision(snapshot: Snapshot) -> str | None:
     """Return the revision of the last migration; None if none has run."""
-    number: str | None = _revision().scalar(snapshot)
+    number: str | None = snapshot.scalar(sa.select(_VERSION.c.version_num))
     return number
 
 

@@ -153,30 +153,21 @@ def uses(receipts: Iterable[Receipt]) -> dict[str, MemoryUse]:
     return result
 
 
-@prepared
-def _read_head() -> sa.Select[Any]:
-    r = tables.recalls
-    return sa.select(*(r.c[name] for name in _NAMES)).where(r.c.recall_id == value("receipt"))
-
-
-@prepared
-def _read_items() -> sa.Select[Any]:
-    i = tables.recall_items
-    items = sa.select(i.c.memory_id, i.c.score, i.c.explanation)
-    return items.where(i.c.recall_id == value("receipt")).order_by(i.c.rank)
-
-
 def read(snapshot: Snapshot, receipt_id: str) -> StoredReceipt | None:
     """Return a stored receipt, or None. ``counts`` is not stored and is always True.
 
     Raises:
         DatabaseCorrupt: its rows are damaged.
     """
-    row = _read_head().row(snapshot, receipt=receipt_id)
+    r, i = tables.recalls, tables.recall_items
+    query = sa.select(*(r.c[name] for name in _NAMES)).where(r.c.recall_id == bound(receipt_id))
+    row = snapshot.row(query)
     if row is None:
         return None
     head = dict(zip(_NAMES, row, strict=True))
-    items = _read_items().rows(snapshot, receipt=head["same_as"] or receipt_id)
+    of_receipt = i.c.recall_id == bound(head["same_as"] or receipt_id)
+    columns = sa.select(i.c.memory_id, i.c.score, i.c.explanation)
+    items = snapshot.rows(columns.where(of_receipt).order_by(i.c.rank))
     try:
         return _stored(head, items)
     except (AttributeError, InvalidInput, KeyError, TypeError, ValueError) as error:
