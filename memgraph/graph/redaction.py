@@ -28,14 +28,30 @@ JsonT = TypeVar("JsonT")
 
 
 def without_hidden(snapshot: Snapshot, view: View, values: Sequence[JsonT]) -> list[JsonT]:
-    """Return the JSON values with the ids of hidden memories replaced."""
+    """Return the JSON values with the ids of hidden memories replaced.
+
+    A reason that belongs to a hidden memory may quote it: beside a hidden id it is replaced whole,
+    and what follows a hidden id inside it ("lost to fact_…: it is too old") is cut off.
+    """
     texts = [json.dumps(value) for value in values]
     ids = {memory_id for text in texts for memory_id in _ID.findall(text)}
     visible = graph.visible_memories(snapshot, sorted(ids), view)
-    return [
+    readable = (
         json.loads(_ID.sub(lambda match: match[0] if match[0] in visible else HIDDEN, text))
         for text in texts
-    ]
+    )
+    return [_unquoted(was, now) for was, now in zip(values, readable, strict=True)]
+
+
+def _unquoted(was: Any, now: Any) -> Any:
+    if was == now:
+        return now
+    if isinstance(now, str):
+        return now[: now.index(HIDDEN) + len(HIDDEN)]
+    if isinstance(now, dict) and isinstance(now.get("reason"), str):
+        beside = any(was[name] != now[name] for name in now if name != "reason")
+        now["reason"] = HIDDEN if beside else _unquoted(was["reason"], now["reason"])
+    return now
 
 
 def journal_notes(

@@ -502,7 +502,9 @@ ELSEWHERE = {
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemoryService, World]]:
     with working(tmp_path_factory.mktemp("canaries")) as service:
-        yield service, built(service, "one")
+        world = built(service, "one")
+        service.orchestrator("one").settle()
+        yield service, world
 
 
 @pytest.fixture
