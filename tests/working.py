@@ -84,6 +84,8 @@ def working(root: Path, **options: Any) -> Iterator[MemoryService]:
         "environ": {},
         "config": {
             "memory.storage.synchronous": "NORMAL",
+            # On a busy machine a write may wait longer than the default.
+            "memory.storage.busy_timeout_ms": 30_000,
             "memory.ingest.allowed_roots": ["/drop"],
         },
     } | options
