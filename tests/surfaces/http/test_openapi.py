@@ -86,7 +86,7 @@ class Estimating(TokenCounters):
 
 
 NUMBERS = count()
-document = schemathesis.openapi.from_dict(openapi())
+document = schemathesis.openapi.from_dict(deepcopy(openapi()))
 
 
 @pytest.fixture(scope="module")
