@@ -355,7 +355,7 @@ class Counted(AbstractContextManager[None]):
         self.held -= 1
 
 
-def test_a_context_takes_a_turn_for_what_it_recalls_and_gives_it_back(
+def test_a_context_keeps_a_turn_while_it_reads_and_gives_it_back(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.create("a")
@@ -373,8 +373,7 @@ def test_a_context_takes_a_turn_for_what_it_recalls_and_gives_it_back(
 
         monkeypatch.setattr(building, "gathered", told)
         assert assembler.build_context("t", query="Which lamp?").items
-        # What is read beside the recalled waits for nobody.
-        assert (turns.taken, turns.held, beside) == (1, 0, [0])
+        assert (turns.taken, turns.held, beside) == (1, 0, [1])
         monkeypatch.setattr(opened.database, "read", damaged)
         with pytest.raises(DatabaseMissing):
             assembler.build_context("t", query="Which lamp?")

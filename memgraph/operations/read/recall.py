@@ -110,28 +110,29 @@ def reading(
                 question = prepared(
                     request, narrowing.at, embed=embed, name_keys=opened.naming.query_keys
                 )
-            with opened.turns:
-                snapshot = stack.enter_context(opened.database.read())
-                state = recall_rows.read(snapshot)
-                now_ms = opened.clock.now_ms()
-                at = now_ms if request.as_of is None else narrowing.at
-                narrowing = replace(narrowing, at=at)
-                trace = RecallTrace(state.change_seq, {})
-                chosen = Selection(snapshot, narrowing, state.ties, at, account=trace)
-                if searches:
-                    chosen = Recall(
-                        snapshot=snapshot,
-                        prepared=question,
-                        narrowing=narrowing,
-                        state=state,
-                        settings=_reaching(opened.settings.memory, candidates),
-                        now_ms=at if as_now else now_ms,
-                        model_changed=_model_changed(opened, state),
-                        held=opened.held_vectors,
-                        exact=exact,
-                        timed=timed,
-                        related=related,
-                    ).select()
+            # A turn is kept as long as its snapshot.
+            stack.enter_context(opened.turns)
+            snapshot = stack.enter_context(opened.database.read())
+            state = recall_rows.read(snapshot)
+            now_ms = opened.clock.now_ms()
+            at = now_ms if request.as_of is None else narrowing.at
+            narrowing = replace(narrowing, at=at)
+            trace = RecallTrace(state.change_seq, {})
+            chosen = Selection(snapshot, narrowing, state.ties, at, account=trace)
+            if searches:
+                chosen = Recall(
+                    snapshot=snapshot,
+                    prepared=question,
+                    narrowing=narrowing,
+                    state=state,
+                    settings=_reaching(opened.settings.memory, candidates),
+                    now_ms=at if as_now else now_ms,
+                    model_changed=_model_changed(opened, state),
+                    held=opened.held_vectors,
+                    exact=exact,
+                    timed=timed,
+                    related=related,
+                ).select()
         for degradation in chosen.degraded:
             opened.meters.degraded(degradation.code)
         yield chosen
