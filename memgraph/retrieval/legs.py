@@ -17,7 +17,7 @@ from memgraph.retrieval import context
 from memgraph.retrieval.request import ParsedQuery, QueryTerms, choose_terms
 from memgraph.rules.marks import MarkGraph
 from memgraph.rules.ranking import FusedCandidate, reciprocal_rank_fusion
-from memgraph.store import entities, graph, recall
+from memgraph.store import entity_records, graph, recall
 from memgraph.store.engine import Deadline, DeadlinePassed
 from memgraph.store.recall import CandidateReader, RecallCandidate, RecallFilter
 from memgraph.store.snapshot import Snapshot
@@ -391,7 +391,7 @@ class SnapshotSearch:
         if found:
             return found
         # A question may name people by their first or last name alone.
-        people = {person.name_key for person in entities.called(self.snapshot, keys)}
+        people = {person.name_key for person in entity_records.called(self.snapshot, keys)}
         return recall.by_entities(self.snapshot, people, MAX_MENTIONS, narrowing, limit)
 
     def _succession(self, legs: LegResults) -> None:

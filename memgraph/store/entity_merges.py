@@ -18,8 +18,8 @@ from memgraph.store.entities import (
     link,
     links_of,
     set_names,
-    set_summary,
 )
+from memgraph.store.entity_records import set_summary
 from memgraph.store.rows import fetch, first, remove, save
 from memgraph.store.snapshot import Transaction
 from memgraph.store.text_index import recount

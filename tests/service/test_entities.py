@@ -15,7 +15,7 @@ from memgraph.errors import Conflict, InvalidInput, NotFound
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.entities import EntityInfo
 from memgraph.operations.life import profiles
-from memgraph.store.entities import EntityRecord
+from memgraph.store.entity_records import EntityRecord
 from memgraph.store.sqlite import engine
 from memgraph.text.names import as_a_word
 

@@ -36,7 +36,7 @@ from memgraph.rules.ranking import MOST_BEFORE
 from memgraph.rules.scope import Viewer
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entities, graph
+from memgraph.store import entity_records, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store.memories import short_ids
 from memgraph.store.snapshot import Snapshot
@@ -367,9 +367,9 @@ def _profile(
     if request.kinds and MemoryKind.FACT not in request.kinds:
         return None
     snapshot, keys = answered.snapshot, opened.naming.query_keys(request.query)
-    named = entities.by_keys(snapshot, keys) or entities.called(snapshot, keys)
+    named = entity_records.by_keys(snapshot, keys) or entity_records.called(snapshot, keys)
     view = answered.narrowing.view
-    for pk, summary in entities.summaries_shown(
+    for pk, summary in entity_records.summaries_shown(
         snapshot, [entity.pk for entity in named], view
     ).items():
         [entity] = [one for one in named if one.pk == pk]

@@ -40,7 +40,7 @@ from memgraph.rules.erasure import names_of, strings_of
 from memgraph.rules.evidence import Origin
 from memgraph.rules.search_terms import SearchTerms
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entities, erasure, journal, memories, metadata
+from memgraph.store import entity_records, erasure, journal, memories, metadata
 from memgraph.store.engine import LONGER
 from memgraph.store.erasure import EntityForms, Gone, MemoryToErase, Standing
 from memgraph.store.files import FileLock
@@ -110,8 +110,8 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str
         terms = SearchTerms([value], whole=[value])
         return erasure.saying(snapshot, terms), erasure.entities_called(snapshot, terms)
     if kind is ErasureTargetKind.ENTITY:
-        record = entities.by_id(snapshot, value)
-        records = [record] if record else entities.by_keys(snapshot, [canonical(value)])
+        record = entity_records.by_id(snapshot, value)
+        records = [record] if record else entity_records.by_keys(snapshot, [canonical(value)])
         if len(records) > 1:
             candidates = [item.entity_id for item in records]
             raise Conflict("the name is ambiguous; use an id", candidates=candidates)

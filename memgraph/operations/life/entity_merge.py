@@ -11,8 +11,9 @@ from memgraph.operations.life.profiles import EntityReader, one_word_names
 from memgraph.operations.write.entity_links import merge_entry, summary
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entities, entity_merges
-from memgraph.store.entities import EntityName, EntityRecord
+from memgraph.store import entities, entity_merges, entity_records
+from memgraph.store.entities import EntityName
+from memgraph.store.entity_records import EntityRecord
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Transaction
 from memgraph.text.names import canonical
 
@@ -42,7 +43,7 @@ def merge(
 def _require_unmerged(transaction: Transaction, row: EntityRecord, name_or_id: str) -> None:
     """Raise Conflict if a name or id is that of an entity that was merged into this one."""
     given, own = {name_or_id, canonical(name_or_id)}, {row.entity_id, row.name_key}
-    merged = entities.merged_names(transaction, row.entity_id)
+    merged = entity_records.merged_names(transaction, row.entity_id)
     if not given & own and any(given & {each.entity_id, each.name_key} for each in merged):
         message = f"{name_or_id[:80]!r} was merged into {row.entity_id} before; merge that one"
         raise Conflict(message, entity_id=row.entity_id)
@@ -89,8 +90,8 @@ def remove_alias(
             raise NotFound(f"{shown!r} has no name {alias[:80]!r}", name=alias[:80])
         if opened.naming.nicknames.pairs_of([key]):
             raise Conflict(f"{alias!r} is set in memory.entities.nicknames", name=key)
-        merged = entities.merged_names(transaction, row.entity_id)
-        aliases = entities.aliases(transaction, [row.pk, *(other.pk for other in merged)])
+        merged = entity_records.merged_names(transaction, row.entity_id)
+        aliases = entity_records.aliases(transaction, [row.pk, *(other.pk for other in merged)])
         apart = [other for other in merged if other.name_key == key]
         if key == row.name_key:
             raise Conflict(f"{alias!r} is the main name of this entity", name=key)

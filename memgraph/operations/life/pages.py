@@ -45,7 +45,15 @@ from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import is_quoted
 from memgraph.rules.similarity import statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, enrichment, entities, entity_merges, memories, receipts
+from memgraph.store import (
+    comparisons,
+    enrichment,
+    entities,
+    entity_merges,
+    entity_records,
+    memories,
+    receipts,
+)
 from memgraph.store import sessions as queries
 from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.entities import EntityName
@@ -604,7 +612,7 @@ def _add_aliases(
             # Only this person has that first or last name.
             meant = entities.by_one_name(transaction, [short.key]).get(short.key)
             if meant == keys[full]:
-                rows = entities.by_keys(transaction, [full.key, short.key])
+                rows = entity_records.by_keys(transaction, [full.key, short.key])
                 by_pk = {row.pk: row for row in rows}
                 moved = entity_merges.merge(transaction, keys[full], keys[short])
                 reason = "one person, by a page of turns"

@@ -18,8 +18,8 @@ from memgraph.model.enums import EntityType, MemoryStatus
 from memgraph.operations.write.entity_links import NameFinders
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entities
-from memgraph.store.entities import EntityRecord, MentionCounts
+from memgraph.store import entity_records
+from memgraph.store.entity_records import EntityRecord, MentionCounts
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import STANDING, View
 from memgraph.text.names import as_a_word, canonical
@@ -85,7 +85,7 @@ class EntityReader:
             raise InvalidInput(
                 f"a name must have at most {MAX_NAME_CHARS} characters", field="name"
             )
-        by_id = entities.by_id(self._snapshot, name_or_id)
+        by_id = entity_records.by_id(self._snapshot, name_or_id)
         if by_id is not None and (entity := self.found(by_id)) is not None:
             return [entity]
         key = canonical(name_or_id)
@@ -105,7 +105,7 @@ class EntityReader:
 
     def _called(self, keys: set[str]) -> list[VisibleEntity]:
         matches: list[VisibleEntity] = []
-        for look_up in (entities.by_keys, entities.called):
+        for look_up in (entity_records.by_keys, entity_records.called):
             rows = () if matches else look_up(self._snapshot, keys)
             matches += [
                 entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
@@ -130,7 +130,7 @@ class EntityReader:
 
     def found(self, row: EntityRecord) -> VisibleEntity | None:
         """Return the entity; None if no memory that the reader may see mentions it."""
-        counts = entities.mention_counts(self._snapshot, row.pk, self.view)
+        counts = entity_records.mention_counts(self._snapshot, row.pk, self.view)
         names = None if counts is None else self._names(row, counts.mentions)
         return None if counts is None or names is None else VisibleEntity(row, counts, names)
 
@@ -138,23 +138,23 @@ class EntityReader:
         self, entity: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
     ) -> EntityProfile:
         related = []
-        for row, together in entities.mentioned_together(
+        for row, together in entity_records.mentioned_together(
             self._snapshot, entity.row.pk, self.view, RELATED
         ):
             other = self.found(row)
             if other is not None:
                 related.append(RelatedEntity(**other.info.model_dump(), together=together))
-        summaries = entities.summaries_shown(self._snapshot, [entity.row.pk], self.view)
+        summaries = entity_records.summaries_shown(self._snapshot, [entity.row.pk], self.view)
         summary = summaries.get(entity.row.pk)
         return EntityProfile(
             **entity.info.model_dump(),
             summary=None if summary is None else summary.text,
             aliases=entity.names.others,
-            protected=entities.is_protected(self._snapshot, entity.row.pk),
+            protected=entity_records.is_protected(self._snapshot, entity.row.pk),
             first_seen=entity.seen.first,
             last_seen=entity.seen.last,
             memories=tuple(
-                entities.top_memories(self._snapshot, entity.row.pk, self.active, limit)
+                entity_records.top_memories(self._snapshot, entity.row.pk, self.active, limit)
             ),
             related=tuple(related),
             candidates=tuple(candidate.info for candidate in others),
@@ -180,11 +180,11 @@ class EntityReader:
 
     def _names(self, row: EntityRecord, mentions: int) -> EntityNames | None:
         """Return the names that the reader may know; None if there is none."""
-        merged = entities.merged_names(self._snapshot, row.entity_id)
+        merged = entity_records.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
         written += [(entity.name_key, entity.canonical_name) for entity in merged]
         pks = [row.pk, *(entity.pk for entity in merged)]
-        aliases = entities.aliases(self._snapshot, pks)
+        aliases = entity_records.aliases(self._snapshot, pks)
         written += [(key, alias) for _, key, alias in aliases]
         nicknames = self._naming.nicknames.pairs_of([key for key, _ in written])
         single = one_word_names(row)
@@ -208,7 +208,7 @@ class EntityReader:
     ) -> set[tuple[str, str]]:
         """Return those of the names, as (key, as written), that occur in visible texts."""
         missing, occurring = dict.fromkeys(pairs), set[tuple[str, str]]()
-        texts = entities.contents(self._snapshot, row.pk, self.view)
+        texts = entity_records.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):
             folded = canonical(text)
             for name in list(missing):
@@ -222,7 +222,7 @@ class EntityReader:
         return occurring
 
     def _is_said(self, row: EntityRecord, name: tuple[str, str]) -> bool:
-        texts = entities.contents_saying(self._snapshot, row.pk, self.view, name)
+        texts = entity_records.contents_saying(self._snapshot, row.pk, self.view, name)
         return any(_says(text, canonical(text), name, row) for text in texts)
 
 
@@ -266,8 +266,8 @@ def listing(
     with opened.database.read() as snapshot:
         reader = EntityReader(snapshot, viewer, opened.naming)
         rows = (
-            entities.by_prefix(snapshot, key_prefix, reader.view)
+            entity_records.by_prefix(snapshot, key_prefix, reader.view)
             if key_prefix
-            else entities.most_mentioned(snapshot, reader.view)
+            else entity_records.most_mentioned(snapshot, reader.view)
         )
         return [entity.info for entity in reader.top(rows, limit, key_prefix)]

@@ -21,7 +21,15 @@ from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.entity_links import speaker_named
 from memgraph.rules.lifecycle import StatusAction, ended_by, next_status
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, entities, journal, memories, sessions, supports
+from memgraph.store import (
+    comparisons,
+    entities,
+    entity_records,
+    journal,
+    memories,
+    sessions,
+    supports,
+)
 from memgraph.store.sessions import TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 
@@ -169,7 +177,7 @@ def speaks_for(snapshot: Snapshot, turn: TurnRow, old: Memory) -> bool:
     if named is None:
         return False
     meant = entities.meant_by(snapshot, {named.key}).values()
-    return bool(set(meant) & set(entities.of_memory(snapshot, old.memory_id)))
+    return bool(set(meant) & set(entity_records.of_memory(snapshot, old.memory_id)))
 
 
 def _names(turns: Iterable[tuple[str | None, str | None]]) -> set[str]:

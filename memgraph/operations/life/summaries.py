@@ -28,7 +28,7 @@ from memgraph.rules.conversations import CLEARANCE
 from memgraph.rules.lines import BlockLine, fenced, in_time, line_of, named, records
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entities, graph, memories, recall
+from memgraph.store import entities, entity_records, graph, memories, recall
 from memgraph.store.snapshot import NewEntry, Snapshot
 from memgraph.store.visibility import ACTIVE, View
 
@@ -135,20 +135,20 @@ def _due(
     """Yield the entities whose memories are others than those of their summary."""
     reader = EntityReader(snapshot, view.viewer, opened.naming)
     written = 0
-    for examined, row in enumerate(entities.most_mentioned(snapshot, view)):
+    for examined, row in enumerate(entity_records.most_mentioned(snapshot, view)):
         if examined >= MOST_EXAMINED or written >= MOST_WRITTEN:
             return
         if row.type not in entities.NAMED_TYPES or row.mention_count < FEWEST_MEMORIES:
             continue
         shown = [
             memory
-            for memory in entities.top_memories(snapshot, row.pk, view, MOST_MEMORIES)
+            for memory in entity_records.top_memories(snapshot, row.pk, view, MOST_MEMORIES)
             if memory.agent_id is None
             and (memory.valid_until is None or memory.valid_until > now_ms)
         ]
         if len(shown) < FEWEST_MEMORIES:
             continue
-        summary = entities.summaries(snapshot, [row.pk]).get(row.pk)
+        summary = entity_records.summaries(snapshot, [row.pk]).get(row.pk)
         if summary is not None and {*summary.read} == {memory.memory_id for memory in shown}:
             continue
         entity = reader.found(row)
@@ -250,7 +250,7 @@ def _store(
     with opened.transaction(model.name) as transaction:
         if len(memories.existing_ids(transaction, ids, view)) < len(ids):
             return False
-        entities.set_summary(transaction, material.pk, summary)
+        entity_records.set_summary(transaction, material.pk, summary)
         if cited:
             details = {"memories": list(cited), "read": len(ids), "model": model.name}
             transaction.record([NewEntry("write_profile", material.entity_id, details)])

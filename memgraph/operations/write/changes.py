@@ -28,7 +28,7 @@ from memgraph.rules.lifecycle import (
     plan_resolution,
     reason_of,
 )
-from memgraph.store import decay, edges, entities, memories, sessions, supports
+from memgraph.store import decay, edges, entity_records, memories, sessions, supports
 from memgraph.store.evidence import last_retractions
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import STANDING, View
@@ -53,7 +53,7 @@ def confirm(transaction: JournalledTransaction, memory_id: str, *, view: View) -
 def is_protected(snapshot: Snapshot, memory_id: str) -> bool:
     """Return True if a person confirmed a memory, or protected an entity that it names."""
     return edges.was_confirmed(snapshot, memory_id, until=None) or any(
-        entities.of_memory(snapshot, memory_id).values()
+        entity_records.of_memory(snapshot, memory_id).values()
     )
 
 

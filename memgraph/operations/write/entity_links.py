@@ -14,15 +14,9 @@ from memgraph.ids import IdSource
 from memgraph.model.conversation import SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, ModelUse
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.store import entities, entity_merges
-from memgraph.store.entities import (
-    TOLD,
-    EntityName,
-    EntityRecord,
-    Link,
-    MentionContext,
-    NameCursor,
-)
+from memgraph.store import entities, entity_merges, entity_records
+from memgraph.store.entities import TOLD, EntityName, Link, MentionContext, NameCursor
+from memgraph.store.entity_records import EntityRecord
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.text.stem import LETTERS
 
@@ -485,12 +479,12 @@ class EntityLinker:
         """
         full_names = {keys[name]: parts for name in names if (parts := _parts(name))}
         words = set().union(*full_names.values())
-        persons = entities.of_one_word(transaction, words) if words else []
+        persons = entity_records.of_one_word(transaction, words) if words else []
         meant = entities.by_one_name(transaction, {person.name_key for person in persons})
         for person in persons:
             pk = meant.get(person.name_key)
-            if pk in full_names and entities.seen_no_wider(transaction, person.pk, pk):
-                full = entities.by_pk(transaction, pk)
+            if pk in full_names and entity_records.seen_no_wider(transaction, person.pk, pk):
+                full = entity_records.by_pk(transaction, pk)
                 moved = entity_merges.absorb(transaction, pk, person.pk)
                 reason = "the only person with this first or last name"
                 transaction.record([merge_entry(full, person, moved, reason)])
