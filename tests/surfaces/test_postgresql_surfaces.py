@@ -50,9 +50,10 @@ class Caller:
 
 
 def test_an_agent_remembers_and_recalls(served: Served) -> None:
-    with remote_agent(f"{served.url}/mcp/orc-1?tools=all", served.key()) as agent:
+    bees = served.orchestrator("bees")
+    with remote_agent(f"{served.url}/mcp/bees?tools=all", served.key()) as agent:
         stored = tell_the_story_of_the_bees(agent)
-    assert served.orchestrator().get(stored).content == "Ada keeps her bees in Leeds."
+    assert bees.get(stored).content == "Ada keeps her bees in Leeds."
 
 
 def test_http_operations(served: Served) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from itertools import count
 from typing import Any
@@ -26,6 +27,7 @@ from serving_worlds import Served, serving
 
 from memgraph import Orchestrator
 from memgraph.context.token_counters import TokenCounters
+from memgraph.errors import Conflict, NotFound
 from memgraph.model.sources import Document
 from memgraph.surfaces.http.app import openapi
 
@@ -52,8 +54,22 @@ def marked(orc: Orchestrator, known: dict[str, Any]) -> None:
     known["edge_id"] = orc.relate(new, "Updates", old, weight=0.9)
 
 
+def apart(orc: Orchestrator, known: dict[str, Any]) -> None:
+    """Two people, where another request may have made them one."""
+    with suppress(NotFound):
+        orc.entities.remove_alias(known["into"], known["other"], reason="two people")
+
+
+def together(orc: Orchestrator, known: dict[str, Any]) -> None:
+    """A person of two names, where another request may have taken one away."""
+    with suppress(Conflict):
+        orc.entities.merge(known["entity"], known["alias"], reason="the same person")
+
+
 PREPARED: Mapping[str, Callable[[Orchestrator, dict[str, Any]], object]] = {
     "accept_change": marked,
+    "merge_entities": apart,
+    "remove_alias": together,
     "restore": lambda orc, known: orc.retract(known["memory_id"], reason="it was wrong"),
     "reopen_contradiction": lambda orc, known: orc.contradictions.resolve(
         known["edge_id"], winner=known["winner"], reason="asked"
