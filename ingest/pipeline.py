@@ -360,6 +360,10 @@ class _Work:
         before = self.store.ingestion.known(content.sha256)
         if before is not None and before[0] is IngestStatus.PROCESSED:
             return self._repeated(content, before[1])
+        # Asked before the file is parsed, which may ask a model.
+        claim_id = self.claim.claim_id
+        if self.store.ingestion.under_way(content.sha256, claim_id, self._is_here):
+            raise _LeftForLater(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
         outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
         if outcome.outcome == "begun":
@@ -370,6 +374,10 @@ class _Work:
             return self._repeated(content, outcome.manifest)
         resumed = self.claim.adopted and self.claim.plan_file.exists()
         return self._processed(content, outcome.manifest, resumed=resumed)
+
+    def _is_here(self, claim_id: str) -> bool:
+        """Return True for a claim of this drop zone that has its file."""
+        return (self.claim.directory.with_name(claim_id) / self.claim.file.name).exists()
 
     def _planned(self) -> Document | None:
         """Return the stored plan of an interrupted worker, if there is one."""
@@ -438,9 +446,9 @@ class _Work:
         return self._close("duplicate", content, {**self._head(content), "first": first})
 
     def _hold(self, content: FileContent, attempts: int) -> FileResult:
-        """Retract what was stored of the file, and hold it until a retry is requested."""
+        """Retract what this claim stored of the file, and hold it until a retry is requested."""
         sha256 = content.sha256
-        self.store.ingestion.give_up(sha256)
+        self.store.ingestion.give_up(sha256, self.claim.claim_id)
         manifest = {
             **self._head(content),
             "outcome": "held",
@@ -465,7 +473,7 @@ class _Work:
         # An unreadable file has no digest, unless it was computed when the file was sent.
         sha256 = content.sha256 if content else self.claim.sha256
         if sha256 is not None:
-            self.store.ingestion.give_up(sha256)
+            self.store.ingestion.give_up(sha256, self.claim.claim_id)
             self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
         return self._close("rejected", content, manifest, reason=reason, message=error.message)
 

@@ -246,10 +246,14 @@ def _forged_field(raw: Any, where: str) -> ParseFinding | None:
 def _validation_finding(error: ValidationError, where: str) -> ParseFinding:
     """Return a finding with the problems of an item, without the invalid values."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    messages = [
-        f"{'.'.join(str(part)[:80] for part in problem['loc']) or '(all)'}: {problem['msg']}"
-        for problem in problems[:5]
-    ]
+    messages = []
+    for problem in problems[:5]:
+        place = ".".join(str(part)[:80] for part in problem["loc"])
+        message = problem["msg"].removeprefix("Value error, ")
+        if not place and problem["type"] != "value_error":
+            place = "(all)"
+        # A check of the whole item names the field itself.
+        messages.append(f"{place}: {message}" if place else message)
     return ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": messages})
 
 

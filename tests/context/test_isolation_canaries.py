@@ -457,6 +457,7 @@ ELSEWHERE = {
     "exchange.export": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "exchange.export_lines": OPERATOR + "; see test_an_export_holds_one_orchestrator_alone",
     "ingestion.store": PIPELINE,
+    "ingestion.under_way": PIPELINE,
     "ingestion.give_up": PIPELINE,
     "ingestion.reject": PIPELINE,
     "memories.forget": "one outcome each: see test_nothing_hidden_is_forgotten",

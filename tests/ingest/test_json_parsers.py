@@ -77,6 +77,16 @@ def test_an_item_that_breaks_a_rule_is_left_out_by_itself(
     assert [(each.code, each.locator) for each in parsed.findings] == [(code, "/memories/1")]
 
 
+def test_the_problems_of_an_item_name_its_fields() -> None:
+    wrong: list[Any] = [memory(content=" "), memory(event_time="soon"), "Tea"]
+    parsed = parse(document(memory(), *wrong))
+    assert [each.details["problems"] for each in parsed.findings] == [
+        ["content: is only white space"],
+        ["event_time: not an ISO 8601 time"],
+        ["(all): Input should be a valid dictionary or instance of MemoryItem"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("edge", "code"),
     [

@@ -11,9 +11,11 @@ from ingest.claims import CLAIMS, FileResult, IngestReport, claim
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import MemoryService, Orchestrator
+from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseBusy, IngestRejected, MemoryDisabled, StorageError
 from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.sources import Document, DocumentOutcome
+from memgraph.operations.ingestion.ingest import ABANDONED_MS
 
 RECORD = "# {number}. {title}\n\n## Status\n\n{status}\n\n## Decision\n\nWe choose {title}.\n"
 LONG_RECORD = f"{RECORD}\n## Consequences\n\nLess coffee.\n".format(
@@ -232,6 +234,34 @@ def test_a_part_that_was_left_out_is_counted_and_nothing_else(
     assert (second.partial, second.reason) == (False, None)
     assert second.findings == {SkippedPart.IMPORTANCE_CAPPED: 1}
     assert second.as_dict()["partial"] is False
+
+
+@pytest.mark.parametrize(("name", "hours"), [("a.json", 0), ("b.txt", 2)])
+def test_a_copy_waits_for_an_interrupted_file_and_nothing_of_it_is_retracted(
+    orc: Orchestrator, drop: Drop, clock: FixedClock, name: str, hours: int
+) -> None:
+    turns = 200
+    talk = "\n".join(f"{'Ann' if n % 2 else 'Bo'}: Noted, hall {n}." for n in range(turns))
+    drop("a.txt", talk)
+    parts: list[Progress] = []
+    interrupted = run(
+        orc, progress=lambda at: parts.extend([at] * (at.steps > 0)), stop=lambda: bool(parts)
+    )
+    assert only(interrupted).reason == RejectionReason.INTERRUPTED
+    before = {each.memory_id for each in orc.memories.list(limit=1000)}
+    assert 0 < len(before) < turns
+    orc.confirm(min(before))
+    clock.advance(ms=hours * ABANDONED_MS)
+    drop(name, talk)
+    told = {each.path: (each.outcome, each.reason, each.resumed) for each in run(orc).results}
+    assert told == {
+        name: ("skipped", RejectionReason.BEING_STORED, False),
+        "a.txt": ("processed", None, True),
+    }
+    assert only(run(orc)).outcome == "duplicate"
+    stored = orc.memories.list(statuses=ALL, limit=1000)
+    assert before < {each.memory_id for each in stored}
+    assert [each.status for each in stored] == [MemoryStatus.ACTIVE] * turns
 
 
 class Breaking:

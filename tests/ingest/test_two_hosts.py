@@ -1,28 +1,33 @@
-"""Two hosts with one PostgreSQL database, each with a drop zone of its own."""
+"""Hosts with one PostgreSQL database, each with a drop zone of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ingest.pipeline import IngestPipeline, Progress
+import ingest.pipeline
+from ingest.claims import claims
+from ingest.parse import parse_document
+from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason
 from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock
+from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.operations.ingestion.ingest import ABANDONED_MS
 from tests.postgres_servers import drop_schemas
 
 TURNS = 200
 TALK = "\n".join(f"{'Ann' if n % 2 else 'Bo'}: Noted, hall {n}." for n in range(TURNS))
 
+Hosts = tuple[Orchestrator, Orchestrator, Orchestrator]
+
 
 @pytest.fixture
-def hosts(
-    tmp_path: Path, clock: FixedClock, postgres_url: str
-) -> Iterator[tuple[Orchestrator, Orchestrator]]:
+def hosts(tmp_path: Path, clock: FixedClock, postgres_url: str) -> Iterator[Hosts]:
     with ExitStack() as stack:
         services = [
             stack.enter_context(
@@ -34,13 +39,13 @@ def hosts(
                     background=False,
                 )
             )
-            for name in ("one", "two")
+            for name in ("one", "two", "three")
         ]
-        one, two = (service.orchestrator("orc-1", create=True) for service in services)
-        for orc in (one, two):
+        one, two, three = (service.orchestrator("orc-1", create=True) for service in services)
+        for orc in (one, two, three):
             orc.paths.ingest.mkdir(parents=True, exist_ok=True)
             (orc.paths.ingest / "talk.txt").write_text(TALK)
-        yield one, two
+        yield one, two, three
     drop_schemas(postgres_url)
 
 
@@ -49,14 +54,30 @@ def outcome(orc: Orchestrator) -> tuple[str, str | None]:
     return result.outcome, result.reason
 
 
-def turns(orc: Orchestrator) -> list[str]:
-    return [each.content for each in orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1000)]
+def interrupt(orc: Orchestrator) -> None:
+    """Run until the first part is stored."""
+    parts: list[Progress] = []
+    pipeline = IngestPipeline(
+        orc, progress=lambda at: parts.extend([at] * (at.steps > 0)), stop=lambda: bool(parts)
+    )
+    assert pipeline.run().results[0].reason == RejectionReason.INTERRUPTED
 
 
-def test_a_content_that_two_hosts_begin_together_is_stored_once(
-    hosts: tuple[Orchestrator, Orchestrator],
-) -> None:
-    one, two = hosts
+def exhaust(orc: Orchestrator) -> None:
+    """Make it seem as if the claimed file had killed its reader again and again."""
+    (claimed,) = claims(orc.paths.ingest)
+    claimed.attempts = MAX_ATTEMPTS
+    claimed.save()
+
+
+def turns(orc: Orchestrator) -> dict[str, MemoryStatus]:
+    """Return the ids of the stored turns with their statuses."""
+    every = orc.memories.list(kinds=[MemoryKind.EPISODE], statuses=STORED_STATUSES, limit=1000)
+    return {each.memory_id: each.status for each in every}
+
+
+def test_a_content_that_two_hosts_begin_together_is_stored_once(hosts: Hosts) -> None:
+    one, two, _ = hosts
     second: list[tuple[str, str | None]] = []
 
     def meanwhile(at: Progress) -> None:
@@ -70,17 +91,43 @@ def test_a_content_that_two_hosts_begin_together_is_stored_once(
     assert len(turns(one)) == TURNS
 
 
-def test_a_host_takes_over_what_another_has_abandoned(
-    hosts: tuple[Orchestrator, Orchestrator], clock: FixedClock
+def test_a_host_takes_over_what_another_has_abandoned_and_retracts_nothing(
+    hosts: Hosts, clock: FixedClock
 ) -> None:
-    one, two = hosts
-    parts: list[Progress] = []
-    pipeline = IngestPipeline(
-        one, progress=lambda at: parts.extend([at] * (at.steps > 0)), stop=lambda: bool(parts)
-    )
-    assert pipeline.run().results[0].reason == RejectionReason.INTERRUPTED
+    one, two, _ = hosts
+    interrupt(one)
+    before = set(turns(two))
     clock.advance(ms=ABANDONED_MS)
     assert outcome(two) == ("processed", None)
     assert outcome(one) == ("duplicate", None)
-    assert len(turns(two)) == TURNS
+    after = turns(two)
+    assert before < set(after)
+    assert list(after.values()) == [MemoryStatus.ACTIVE] * TURNS
     assert two.verify().totals == {}
+
+
+def test_of_two_hosts_that_find_a_content_abandoned_one_takes_it_over(
+    hosts: Hosts, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = hosts
+    interrupt(one)
+    clock.advance(ms=ABANDONED_MS)
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.undo()
+        interrupt(two)
+        return parse_document(*given)
+
+    # The other host begins after this one has found the content abandoned.
+    monkeypatch.setattr(ingest.pipeline, "parse_document", meanwhile)
+    assert outcome(three) == ("skipped", RejectionReason.BEING_STORED)
+    begun = turns(two)
+    assert set(begun.values()) == {MemoryStatus.ACTIVE}
+    # Nor does the first host give up what is another's by now.
+    exhaust(one)
+    assert outcome(one) == ("held", RejectionReason.HELD)
+    (result,) = IngestPipeline(two).run().results
+    assert (result.outcome, result.resumed) == ("processed", True)
+    assert outcome(three) == ("duplicate", None)
+    assert set(begun) < set(turns(two))
+    assert list(turns(two).values()) == [MemoryStatus.ACTIVE] * TURNS

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
+from memgraph.model.record_tables import IngestPartRow
 from memgraph.model.sources import Document, DocumentOutcome, FileLink
 from memgraph.model.tables import IngestFileRow
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
@@ -33,7 +34,7 @@ BY = "by"
 HALF_STORED: Final = "the rest of its file could not be stored"
 # The size of a transaction in memories: about 20 ms, so that other writers hardly wait.
 MOST: Final = 64
-# A claim that stored no part for this time has lost its plan, or its host.
+# A claim of no known drop zone that stored no part for this time is lost, or its host is.
 ABANDONED_MS: Final = 3_600_000
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
@@ -61,7 +62,8 @@ def store_document(
 
     After an interruption, call it again with the same document to continue. A content that another
     claim is storing, perhaps on another host with the same database, is left to it; if it has
-    stored nothing for ``ABANDONED_MS``, its part is retracted and the content is stored here.
+    stored nothing for ``ABANDONED_MS``, the content is stored here, and what it stored is found
+    as duplicates. The caller asks ``under_way`` first, which knows the claims of this drop zone.
 
     Args:
         view: the view of the writer, whose memories the edges may connect; None: everything.
@@ -76,13 +78,6 @@ def store_document(
     previous = known(opened, document.sha256)
     if previous is not None and previous.status is IngestStatus.PROCESSED:
         return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
-    with opened.database.read() as snapshot:
-        last = ingest_files.last_part(snapshot, document.sha256)
-    if last is not None and last.plan != document.plan:
-        own = last.plan.partition(":")[0] == document.plan.partition(":")[0]
-        if not own and opened.clock.now_ms() - last.stored_at < ABANDONED_MS:
-            return DocumentOutcome(outcome="under_way")
-        give_up(opened, document.sha256, actor)
     storing = _DocumentWriter(opened, document, actor, view)
     with opened.database.read() as snapshot:
         storing.resume(snapshot)
@@ -93,17 +88,46 @@ def store_document(
     return outcome
 
 
-def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
-    """Retract the stored part of a content whose rest will not be stored.
+def under_way(
+    opened: OpenOrchestrator, sha256: str, claim: str, is_here: Callable[[str], bool]
+) -> bool:
+    """Return True if another claim is storing this content.
 
-    Returns:
-        The number of stored memories in that part.
+    Args:
+        claim: the id of the asking claim.
+        is_here: returns True for the id of a claim that a run of this drop zone will continue.
     """
     with opened.database.read() as snapshot:
-        parts = [
-            _StepOutcomes.model_validate(row.outcomes)
-            for row in ingest_files.parts(snapshot, sha256)
-        ]
+        last = ingest_files.last_part(snapshot, sha256)
+    if last is None or _claim_of(last) == claim:
+        return False
+    return is_here(_claim_of(last)) or not _is_abandoned(last, opened.clock.now_ms())
+
+
+def _claim_of(part: IngestPartRow) -> str:
+    return part.plan.partition(":")[0]
+
+
+def _is_abandoned(part: IngestPartRow, now_ms: int) -> bool:
+    return now_ms - part.stored_at >= ABANDONED_MS
+
+
+def give_up(opened: OpenOrchestrator, sha256: str, claim: str, actor: str) -> int:
+    """Retract what a claim stored of a content whose rest it will not store.
+
+    What another claim stored of it is left alone, also if that one takes it over meanwhile.
+
+    Returns:
+        The number of memories that the claim stored.
+    """
+
+    def is_own(snapshot: Snapshot) -> bool:
+        last = ingest_files.last_part(snapshot, sha256)
+        return last is not None and _claim_of(last) == claim
+
+    with opened.database.read() as snapshot:
+        rows = ingest_files.parts(snapshot, sha256) if is_own(snapshot) else []
+    parts = [_StepOutcomes.model_validate(row.outcomes) for row in rows]
     outcomes = [memory for part in parts for memory in part.memories]
     ids = [
         outcome.memory_id
@@ -112,11 +136,13 @@ def give_up(opened: OpenOrchestrator, sha256: str, actor: str) -> int:
     ]
     for start in range(0, len(ids), MOST):
         with opened.transaction(actor) as transaction:
-            for memory_id in ids[start : start + MOST]:
-                _retract(transaction, memory_id)
+            if is_own(transaction):
+                for memory_id in ids[start : start + MOST]:
+                    _retract(transaction, memory_id)
     if parts:
         with opened.transaction(actor) as transaction:
-            ingest_files.forget_parts(transaction, sha256)
+            if is_own(transaction):
+                ingest_files.forget_parts(transaction, sha256)
     return len(ids)
 
 
@@ -183,9 +209,11 @@ class _DocumentWriter:
         self._told = _StepOutcomes()
 
     def resume(self, snapshot: Snapshot) -> None:
-        """Read the progress of this plan."""
+        """Read the progress of this plan; the steps of another plan are stored again."""
         self._restart()
         for row in ingest_files.parts(snapshot, self._document.sha256):
+            if row.plan != self._document.plan:
+                break
             self._told.add(_StepOutcomes.model_validate(row.outcomes))
             self.done, self._part = row.done, row.part
         for memory, outcome in zip(self._document.memories, self._told.memories, strict=False):
@@ -234,10 +262,14 @@ class _DocumentWriter:
             return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
         last = ingest_files.last_part(transaction, sha256)
         if last is not None and last.plan != self._document.plan:
-            # Another claim began it at the same time, or took it over.
-            return DocumentOutcome(outcome="under_way")
+            own = _claim_of(last) == self._document.plan.partition(":")[0]
+            if not own and not _is_abandoned(last, transaction.at):
+                # Another claim began it at the same time, or took it over.
+                return DocumentOutcome(outcome="under_way")
+            ingest_files.forget_parts(transaction, sha256)
+            last = None
         if (0 if last is None else last.part) != self._part:
-            # Another worker has stored this part, or retracted all of them.
+            # Another worker has stored this part, or all of them were given up.
             self.resume(transaction)
             return None
         progress = self._store(transaction, part, errors)

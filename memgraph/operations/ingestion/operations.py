@@ -152,14 +152,23 @@ class LocalIngestion(Ingestion[F]):
                 self._embed_soon(opened)
         return outcome
 
-    def give_up(self, sha256: str) -> int:
-        """Retract the stored part of a file whose rest cannot be stored; return the number of
+    def under_way(self, sha256: str, claim: str, is_here: Callable[[str], bool]) -> bool:
+        """Return True if another claim is storing this file: one for which ``is_here`` is True, or
+        one of another drop zone that stored a part of it within the last hour.
+        """
+        from memgraph.operations.ingestion.ingest import under_way
+
+        with self._service.opened(self.name) as opened:
+            return under_way(opened, sha256, claim, is_here)
+
+    def give_up(self, sha256: str, claim: str) -> int:
+        """Retract what a claim stored of a file whose rest it cannot store; return the number of
         memories.
         """
         from memgraph.operations.ingestion.ingest import give_up
 
         with self._service.opened(self.name) as opened:
-            return give_up(opened, sha256, self.actor)
+            return give_up(opened, sha256, claim, self.actor)
 
     def on_behalf(self, sender: Mapping[str, Any]) -> Orchestrator:
         """Return a handle with the actor and the permissions of the sender of a file.
