@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied
 from memgraph.model.access import Permission
+from memgraph.model.context import ContextRequest, TierShares
 from memgraph.model.enums import Scope
 from memgraph.model.operation import F, operation
 from memgraph.model.turns import (
@@ -115,7 +116,7 @@ class Turns(Handle[F], group="turns"):
         Raises: see ``on_message``.
         """
         hooks, fields = self._of(validated(TaskInput, task))
-        return hooks.end_task(**fields)
+        return hooks.end_task(fields.pop("task_id"), **fields)
 
     def _of(self, turn: TurnInput) -> tuple[MemoryHooks, dict[str, Any]]:
         """Return the caller's hooks, and the fields to call them with."""
@@ -125,7 +126,19 @@ class Turns(Handle[F], group="turns"):
             if scope_id is not None and not self._may_open(scope, scope_id):
                 error = AccessDenied(closed_to_viewer(scope), field=f"{scope.tier}_id")
                 raise self._denied(error, field=scope.tier, asked=scope_id)
+        if isinstance(turn, MessageInput | StepInput):
+            task = turn.task
+            if task is not None and not self._may_open(Scope.SESSION, task.task_id):
+                fields["request"] = self._without_task(turn.request or ContextRequest())
         return self._service.turns.of(self.name, self.actor, self.viewer), fields
+
+    def _without_task(self, request: ContextRequest) -> ContextRequest:
+        """Return a request without the task's share: its conversation is a task of others."""
+        shares = (request.shares or TierShares()).model_copy(update={"task": 0.0})
+        if not shares.project + shares.global_tier:
+            error = AccessDenied(closed_to_viewer(Scope.SESSION), field="request.shares")
+            raise self._denied(error, field=Scope.SESSION.tier)
+        return request.model_copy(update={"shares": shares})
 
     def _seen(self, place: Mapping[str, Any], memory_ids: Collection[str]) -> Sequence[Memory]:
         """Return the memories of a place with these ids, in order, without hidden ones."""

@@ -344,16 +344,25 @@ def _placed(path: str, **body: Any) -> Iterator[Ask]:
 
 
 RUN = {"workflow_run_id": "run", "step_id": "step"}
+OF_TASK = {"request": {"shares": {"task": 1, "project": 0, "global_tier": 0}}}
 
 
 @walks("POST", HERE + "/turns/message")
 def on_message(view: View) -> Iterator[Ask]:
     yield from _placed("/turns/message", content=QUERY, conversation_id="a new one")
+    # A conversation is a task as well.
+    for task in TASKS:
+        for wanted in ({}, OF_TASK):
+            fields = {"content": QUERY, "conversation_id": task, "deadline_ms": 30_000}
+            yield _post("/turns/message", fields | wanted)
 
 
 @walks("POST", HERE + "/turns/step")
 def on_step(view: View) -> Iterator[Ask]:
     yield from _placed("/turns/step", prompt=QUERY, **RUN)
+    for task in TASKS:
+        for place in ({"workflow_run_id": task}, {**RUN, "conversation_id": task}):
+            yield from _placed("/turns/step", prompt=QUERY, **RUN | place)
 
 
 @walks("POST", HERE + "/turns/output")
@@ -387,7 +396,7 @@ def record_findings(view: View) -> Iterator[Ask]:
 @walks("POST", HERE + "/turns/end")
 def end_task(view: View) -> Iterator[Ask]:
     for task in (*TASKS, "a new one"):
-        yield _post("/turns/end", {"task_id": task, "deadline_ms": 30_000})
+        yield _post("/turns/end", {"task_id": task, "deadline_ms": 30_000, **RUN})
         place = {"task_id": task, "project_id": PROJECTS[0], "deadline_ms": 30_000}
         yield _post("/turns/end", {**place, "promote": view.hidden[:4]})
 

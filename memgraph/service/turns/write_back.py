@@ -174,12 +174,11 @@ class WriteBackHooks(HookHost):
     def end_task(
         self,
         task_id: str,
+        /,
         promote: Iterable[str] = (),
         *,
-        project_id: str | None = None,
         reason: str = "",
-        orchestrator: str | None = None,
-        deadline_ms: int | None = None,
+        **turn: Unpack[TurnFields],
     ) -> TaskOutcome:
         """End a task: promote chosen memories to its project, then retract the rest.
 
@@ -193,15 +192,10 @@ class WriteBackHooks(HookHost):
             InvalidInput: there are memories to promote but no ``project_id``, or a field is
                 invalid.
         """
-        turn: TurnFields = {
-            "project_id": project_id,
-            "orchestrator": orchestrator,
-            "deadline_ms": deadline_ms,
-        }
         fields = {"task_id": task_id, "promote": promote, "reason": reason}
         call = self._begin("end_task", TaskInput, turn, **fields)
         place = call.turn
-        if place.promote and project_id is None:
+        if place.promote and place.project_id is None:
             raise InvalidInput("project_id is required to promote memories", field="project_id")
         if call.denied:
             return TaskOutcome(task_id=task_id, warnings=call.denied, acknowledged=False)
