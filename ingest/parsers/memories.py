@@ -323,6 +323,11 @@ Moment = Annotated[
 ]
 
 
+def _whole(number: object) -> object:
+    """Return a number such as 2.0 as an integer: to JSON Schema it is one."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
 class _Item(BaseModel):
     # Strict: "80" is not a number, and true is not 1. Enums are given as text.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -336,7 +341,7 @@ class MemoryItem(_Item):
     key: Key | None = Field(default=None, description="Identifies it in this document's edges.")
     kind: Annotated[MemoryKind, Field(strict=False)] = MemoryKind.FACT
     summary: Annotated[str, StringConstraints(max_length=400)] | None = None
-    importance: Annotated[int, Field(ge=0, le=100)] | None = Field(
+    importance: Annotated[int, Field(ge=0, le=100), BeforeValidator(_whole)] | None = Field(
         default=None, description="0 to 100; stored as 90 at most."
     )
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(
@@ -350,7 +355,7 @@ class MemoryItem(_Item):
     turn_id: Name | None = None
     conversation_id: Name | None = None
     source_role: Name | None = None
-    sequence: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    sequence: Annotated[int, Field(ge=0, le=2**53), BeforeValidator(_whole)] | None = None
     event_time: Moment | None = None
     valid_until: Moment | None = None
     tags: Annotated[

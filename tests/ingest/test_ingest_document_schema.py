@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -56,6 +56,7 @@ def test_identity_is_no_choice_of_the_schema() -> None:
     assert not validator().is_valid(document)
 
 
+@example({"memories": [{"content": "x", "type": "Fact", "importance": 2.0, "sequence": 0.0}]})
 @given(
     st.fixed_dictionaries(
         {"memories": st.lists(_memories, max_size=2)},
