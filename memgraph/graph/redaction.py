@@ -49,7 +49,7 @@ def _unquoted(was: Any, now: Any) -> Any:
     if isinstance(now, str):
         return now[: now.index(HIDDEN) + len(HIDDEN)]
     if isinstance(now, dict) and isinstance(now.get("reason"), str):
-        beside = any(was[name] != now[name] for name in now if name != "reason")
+        beside = any(was.get(name) != now[name] for name in now if name != "reason")
         now["reason"] = HIDDEN if beside else _unquoted(was["reason"], now["reason"])
     return now
 

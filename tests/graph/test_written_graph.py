@@ -67,6 +67,24 @@ def test_a_contradiction_from_found_to_reopened(orc: Orchestrator, clock: FixedC
     assert again.sections == first.sections
 
 
+def test_no_reason_about_a_hidden_side_is_told(service: MemoryService, orc: Orchestrator) -> None:
+    noon = put(orc, "The release is at noon.")
+    dusk = put(orc, "The release is at dusk.", sensitivity=Sensitivity.RESTRICTED)
+    host = service.orchestrator("orc-1", viewer=Viewer(Sensitivity.RESTRICTED))
+    host.relate(noon, EdgeType.CONTRADICTS, dusk, reason="quoth dusk")
+    (item,) = host.contradictions.list().items
+    host.contradictions.resolve(item.edge.edge_id, winner=dusk, reason="dusk wins")
+    host.contradictions.reopen(item.edge.edge_id, reason="dusk was wrong")
+    public = service.orchestrator("orc-1", viewer=Viewer(Sensitivity.PUBLIC))
+    seen = service.orchestrator("orc-1", viewer=Viewer(Sensitivity.INTERNAL))
+    for reader in (public, seen):
+        found = reader.history.diff(0, service.clock.now_ms() + 1)
+        assert "dusk" not in found.model_dump_json()
+    told = [seen.trace(noon).model_dump_json(), seen.history.get(noon).model_dump_json()]
+    assert all("dusk" not in each and HIDDEN in each for each in told)
+    assert "dusk was wrong" in host.trace(noon).model_dump_json()
+
+
 def test_reading_and_recalling_leave_the_bulletin_as_it_is(
     orc: Orchestrator, clock: FixedClock
 ) -> None:

@@ -52,13 +52,13 @@ def decay(
             rows = decay_rows.decaying(snapshot, rule, after=after, limit=decay_rows.PAGE)
         if not rows:
             return JobReport.done(counts)
+        if stop():
+            return JobReport.done(counts).model_copy(update={"reason": "stopped"})
         after = rows[-1].pk
         counts["looked_at"] += len(rows)
         # Those that somebody restored are counted as kept.
         expired = [row.pk for row in rows if rule.ends(row._replace(restored=0))]
         if expired:
-            if stop():
-                return JobReport.done(counts).model_copy(update={"reason": "stopped"})
             retired = _retire(opened, expired, rule, actor)
             counts["retired"] += retired
             counts["kept"] += len(expired) - retired

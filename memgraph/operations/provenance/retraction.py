@@ -113,7 +113,7 @@ def retract(
     for memory_id, because in plan.kept.items():
         if because == "supported" and memory_id in plan.said_own:
             _disown(transaction, memory_id, details)
-    _reinstate(transaction, plan.reinstated, f"its replacement was retracted: {reason}")
+    _reinstate(transaction, plan.reinstated, reason)
     counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
     entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
     transaction.record(
@@ -214,13 +214,15 @@ def _reinstate(
     transaction: JournalledTransaction, reinstated: Mapping[str, Collection[str]], reason: str
 ) -> None:
     decided_ids = edges.losers(transaction, list(reinstated))
-    for memory_id in decided_ids:
-        transaction.record(
-            changes.reinstate(transaction, memory_id, reinstated[memory_id], reason=reason)
-        )
-    ids = [memory_id for memory_id in reinstated if memory_id not in decided_ids]
-    memories.set_statuses(transaction, ids, MemoryStatus.ACTIVE, reason=reason)
-    transaction.record([NewEntry("restore", key, {"reason": reason}) for key in ids])
+    for memory_id, replacements in reinstated.items():
+        # The id comes before the reason: whoever does not see the replacement reads neither.
+        because = f"its replacement {min(replacements)} was retracted: {reason}"
+        if memory_id in decided_ids:
+            entries = changes.reinstate(transaction, memory_id, replacements, reason=because)
+        else:
+            memories.set_status(transaction, memory_id, MemoryStatus.ACTIVE, reason=because)
+            entries = [NewEntry("restore", memory_id, {"reason": because})]
+        transaction.record(entries)
 
 
 def _disown(transaction: JournalledTransaction, memory_id: str, details: Mapping[str, str]) -> None:

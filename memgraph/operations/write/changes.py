@@ -387,7 +387,8 @@ def reopen(transaction: JournalledTransaction, edge: Edge, *, reason: str) -> li
         ),
     )
     for change in changes:
-        apply(transaction, change, reason=f"contradiction reopened: {reason}")
+        other = record.winner_id if change.memory_id == record.loser_id else record.loser_id
+        apply(transaction, change, reason=f"contradiction with {other} reopened: {reason}")
     edges.set_resolution(transaction, edge.edge_id, None)
     _retract_quietly(transaction, record.loser_id)
     details = {"edge_id": edge.edge_id, "reason": reason, "loser_id": record.loser_id}

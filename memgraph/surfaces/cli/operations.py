@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -147,7 +148,7 @@ def command_of(
             cursor = data.get("next_cursor") or data.get("next_after")
             for name, parameter in declared.parameters.items():
                 if cursor is not None and parameter.sent == "cursor":
-                    screen.line(f"more: --{name} {cursor}")
+                    screen.line(f"more: --{name} {shlex.quote(str(cursor))}")
             for line in hint(result, arguments) if hint else ():
                 screen.line(line)
             if reach:
