@@ -87,8 +87,11 @@ class PlaceClaim(NamedTuple):
 
 
 def most_of(share: float, places: int) -> int:
-    """Return the maximum number of places in a result for one source, at least 1."""
-    return max(math.ceil(share * places), 1)
+    """Return the maximum number of places in a result for one source, at least 2.
+
+    With one, a short answer would leave out the other side of a change.
+    """
+    return max(math.ceil(share * places), 2)
 
 
 def crowding(

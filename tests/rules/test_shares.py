@@ -30,7 +30,7 @@ def crowd_of(claims: list[PlaceClaim], limit: int) -> frozenset[NamedSource]:
 
 
 @pytest.mark.parametrize(
-    ("share", "places", "most"), [(0.33, 20, 7), (0.33, 1, 1), (1.0, 5, 5), (0.01, 10, 1)]
+    ("share", "places", "most"), [(0.33, 20, 7), (0.33, 1, 2), (1.0, 5, 5), (0.01, 10, 2)]
 )
 def test_how_many_places_a_share_is(share: float, places: int, most: int) -> None:
     assert most_of(share, places) == most
