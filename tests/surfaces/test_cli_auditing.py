@@ -95,9 +95,13 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_what_is_printed(cli: Co
     assert cli.json(*only)["items"] == []
     accepted = cli("accept", "orc-1", mark, *WHY)
     assert accepted.code == 0
-    assert f"to undo: memgraph retract orc-1 {second} --reason TEXT" in accepted.out
+    assert (
+        f"to take the later statement back: memgraph retract orc-1 {second} --reason TEXT"
+        in accepted.out
+    )
     assert f"memgraph restore-memory orc-1 {first} --reason TEXT" in accepted.out
     assert cli.json("get", "orc-1", older)["status"] == "superseded"
+    assert f"reason: {WHY[-1]}" in cli("trace", "orc-1", older).out
     assert cli("contradictions", "orc-1").out == "nothing to decide\n"
 
 

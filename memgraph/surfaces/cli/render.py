@@ -359,8 +359,17 @@ LINES: Final[Mapping[str, Callable[[Any, Memories], str]]] = {
 """The classes that are one line, by name; the second argument has the memories by id."""
 
 
-def links(items: Sequence[Any], known: Memories, stale: Iterable[str] = ()) -> list[Detail]:
-    """Return links as lines, each indented below the one by which it was reached."""
+def links(
+    items: Sequence[Any],
+    known: Memories,
+    stale: Iterable[str] = (),
+    reasons: Mapping[str, str | None] | None = None,
+) -> list[Detail]:
+    """Return links as lines, each indented below the one by which it was reached.
+
+    Args:
+        reasons: why a memory was linked, by its id.
+    """
     below: dict[str, list[Any]] = {}
     reached = {item.memory_id for item in items}
     for item in items:
@@ -370,7 +379,8 @@ def links(items: Sequence[Any], known: Memories, stale: Iterable[str] = ()) -> l
         how = "derived" if item.edge_type is None else item.edge_type.value
         note = " (stale)" if item.memory_id in stale else ""
         text = f"{how}: {_line(item.memory_id, known)}{note}"
-        return Detail(text, {"": lines(item.memory_id)})
+        reason = (reasons or {}).get(item.memory_id)
+        return Detail(text, {"reason": reason or "", "": lines(item.memory_id)})
 
     def lines(via_id: str) -> list[Detail]:
         return list(map(line, below.pop(via_id, ())))
@@ -400,6 +410,12 @@ def _trace(trace: Any) -> Detail:
             ("other edges", others),
         )
     }
+    updates = [
+        (edge, {edge.from_id, edge.to_id} - {memory_id})
+        for edge in (*trace.edges_out, *trace.edges_in)
+        if edge.edge_type is EdgeType.UPDATES and edge.weight >= 1.0
+    ]
+    reasons = {other: edge.reason for edge, others in updates for other in others}
     sent = trace.handed_out
     return Detail(
         memory_line(trace.memory),
@@ -408,8 +424,8 @@ def _trace(trace: Any) -> Detail:
             "further sources": trace.supports,
             "independent sources": trace.independent_sources - 1 and trace.independent_sources,
             "status": trace.status_history,
-            "replaced by": links(trace.replaced_by, known),
-            "replaces": links(trace.replaced, known),
+            "replaced by": links(trace.replaced_by, known, reasons=reasons),
+            "replaces": links(trace.replaced, known, reasons=reasons),
             "depends on": links(trace.grounds, known, trace.stale_grounds),
             "dependents": links(trace.dependents, known, trace.stale_dependents),
             **edges,

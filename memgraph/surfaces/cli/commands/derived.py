@@ -182,7 +182,7 @@ def _undo_acceptance(_: Any, call: Call) -> Sequence[str]:
         return _undo(_, call)
     later, earlier = short_id(mark.from_id), short_id(mark.to_id)
     return (
-        f"to undo: memgraph retract {name} {later} --reason TEXT,"
+        f"to take the later statement back: memgraph retract {name} {later} --reason TEXT,"
         f" then memgraph restore-memory {name} {earlier} --reason TEXT",
     )
 
