@@ -184,7 +184,7 @@ def load(connection: ModelConnection | None = None, *, chat: bool = False) -> No
         if _refuses(place):
             raise _not_running("ConnectionRefusedError", f"{place[0]}:{place[1]}")
     # httpx and openai import the last two only at their first request.
-    for name in ("httpx", "openai", "httpcore", *(("openai.resources",) if chat else ())):
+    for name in ("openai", "httpx", "httpcore", *(("openai.resources",) if chat else ())):
         _module(name)
     _litellm()
 
