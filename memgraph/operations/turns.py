@@ -116,7 +116,7 @@ class Turns(Handle[F], group="turns"):
         Raises: see ``on_message``.
         """
         hooks, fields = self._of(validated(TaskInput, task))
-        return hooks.end_task(fields.pop("task_id"), **fields)
+        return hooks.end_task(**fields)
 
     def _of(self, turn: TurnInput) -> tuple[MemoryHooks, dict[str, Any]]:
         """Return the caller's hooks, and the fields to call them with."""

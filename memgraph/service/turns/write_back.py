@@ -174,11 +174,15 @@ class WriteBackHooks(HookHost):
     def end_task(
         self,
         task_id: str,
-        /,
         promote: Iterable[str] = (),
         *,
+        project_id: str | None = None,
         reason: str = "",
-        **turn: Unpack[TurnFields],
+        conversation_id: str | None = None,
+        workflow_run_id: str | None = None,
+        step_id: str | None = None,
+        orchestrator: str | None = None,
+        deadline_ms: int | None = None,
     ) -> TaskOutcome:
         """End a task: promote chosen memories to its project, then retract the rest.
 
@@ -192,6 +196,14 @@ class WriteBackHooks(HookHost):
             InvalidInput: there are memories to promote but no ``project_id``, or a field is
                 invalid.
         """
+        turn: TurnFields = {
+            "conversation_id": conversation_id,
+            "workflow_run_id": workflow_run_id,
+            "step_id": step_id,
+            "project_id": project_id,
+            "orchestrator": orchestrator,
+            "deadline_ms": deadline_ms,
+        }
         fields = {"task_id": task_id, "promote": promote, "reason": reason}
         call = self._begin("end_task", TaskInput, turn, **fields)
         place = call.turn
