@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001_initial"
+revision = "0001_08a72f60"
 down_revision = None
 branch_labels = None
 depends_on = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
 from collections import Counter
@@ -258,6 +259,15 @@ def test_the_head_of_the_migrations_is_the_one_in_the_code() -> None:
     assert script.get_current_head() == metadata.SCHEMA_HEAD
     revisions = [step.revision for step in script.walk_revisions()]
     assert revisions == [metadata.SCHEMA_HEAD]
+
+
+def test_the_revision_ends_with_the_digest_of_its_schema() -> None:
+    """After a change of the schema the revision gets the new digest, here and in the migration."""
+    lines = sorted(
+        f"{name} {sql}" for name, sql in engine.template(metadata.SCHEMA_HEAD).schema.items()
+    )
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    assert f"0001_{digest}" == metadata.SCHEMA_HEAD
 
 
 def test_the_migrations_make_what_the_models_say(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import shutil
 import socket
@@ -13,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from turn_workers import CONVERSATION, ORC, SETTINGS, start
 from memgraph import MemoryHooks, MemoryKind, MemoryService
 from memgraph.model.turns import TurnContext
 from memgraph.model.values import Memory
+from memgraph.service.memory_service import FEWEST_TURNS
 from memgraph.service.turns.hooks import AsyncMemoryHooks
 
 ROUNDS = 4
@@ -220,6 +222,21 @@ def test_a_model_that_hangs_costs_the_context_alone(tmp_path: Path) -> None:
         assert time.monotonic() - begun < SCHEDULING_S
         closed = in_time(hooks)
         assert "memory.closed" in closed.codes
+
+
+def test_a_turn_of_recalls_that_nobody_gives_back_costs_the_context_alone(tmp_path: Path) -> None:
+    with serving(tmp_path) as service:
+        service.orchestrator(ORC).remember("The oven is hot.", type="Decision")
+        hooks = MemoryHooks(service, ORC, deadline_ms=DEADLINE_MS)
+        with service.opened(ORC) as opened, ExitStack() as held:
+            for _ in range(max(os.cpu_count() or 1, FEWEST_TURNS)):
+                held.enter_context(opened.turns)
+            late = in_time(hooks, "Is the oven hot?")
+        assert late.context is None
+        assert "memory.slow" in late.codes
+        found = hooks.on_message("And now?", conversation_id=CONVERSATION, deadline_ms=LONG_MS)
+        assert found.context is not None
+        hooks.close()
 
 
 def test_those_who_wait_for_a_model_elsewhere_do_not_wait_for_one_another(tmp_path: Path) -> None:
