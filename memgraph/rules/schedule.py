@@ -73,8 +73,8 @@ def retry_at(runs: Sequence[JobRun], now_ms: int) -> int | None:
     The pause after the run is a minute, doubled with each such run, and at most an hour.
 
     Returns:
-        Milliseconds; None if the last of ``runs`` did not end so. In the past if it ended after
-        ``now_ms``: the clock was set back.
+        Milliseconds; None if the last of ``runs`` did not end so. ``now_ms`` if it ended later: the
+        clock was set back.
     """
     failed = [run for run in runs if _failed_for_now(run)]
     if not failed or failed[-1] is not runs[-1]:
