@@ -9,13 +9,11 @@ import os
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import mkstemp
-from typing import TypeVar
 
 from memgraph.errors import DatabaseBusy, DatabaseMissing, StorageError
 from memgraph.paths import naming_full_disk, take_free_name
@@ -212,62 +210,3 @@ def fsync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-Identity = tuple[int, int]
-ConnectionT = TypeVar("ConnectionT")
-
-_lock = threading.Lock()
-_open: Counter[Identity] = Counter()
-
-
-def connected(
-    path: Path, connect: Callable[[], ConnectionT]
-) -> tuple[ConnectionT, tuple[Identity, ...]]:
-    """Connect to a file; return the connection and the file's identities.
-
-    Pass the identities to ``closed`` when the connection is closed.
-    """
-    with _lock:
-        before = _identity(path)
-        connection = connect()
-        # Another process may have replaced the file meanwhile: the connection has one of the two.
-        identities = {identity for identity in (before, _identity(path)) if identity is not None}
-        _open.update(identities)
-        return connection, tuple(identities)
-
-
-def closed(files: tuple[Identity, ...]) -> None:
-    """Record that a connection to these files was closed."""
-    with _lock:
-        _open.subtract(files)
-        for identity in files:
-            if _open[identity] <= 0:
-                del _open[identity]
-
-
-@contextmanager
-def without_sqlite(path: Path) -> Iterator[bool]:
-    """Yield True if a file may be opened without SQLite; block new connections meanwhile.
-
-    It may not while this process has a connection: closing the file would drop SQLite's locks.
-    """
-    with _lock:
-        yield _identity(path) not in _open
-
-
-def _identity(path: Path) -> Identity | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _forked() -> None:
-    # Replace the lock in the child, as a thread that exists only in the parent may hold it.
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_forked)

@@ -30,7 +30,6 @@ from memgraph.errors import (
     SqliteUnsuitable,
     StorageError,
 )
-from memgraph.store import files
 
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
@@ -70,21 +69,14 @@ def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_inf
         )
 
 
-class TrackedConnection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection that is registered in ``files`` as open until it is closed.
+class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
+    """A connection.
 
     Attributes:
-        files: the identities of its files, as registered.
         shared: data shared by the readers of a database, by index; None: the connection may write.
     """
 
-    files: tuple[files.Identity, ...] = ()
     shared: dict[str, Any] | None = None
-
-    def close(self) -> None:
-        super().close()
-        opened, self.files = self.files, ()
-        files.closed(opened)
 
 
 @cache
@@ -106,26 +98,18 @@ def connect(
 ) -> Any:
     """Open a driver connection without implicit transactions, with sqlite-vec loaded.
 
-    Without ``create`` a missing file is an error, where SQLite would make an empty database. Unless
-    the connection is ``read_only``, a rollback journal next to a database in WAL mode is renamed to
-    ``…-journal.foreign``.
+    Without ``create`` a missing file is an error, where SQLite would make an empty database.
     """
-    if not read_only:
-        _set_foreign_journal_aside(path)
     mode = "ro" if read_only else "rwc" if create else "rw"
-    connection, opened = files.connected(
-        path,
-        lambda: sqlite.connect(
-            f"file:{quote(str(path))}?mode={mode}",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,
-            timeout=busy_timeout_ms / 1000,
-            cached_statements=256,
-            factory=TrackedConnection,
-        ),
+    connection = sqlite.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=busy_timeout_ms / 1000,
+        cached_statements=256,
+        factory=Connection,
     )
-    connection.files = opened
     try:
         connection.enable_load_extension(True)
         connection.load_extension(_vector_extension())
@@ -161,32 +145,6 @@ def engine_of(connection: Any, begin: str) -> sa.Engine:
         sa_connection.exec_driver_sql(begin)
 
     return engine
-
-
-def _set_foreign_journal_aside(path: Path) -> None:
-    """Rename a rollback journal next to a database in WAL mode, so that SQLite does not replay it.
-
-    It cannot belong to the database, and its page count would truncate the file.
-    """
-    foreign = path.with_name(f"{path.name}-journal")
-    try:
-        if not foreign.stat().st_size:
-            return
-    except OSError:
-        return
-    with files.without_sqlite(path) as may_be_read:
-        # If this process has the database open, SQLite replays nothing.
-        if may_be_read and _is_in_wal_mode(path):
-            foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
-
-
-def _is_in_wal_mode(path: Path) -> bool:
-    # The file format versions for writing and reading: https://sqlite.org/fileformat.html, 1.3.3.
-    try:
-        with path.open("rb") as file:
-            return file.read(20)[18:] == b"\x02\x02"
-    except OSError:
-        return False
 
 
 def translate(error: Exception) -> Exception:

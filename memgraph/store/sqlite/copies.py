@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memgraph.errors import DatabaseForeign, DatabaseMissing
-from memgraph.store import files, sqlite
+from memgraph.store import sqlite
 from memgraph.store.files import fsync
 
 PAGES_PER_STEP = 2_048
@@ -55,18 +55,8 @@ def copy_file(source: Path, target: Path) -> None:
 
     Raises:
         DatabaseMissing: there is no file.
-        DatabaseForeign: it is not a regular file, or a database that this process has open.
+        DatabaseForeign: it is not a regular file.
     """
-    with files.without_sqlite(source) as may_be_read:
-        if not may_be_read:
-            raise DatabaseForeign(
-                f"{source} is a database in use, not a backup; run: memgraph backup",
-                path=str(source),
-            )
-        _copy(source, target)
-
-
-def _copy(source: Path, target: Path) -> None:
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -28,7 +28,7 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.paths import Stamp, stamp_of
-from memgraph.store import files, metadata, sqlite
+from memgraph.store import metadata, sqlite
 from memgraph.store.engine import Store
 from memgraph.store.files import FileLock, draft_beside, fsync, publish
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from sqlmodel import Session
 
     from memgraph.config.schema import StorageSettings
-
-_HEADER_BYTES = 100
-_MAGIC = b"SQLite format 3\x00"
 
 
 class SqliteStore:
@@ -99,7 +96,7 @@ class SqliteStore:
 
     def open(self, settings: StorageSettings) -> SqliteDatabase:
         sqlite.require_suitable_sqlite()
-        inspect_file(self.path)
+        require_file(self.path)
         identity = file_identity(self.path)
         with sqlite.translated_errors():
             connection = sqlite.connect(
@@ -127,7 +124,7 @@ class SqliteStore:
         from sqlmodel import Session
 
         sqlite.require_suitable_sqlite()
-        inspect_file(self.path)
+        require_file(self.path)
 
         def connect() -> Any:
             connection = sqlite.connect(
@@ -185,7 +182,8 @@ class SqliteStore:
             yield SqliteStore(Path(directory) / self.path.name, self.orchestrator_id)
 
     def take(self, file: Path) -> str:
-        if file.with_name(file.name + "-wal").exists():
+        file = file.resolve()
+        if file.with_name(f"{file.name}-wal").exists():
             raise DatabaseForeign(
                 f"{file} has a WAL, so it is a database in use, not a backup; run: memgraph backup",
                 path=str(file),
@@ -195,7 +193,7 @@ class SqliteStore:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
     def admit(self, *, of_any: bool) -> str:
-        inspect_file(self.path)
+        require_file(self.path)
         with self._raw() as connection:
             owner = orchestrator_of(connection) if of_any else self.orchestrator_id
             _check_identity(connection, self.path, owner or "")
@@ -228,46 +226,27 @@ class SqliteStore:
         metadata.require_head(_revision(connection))
 
 
-def inspect_file(path: Path) -> None:
-    """Check that a path is a regular file with a complete database, without opening it in SQLite.
+def require_file(path: Path) -> None:
+    """Raise an error unless a path is a regular file that is not empty.
 
     Raises:
-        DatabaseMissing, DatabaseForeign, DatabaseEmpty, DatabaseCorrupt: it is not.
-        StorageError: reading it is not permitted, or the disk failed.
+        DatabaseMissing, DatabaseForeign, DatabaseEmpty: it is not.
+        StorageError: it may not be looked at.
     """
     try:
-        _inspect(path)
+        if not path.exists():
+            raise DatabaseMissing(
+                f"no database at {path}; run: memgraph init, or set its server"
+                " (memory.storage.url)",
+                path=str(path),
+            )
+        if not path.is_file():
+            raise DatabaseForeign(f"{path} is not a regular file", path=str(path))
+        if path.stat().st_size == 0:
+            raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "unknown")
         raise StorageError(f"{path} cannot be read ({name})", errno=name) from error
-
-
-def _inspect(path: Path) -> None:
-    if not path.exists():
-        raise DatabaseMissing(
-            f"no database at {path}; run: memgraph init, or set its server (memory.storage.url)",
-            path=str(path),
-        )
-    if not path.is_file():
-        raise DatabaseForeign(f"{path} is not a regular file", path=str(path))
-    size = path.stat().st_size
-    if size == 0:
-        raise DatabaseEmpty(f"{path} is empty; restore a backup", path=str(path))
-    with files.without_sqlite(path) as may_be_read:
-        if not may_be_read:
-            # This process has it open, so SQLite will report any damage.
-            return
-        with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise DatabaseCorrupt(f"{path} is not a SQLite database; restore a backup", path=str(path))
-    page = int.from_bytes(header[16:18], "big")
-    page = 65_536 if page == 1 else page
-    pages = int.from_bytes(header[28:32], "big")
-    wal = path.with_name(path.name + "-wal")
-    # With frames in the WAL, the header may legitimately count more pages than the file has.
-    if page * pages > size and not (wal.exists() and wal.stat().st_size):
-        raise DatabaseCorrupt(f"{path} was truncated; restore a backup", path=str(path))
 
 
 def _check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
