@@ -76,7 +76,7 @@ class PostgresServer:
     @contextmanager
     def begun(
         self, begin: str, shared: dict[str, Any] | None = None, *, watched: bool = False
-    ) -> Iterator[sa.Connection]:
+    ) -> Iterator[Transaction]:
         """Run statements that begin a transaction, which ends with the block.
 
         A connection that broke while it was idle is replaced.
@@ -88,10 +88,10 @@ class PostgresServer:
         """
         connection = self._connected(begin, watched)
         try:
-            raw: Any = connection.connection.driver_connection
-            raw.shared = shared
+            transaction = Transaction(connection, ENGINE)
+            transaction.driver.shared = shared
             with connection.begin():
-                yield connection
+                yield transaction
         finally:
             connection.close()
 
@@ -111,7 +111,8 @@ class PostgresServer:
                 continue
             raw: Any = connection.connection.driver_connection
             try:
-                self._know(connection)
+                if not self._is_known:
+                    self._know(connection)
                 raw.is_watching = watched
                 cursor = raw.execute(begin)
                 while cursor.nextset():
@@ -129,12 +130,11 @@ class PostgresServer:
 
     def _know(self, connection: sa.Connection) -> None:
         # Initialise the dialect from the server once, as ``create_engine`` would.
-        if not self._is_known:
-            with self._lock:
-                if not self._is_known:
-                    self._engine.dialect.initialize(connection)
-                    connection.rollback()
-                    self._is_known = True
+        with self._lock:
+            if not self._is_known:
+                self._engine.dialect.initialize(connection)
+                connection.rollback()
+                self._is_known = True
 
     def close(self) -> None:
         """Close all idle connections."""
@@ -281,10 +281,10 @@ class PostgresDatabase(Database):
         self._require_open()
         with (
             postgres.translated_errors(),
-            self._server.begun(reading(self.schema), self._shared) as connection,
+            self._server.begun(reading(self.schema), self._shared) as snapshot,
         ):
-            self._require_same(connection)
-            yield Snapshot(connection, ENGINE)
+            self._require_same(snapshot)
+            yield snapshot
 
     @contextmanager
     def write(
@@ -301,9 +301,8 @@ class PostgresDatabase(Database):
                 watched=True,
                 idle_ms=round(max(IDLE_S, 2 * seconds) * 1000),
             )
-            with self._naming_holder(), self._server.begun(begin, watched=True) as connection:
-                self._require_same(connection)
-                transaction = Transaction(connection, ENGINE)
+            with self._naming_holder(), self._server.begun(begin, watched=True) as transaction:
+                self._require_same(transaction)
                 yield transaction
                 indexes.follow(transaction)
                 state = whole_tables.update(transaction)
@@ -324,9 +323,8 @@ class PostgresDatabase(Database):
                 raise
             key = postgres.lock_key(self.schema) % 2**64
             query = _HOLDER.format(high=key >> 32, low=key % 2**32)
-            with self._server.begun(f"BEGIN; {query}") as connection:
-                raw: Any = connection.connection.driver_connection
-                [name] = raw.found or ("",)
+            with self._server.begun(f"BEGIN; {query}") as snapshot:
+                [name] = snapshot.driver.found or ("",)
             raise busy(str(name).removeprefix(postgres.APPLICATION), sqlstate="55P03") from error
 
     def fold(self, *, after: int | None = None) -> None:
@@ -341,11 +339,10 @@ class PostgresDatabase(Database):
             return
         self._folded_at = self.commits
         begin = f"BEGIN; SET LOCAL search_path TO {postgres.quoted(self.schema)}; {_GROWN}"
-        with postgres.translated_errors(), self._server.begun(begin) as connection:
-            raw: Any = connection.connection.driver_connection
-            estimate, last = raw.found
+        with postgres.translated_errors(), self._server.begun(begin) as transaction:
+            estimate, last = transaction.driver.found
             if last > 2 * max(estimate, 0) + LEAST_GROWTH:
-                raw.execute(f"ANALYZE {', '.join(_ANALYZED)}")
+                transaction.driver.execute(f"ANALYZE {', '.join(_ANALYZED)}")
 
     def cut(self, *, wait_ms: int) -> bool:
         """Rewrite every table without its dead rows; see ``engine.Database``.
@@ -357,23 +354,18 @@ class PostgresDatabase(Database):
         deadline = time.monotonic() + wait_ms / 1000
         if not self._uncut:
             drop_left_drafts(self._server)
-            self._uncut = self._tables()
-        with postgres.translated_errors(), self._server.begun("SELECT 1") as connection:
-            raw: Any = connection.connection.driver_connection
+            with self.read() as snapshot:
+                self._uncut = tables_of(snapshot, self.schema)
+        with postgres.translated_errors(), self._server.begun("SELECT 1") as transaction:
             while self._uncut:
-                if rewrite_table(raw, self._uncut[-1]):
+                if rewrite_table(transaction.driver, self._uncut[-1]):
                     # Statistics contain samples of values, so renew them as well.
-                    raw.execute(f"ANALYZE {self._uncut.pop()}")
+                    transaction.driver.execute(f"ANALYZE {self._uncut.pop()}")
                 elif time.monotonic() < deadline:
                     time.sleep(CUT_PAUSE_S)
                 else:
                     return False
         return True
-
-    def _tables(self) -> list[str]:
-        """Return the qualified names of the schema's tables."""
-        with self.read() as snapshot:
-            return tables_of(snapshot, self.schema)
 
     def contents(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         with self.read() as snapshot:
@@ -402,9 +394,8 @@ class PostgresDatabase(Database):
             ]
 
     def remove_copy(self, name: str) -> None:
-        with postgres.translated_errors(), self._server.begun("BEGIN") as connection:
-            raw: Any = connection.connection.driver_connection
-            raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+        with postgres.translated_errors(), self._server.begun("BEGIN") as transaction:
+            drop_schema(transaction, name)
 
     def _earlier(self, snapshot: Snapshot) -> list[str]:
         """Return the names of the schemas that a restore or a move replaced."""
@@ -448,8 +439,8 @@ class PostgresDatabase(Database):
             self._closed = True
             give_back(self._server)
 
-    def _require_same(self, connection: sa.Connection) -> None:
-        if identity_of(connection, self.schema) != self._identity:
+    def _require_same(self, snapshot: Snapshot) -> None:
+        if identity_of(snapshot, self.schema) != self._identity:
             raise DatabaseReplaced(
                 f"the schema {self.schema} was replaced; close the orchestrator and reopen it"
             )
@@ -459,18 +450,18 @@ class PostgresDatabase(Database):
             raise MemoryDisabled("the orchestrator was closed")
 
 
-def identity_of(connection: sa.Connection, schema: str) -> int:
+def identity_of(snapshot: Snapshot, schema: str) -> int:
     """Return the oid of the schema, as read when the transaction began.
 
     Raises:
         DatabaseMissing: the schema does not exist.
     """
-    raw: Any = connection.connection.driver_connection
-    if raw.found is None:
+    row = snapshot.driver.found
+    if row is None:
         raise DatabaseMissing(
             f"the server has no schema {schema}; run: memgraph init", schema=schema
         )
-    return int(raw.found[0])
+    return int(row[0])
 
 
 CUT_PAUSE_S: Final = 0.002
@@ -528,12 +519,16 @@ def draft_key(name: str) -> int:
 
 def drop_left_drafts(server: PostgresServer) -> None:
     """Drop the drafts of processes that died."""
-    with postgres.translated_errors(), server.begun("BEGIN") as connection:
-        raw: Any = connection.connection.driver_connection
-        for (name,) in raw.execute(_DRAFTS).fetchall():
+    with postgres.translated_errors(), server.begun("BEGIN") as transaction:
+        for (name,) in transaction.driver.execute(_DRAFTS).fetchall():
             is_free = f"SELECT pg_try_advisory_xact_lock({draft_key(name)})"
-            if raw.execute(is_free).fetchone()[0]:
-                raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+            if transaction.driver.execute(is_free).fetchone()[0]:
+                drop_schema(transaction, name)
+
+
+def drop_schema(transaction: Transaction, name: str) -> None:
+    """Drop a schema with all that is in it, if it exists."""
+    transaction.driver.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
 
 
 _SCHEMA_FAULTS: Final = frozenset({"42P01", "42703", "42883", "3F000"})

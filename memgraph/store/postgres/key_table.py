@@ -61,20 +61,19 @@ class KeyTable:
         with (
             postgres.translated_errors(),
             using(self._url) as server,
-            server.begun("BEGIN") as connection,
+            server.begun("BEGIN") as transaction,
         ):
-            raw: Any = connection.connection.driver_connection
+            execute = transaction.driver.execute
             # Check first, because a user who may write the table may lack the right to create it.
-            if not raw.execute(_IS_MADE).fetchone()[0]:
-                raw.execute(_MAKE)
-            raw.execute(_PUT, (key_file.rendered(keys, str(self)),))
+            if not execute(_IS_MADE).fetchone()[0]:
+                execute(_MAKE)
+            execute(_PUT, (key_file.rendered(keys, str(self)),))
 
     def _row(self, columns: str, join: str = "") -> Any:
         begin = f"BEGIN READ ONLY; SELECT {columns} FROM {SCHEMA}.keys {join}"
         try:
-            with using(self._url) as server, server.begun(begin) as connection:
-                raw: Any = connection.connection.driver_connection
-                return raw.found
+            with using(self._url) as server, server.begun(begin) as snapshot:
+                return snapshot.driver.found
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             return None
         except psycopg.errors.InsufficientPrivilege as error:

@@ -25,6 +25,7 @@ from memgraph.store.postgres.database import (
     PostgresDatabase,
     draft_key,
     drop_left_drafts,
+    drop_schema,
     found,
     give_back,
     identity_of,
@@ -49,7 +50,6 @@ LOCK_WAIT_MS: Final = round(LOCK_TIMEOUT_S * 1_000)
 _LASTING: Final = "SET LOCAL idle_in_transaction_session_timeout = 0"
 """Disables the server's idle timeout, so that a session can hold a lock or a snapshot while another
 copies."""
-_RENAME: Final = "ALTER SCHEMA {} RENAME TO {}"
 
 
 class PostgresStore:
@@ -83,8 +83,8 @@ class PostgresStore:
         return stamp_of(self.url, self.orchestrator_id)
 
     def exists(self) -> bool:
-        with self._begun(reading(self.schema)) as connection:
-            return _has_schema(connection)
+        with self._begun(reading(self.schema)) as snapshot:
+            return snapshot.driver.found is not None
 
     def require_free(self) -> None:
         if self.exists():
@@ -92,12 +92,10 @@ class PostgresStore:
 
     def create(self, *, dimensions: int, now_ms: int) -> None:
         begin = writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)
-        with self._begun(begin) as connection:
-            if _has_schema(connection):
+        with self._begun(begin) as transaction:
+            if transaction.driver.found is not None:
                 raise self._taken()
-            raw: Any = connection.connection.driver_connection
-            self._make_tables(raw)
-            transaction = Transaction(connection, ENGINE)
+            self._make_tables(transaction)
             metadata.put(transaction, metadata.ORCHESTRATOR_KEY, self.orchestrator_id)
             metadata.put(transaction, "created_at", str(now_ms))
             metadata.put(transaction, "embedding_dimensions", str(dimensions))
@@ -105,7 +103,7 @@ class PostgresStore:
     def open(self, settings: StorageSettings) -> PostgresDatabase:
         with self.inspect() as snapshot:
             self._check(snapshot)
-            identity = identity_of(snapshot.connection, self.schema)
+            identity = identity_of(snapshot, self.schema)
         return PostgresDatabase(self, settings, identity)
 
     def session(self, settings: StorageSettings) -> Session:  # noqa: ARG002
@@ -128,21 +126,19 @@ class PostgresStore:
 
     @contextmanager
     def locked(self) -> Iterator[Callable[[], None]]:
-        with self._begun(writing(self.schema, wait_ms=LOCK_WAIT_MS)) as connection:
-            raw: Any = connection.connection.driver_connection
+        with self._begun(writing(self.schema, wait_ms=LOCK_WAIT_MS)) as transaction:
             # The lock ends with its session, so the query fails once the lock is lost.
-            yield lambda: raw.execute("SELECT 1")
+            yield lambda: transaction.driver.execute("SELECT 1")
 
     @contextmanager
     def inspect(self) -> Iterator[Snapshot]:
-        with self._begun(reading(self.schema)) as connection:
-            identity_of(connection, self.schema)
-            yield Snapshot(connection, ENGINE)
+        with self._begun(reading(self.schema)) as snapshot:
+            identity_of(snapshot, self.schema)
+            yield snapshot
 
     @contextmanager
     def alone(self) -> Iterator[Transaction]:
-        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as connection:
-            transaction = Transaction(connection, ENGINE)
+        with self._begun(writing(self.schema, wait_ms=PROVISIONING_WAIT_MS)) as transaction:
             yield transaction
             indexes.follow(transaction)
 
@@ -158,9 +154,8 @@ class PostgresStore:
         """Copy one state of the schema into a file of SQLite; see ``engine.Store.back_up``."""
 
         def copy(draft: Path) -> None:
-            with self._begun(reading(self.schema)) as connection:
-                identity_of(connection, self.schema)
-                copies.write_file(connection.connection.driver_connection, draft, progress)
+            with self.inspect() as snapshot:
+                copies.write_file(snapshot.driver, draft, progress)
 
         return copied(copy, file, force=force, stamp=stamp, check=check)
 
@@ -177,7 +172,8 @@ class PostgresStore:
             try:
                 yield PostgresStore(self.url, self.orchestrator_id, name, backup=backup)
             finally:
-                self._drop(name)
+                with self._begun("BEGIN") as transaction:
+                    drop_schema(transaction, name)
 
     def take(self, file: Path) -> str:
         return self._as_file().take(file)
@@ -185,10 +181,9 @@ class PostgresStore:
     def admit(self, *, of_any: bool) -> str:
         backup = self._as_file()
         name = backup.admit(of_any=of_any)
-        with self._begun("BEGIN") as connection:
-            raw: Any = connection.connection.driver_connection
-            self._make_tables(raw)
-            copies.read_file(backup.path, Transaction(connection, ENGINE))
+        with self._begun("BEGIN") as transaction:
+            self._make_tables(transaction)
+            copies.read_file(backup.path, transaction)
         return name
 
     def publish(
@@ -196,49 +191,45 @@ class PostgresStore:
     ) -> str | None:
         assert isinstance(draft, PostgresStore)
         replaced = None
-        with self._begun("BEGIN") as connection:
-            raw: Any = connection.connection.driver_connection
+        with self._begun("BEGIN") as transaction:
             if aside is not None:
                 move_aside(aside.parent.parent / DATABASE_NAME, aside, files)
-                replaced = self._rename_aside(raw)
-            raw.execute(_RENAME.format(postgres.quoted(draft.schema), postgres.quoted(self.schema)))
+                replaced = self._rename_aside(transaction)
+            _rename(transaction, draft.schema, self.schema)
         return replaced
 
     def put_aside(self, folder: Path) -> str | None:  # noqa: ARG002
-        with self._begun("BEGIN") as connection:
-            return self._rename_aside(connection.connection.driver_connection)
+        with self._begun("BEGIN") as transaction:
+            return self._rename_aside(transaction)
 
     def _as_file(self) -> SqliteStore:
         assert self._backup is not None, "only a draft can be filled from a backup"
         return self._backup
 
-    def _rename_aside(self, raw: Any) -> str | None:
+    def _rename_aside(self, transaction: Transaction) -> str | None:
         """Rename the schema and return its new name, or None if it does not exist."""
-        if not raw.execute(found(self.schema)).fetchall():
+        if not transaction.driver.execute(found(self.schema)).fetchall():
             return None
         name = f"{postgres.replaced_prefix(self.orchestrator_id)}{uuid.uuid4().hex[:8]}"
-        raw.execute(_RENAME.format(postgres.quoted(self.schema), postgres.quoted(name)))
+        _rename(transaction, self.schema, name)
         return name
 
-    def _make_tables(self, raw: Any) -> None:
-        raw.execute(f"CREATE SCHEMA {postgres.quoted(self.schema)}")
-        raw.execute(f"SET LOCAL search_path TO {postgres.quoted(self.schema)}")
-        raw.execute(";\n".join(schema.statements(metadata.SCHEMA_HEAD)))
-
-    def _drop(self, name: str) -> None:
-        with self._begun("BEGIN") as connection:
-            raw: Any = connection.connection.driver_connection
-            raw.execute(f"DROP SCHEMA IF EXISTS {postgres.quoted(name)} CASCADE")
+    def _make_tables(self, transaction: Transaction) -> None:
+        name = postgres.quoted(self.schema)
+        statements = schema.statements(metadata.SCHEMA_HEAD)
+        transaction.driver.execute(
+            f"CREATE SCHEMA {name}; SET LOCAL search_path TO {name}; {'; '.join(statements)}"
+        )
 
     @contextmanager
-    def _begun(self, begin: str) -> Iterator[sa.Connection]:
+    def _begun(self, begin: str) -> Iterator[Transaction]:
         first, _, rest = begin.partition(";")
         with (
             postgres.translated_errors(),
             using(self.url) as server,
-            server.begun(f"{first}; {_LASTING}; {rest}") as connection,
+            server.begun(f"{first}; {_LASTING}; {rest}") as transaction,
         ):
-            yield connection
+            yield transaction
 
     def _check(self, snapshot: Snapshot) -> None:
         """Raise StorageError unless the schema is complete, this orchestrator's and at head."""
@@ -255,9 +246,9 @@ class PostgresStore:
         return OrchestratorExists(f"the schema already exists: {self.schema}", schema=self.schema)
 
 
-def _has_schema(connection: sa.Connection) -> bool:
-    raw: Any = connection.connection.driver_connection
-    return raw.found is not None
+def _rename(transaction: Transaction, schema: str, name: str) -> None:
+    old, new = postgres.quoted(schema), postgres.quoted(name)
+    transaction.driver.execute(f"ALTER SCHEMA {old} RENAME TO {new}")
 
 
 # One row per schema, by which other processes notice a write. The statistics counters cost a writer
@@ -281,12 +272,11 @@ class PostgresStores:
         self.stamps: dict[str, Stamp] = {}
 
     def look(self) -> set[str]:
-        with postgres.translated_errors(), self._server.begun("BEGIN READ ONLY") as connection:
-            raw: Any = connection.connection.driver_connection
-            rows = raw.execute(_STAMPS).fetchall()
+        with postgres.translated_errors(), self._server.begun("BEGIN READ ONLY") as snapshot:
+            rows = snapshot.driver.execute(_STAMPS).fetchall()
             stamps: dict[str, Stamp] = {}
             for schema, number, count in rows:
-                if (name := self._name_of(raw, schema)) is not None:
+                if (name := self._name_of(snapshot.driver, schema)) is not None:
                     stamps[name] = ((number, count),)
         old, self.stamps = self.stamps, stamps
         self._server.stamps = stamps
