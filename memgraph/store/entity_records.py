@@ -19,7 +19,6 @@ from memgraph.store.memories import existing_ids
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
-    BuiltStatement,
     Column,
     among,
     bound,
@@ -131,7 +130,7 @@ def by_prefix(snapshot: Snapshot, prefix: str, view: View) -> Iterator[EntityRec
     """Yield the view's entities with a name or an alias of this prefix, most mentioned first."""
     first, end = bound(prefix), bound(prefix + _LAST_CHARACTER)
     query = _by_names(lambda key: (key >= first) & (key < end), view)
-    return _rows(BuiltStatement(query).cursor(snapshot, view.params))
+    return _rows(snapshot.cursor(query, view.params))
 
 
 def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
@@ -140,7 +139,7 @@ def most_mentioned(snapshot: Snapshot, view: View) -> Iterator[EntityRecord]:
     They are ordered by their mentions in all memories, most first.
     """
     named = _fields().where(_row().c.mention_count > 0, _is_named(view))
-    return _rows(BuiltStatement(_most_mentioned_first(named)).cursor(snapshot, view.params))
+    return _rows(snapshot.cursor(_most_mentioned_first(named), view.params))
 
 
 def is_protected(snapshot: Snapshot, pk: int) -> bool:

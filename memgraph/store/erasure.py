@@ -35,7 +35,6 @@ from memgraph.store.memories import set_statuses
 from memgraph.store.rows import json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 from memgraph.store.statements import (
-    BuiltStatement,
     Column,
     among,
     each,
@@ -59,7 +58,7 @@ _PAGE: Final = 2_000
 
 
 def _pages(snapshot: Snapshot, query: sa.ClauseElement, **values: Any) -> Iterator[list[Any]]:
-    cursor = BuiltStatement(query).cursor(snapshot, values)
+    cursor = snapshot.cursor(query, values)
     while page := cursor.fetchmany(_PAGE):
         yield page
 
@@ -317,7 +316,7 @@ def gone_with(snapshot: Snapshot, memory_ids: Collection[str], entity_ids: Colle
     )
     h, own, others = tables.statuses, set[str](), set[str]()
     query = sa.select(h.c.memory_id, h.c.reason).where(h.c.reason.is_not(None)).distinct()
-    for memory_id, reason in BuiltStatement(query).cursor(snapshot):
+    for memory_id, reason in snapshot.cursor(query):
         (own if memory_id in memory_ids else others).add(reason.partition(": ")[2])
     about = frozenset({*edge_ids, *own - others})
     return Gone(frozenset(memory_ids), frozenset(entity_ids), about - {""})

@@ -21,7 +21,6 @@ from memgraph.store import tables
 from memgraph.store.receipts import BULLETIN, hidden_ids, is_covered
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
-    BuiltStatement,
     Column,
     among,
     as_read,
@@ -107,7 +106,7 @@ def receipts_naming(
     joined = ordered(in_order, (r, r.c.recall_id == in_order.c.recall_id))
     newest = (as_read(r.c.created_at).desc(), as_read(r.c.recall_id).desc())
     query = heads.select_from(joined).order_by(*newest)
-    rows = BuiltStatement(query).cursor(snapshot)
+    rows = snapshot.cursor(query)
     return _mentions(snapshot, view, rows, limit, frozenset(memory_ids))
 
 
@@ -131,7 +130,7 @@ def receipts_for(
     if before is not None:
         heads = heads.where(r.c.created_at < bound(before))
     heads = heads.order_by(r.c.created_at.desc(), r.c.recall_id.desc())
-    return _mentions(snapshot, view, BuiltStatement(heads).cursor(snapshot), limit, None)
+    return _mentions(snapshot, view, snapshot.cursor(heads), limit, None)
 
 
 def stored_by(

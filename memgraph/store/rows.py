@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from json.encoder import encode_basestring
@@ -179,57 +179,35 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     return built(Memory, fields)
 
 
-# The fields of an edge have the order of the columns, under partly different names.
-_EDGE_NAMES: Final = tuple(Edge.model_fields)
-
-
 def edge_from_row(row: Sequence[Any]) -> Edge:
     """Return the edge of a row of ``EDGE_FIELDS``.
 
     Raises:
         DatabaseCorrupt: see ``memory_from_row``.
     """
-    _require_sound("memory_edges", EDGE_FIELDS, row)
-    fields = dict(zip(_EDGE_NAMES, row, strict=True))
-    try:
-        fields["edge_type"] = _EDGE_TYPES[fields["edge_type"]]
-        fields["partial"] = bool(fields["partial"])
-        if fields["resolution"] is not None:
-            fields["resolution"] = json.loads(fields["resolution"])
-    except (KeyError, ValueError, TypeError) as error:
-        raise unreadable("memory_edges", row[0]) from error
-    return built(Edge, fields)
+    return _value(Edge, "memory_edges", EDGE_FIELDS, row)
 
 
 def source_from_row(row: Sequence[Any]) -> StoredSource:
-    """Return the source of a row of ``SOURCE_FIELDS``.
-
-    Raises:
-        DatabaseCorrupt: see ``memory_from_row``.
-    """
-    _require_sound("memory_sources", SOURCE_FIELDS, row)
-    fields = dict(zip(SOURCE_FIELDS, row, strict=True))
-    try:
-        fields["source_type"] = _SOURCE_TYPES[fields["source_type"]]
-        fields["captured_by"] = _CAPTURERS[fields["captured_by"]]
-    except KeyError as error:
-        raise unreadable("memory_sources", fields["source_id"]) from error
-    return built(StoredSource, fields)
+    """Return the source of a row of ``SOURCE_FIELDS``; see ``edge_from_row``."""
+    return _value(StoredSource, "memory_sources", SOURCE_FIELDS, row)
 
 
 def status_from_row(row: Sequence[Any]) -> StatusPeriod:
-    """Return the status period of a row of ``STATUS_FIELDS``.
+    """Return the status period of a row of ``STATUS_FIELDS``; see ``edge_from_row``."""
+    return _value(StatusPeriod, "memory_status", STATUS_FIELDS, row)
 
-    Raises:
-        DatabaseCorrupt: see ``memory_from_row``.
-    """
-    _require_sound("memory_status", STATUS_FIELDS, row)
-    fields = dict(zip(STATUS_FIELDS, row, strict=True))
+
+def _value(kind: type[ValueT], table: str, names: Sequence[str], row: Sequence[Any]) -> ValueT:
+    _require_sound(table, names, row)
+    # The fields of an edge have the order of the columns, under partly different names.
+    fields = dict(zip(Edge.model_fields if kind is Edge else names, row, strict=True))
     try:
-        fields["status"] = _STATUSES[fields["status"]]
-    except KeyError as error:
-        raise unreadable("memory_status", None) from error
-    return built(StatusPeriod, fields)
+        for name in fields.keys() & _CONVERTED.keys():
+            fields[name] = _CONVERTED[name](fields[name])
+    except (KeyError, ValueError, TypeError) as error:
+        raise unreadable(table, row[0] if names[0].endswith("_id") else None) from error
+    return built(kind, fields)
 
 
 def _by_value(enum: type[EnumT]) -> Mapping[str, EnumT]:
@@ -242,9 +220,14 @@ _TYPES = _by_value(MemoryType)
 _STATUSES = {status.value: status for status in STORED_STATUSES}
 _SENSITIVITIES = _by_value(Sensitivity)
 _SCOPES = _by_value(Scope)
-_EDGE_TYPES = _by_value(EdgeType)
-_SOURCE_TYPES = _by_value(SourceType)
-_CAPTURERS = _by_value(CapturedBy)
+_CONVERTED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "edge_type": _by_value(EdgeType).__getitem__,
+    "partial": bool,
+    "resolution": lambda text: None if text is None else json.loads(text),
+    "source_type": _by_value(SourceType).__getitem__,
+    "captured_by": _by_value(CapturedBy).__getitem__,
+    "status": _STATUSES.__getitem__,
+}
 
 
 # The canonical JSON that is stored: equal values have equal bytes.

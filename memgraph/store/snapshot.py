@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import sqlalchemy as sa
 
 from memgraph.errors import DatabaseCorrupt
-from memgraph.store.statements import BuiltStatement, SkippedRows
+from memgraph.store.statements import BuiltStatement, Executed, SkippedRows, Values
 
 if TYPE_CHECKING:
     from memgraph.model.conversation import SessionEvent
@@ -50,8 +50,10 @@ def despite_damage(read: Callable[[], T]) -> tuple[T, int]:
     raise DatabaseCorrupt("a damaged row cannot be left out; run: memgraph verify") from last
 
 
-class Snapshot:
+class Snapshot(Executed):
     """A consistent state of a database, unaffected by concurrent writes.
+
+    Its methods take a statement that is built where it is used; see ``BuiltStatement``.
 
     Args:
         connection: a connection in a transaction that ends with the block of the snapshot.
@@ -80,37 +82,8 @@ class Snapshot:
         """Execute an expression or a text with named values."""
         return self.connection.execute(statement, values)
 
-    # These take a statement that is built where it is used; see ``BuiltStatement``.
-
-    def rows(
-        self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> list[Any]:
-        """Return all rows as tuples."""
-        return BuiltStatement(statement).rows(self, values, **more)
-
-    def mapped(
-        self,
-        make: Callable[[Any], T],
-        statement: Any,
-        values: Mapping[str, Any] | None = None,
-        **more: Any,
-    ) -> list[T]:
-        """Return ``make(row)`` for each row."""
-        return BuiltStatement(statement).mapped(make, self, values, **more)
-
-    def row(self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Return the first row, or None if there is no row."""
-        return BuiltStatement(statement).row(self, values, **more)
-
-    def column(
-        self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> list[Any]:
-        """Return the first value of every row."""
-        return BuiltStatement(statement).column(self, values, **more)
-
-    def scalar(self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Return the first value of the first row, or None if there is no row."""
-        return BuiltStatement(statement).scalar(self, values, **more)
+    def _execute(self, statement: Any, values: Values, more: dict[str, Any], /) -> Any:
+        return BuiltStatement(statement)._execute(self, values, more)
 
     def exec_driver_sql(
         self,
@@ -129,9 +102,10 @@ class Transaction(Snapshot):
 
     __slots__ = ()
 
-    def write(self, statement: Any, values: Mapping[str, Any] | None = None, **more: Any) -> int:
+    def write(self, statement: Any, values: Values = None, /, **more: Any) -> int:
         """Execute a statement and return the number of rows it affected."""
-        return BuiltStatement(statement).write(self, values, **more)
+        count: int = self._execute(statement, values, more).rowcount
+        return count
 
     def begin_nested(self) -> sa.NestedTransaction:
         """Begin a savepoint, which can be rolled back separately."""

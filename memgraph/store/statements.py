@@ -11,6 +11,7 @@ A statement that is executed once per operation is instead built where it is use
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -131,11 +132,52 @@ class SoundRows:
         return False
 
 
-class CompiledStatement:
-    """A statement that is compiled once per engine.
+Values = Mapping[str, Any] | None
 
-    Pass plain values, because binding an enum member takes 10 µs more. Lists are bound as JSON.
+
+class Executed(ABC):
+    """Executes a statement on a snapshot; one of them is the object, the other the first argument.
+
+    Values are passed as a mapping, by name, or both. Pass plain values, because binding an enum
+    member takes 10 µs more. Lists are bound as JSON.
     """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _execute(self, other: Any, values: Values, more: dict[str, Any], /) -> Any: ...
+
+    def cursor(self, other: Any, values: Values = None, /, **more: Any) -> Any:
+        """Return the driver's cursor, to fetch more rows than should be in memory at once."""
+        return self._execute(other, values, more)
+
+    def rows(self, other: Any, values: Values = None, /, **more: Any) -> list[Any]:
+        """Return all rows as tuples."""
+        rows: list[Any] = self._execute(other, values, more).fetchall()
+        return rows
+
+    def mapped(
+        self, make: Callable[[Any], T], other: Any, values: Values = None, /, **more: Any
+    ) -> list[T]:
+        """Return ``make(row)`` for each row."""
+        return [make(row) for row in self._execute(other, values, more).fetchall()]
+
+    def row(self, other: Any, values: Values = None, /, **more: Any) -> Any:
+        """Return the first row, or None if there is no row."""
+        return self._execute(other, values, more).fetchone()
+
+    def column(self, other: Any, values: Values = None, /, **more: Any) -> list[Any]:
+        """Return the first value of every row."""
+        return [first for first, *_ in self._execute(other, values, more)]
+
+    def scalar(self, other: Any, values: Values = None, /, **more: Any) -> Any:
+        """Return the first value of the first row, or None if there is no row."""
+        row = self._execute(other, values, more).fetchone()
+        return None if row is None else row[0]
+
+
+class CompiledStatement(Executed):
+    """A statement that is compiled once per engine."""
 
     __slots__ = ("_expression", "_json", "_texts")
 
@@ -157,49 +199,7 @@ class CompiledStatement:
             text = self._texts[engine] = str(compiled)
         return text
 
-    def rows(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> list[Any]:
-        """Return all rows as tuples."""
-        rows: list[Any] = self._execute(snapshot, values, more).fetchall()
-        return rows
-
-    def mapped(
-        self,
-        make: Callable[[Any], T],
-        snapshot: Snapshot,
-        values: Mapping[str, Any] | None = None,
-        **more: Any,
-    ) -> list[T]:
-        """Return ``make(row)`` for each row."""
-        return [make(row) for row in self._execute(snapshot, values, more).fetchall()]
-
-    def row(self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """Return the first row, or None if there is no row."""
-        return self._execute(snapshot, values, more).fetchone()
-
-    def column(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> list[Any]:
-        """Return the first value of every row."""
-        return [first for first, *_ in self._execute(snapshot, values, more)]
-
-    def scalar(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> Any:
-        """Return the first value of the first row, or None if there is no row."""
-        row = self._execute(snapshot, values, more).fetchone()
-        return None if row is None else row[0]
-
-    def cursor(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> Any:
-        """Return the driver's cursor, to fetch more rows than should be in memory at once."""
-        return self._execute(snapshot, values, more)
-
-    def write(
-        self, transaction: Transaction, values: Mapping[str, Any] | None = None, **more: Any
-    ) -> int:
+    def write(self, transaction: Transaction, values: Values = None, /, **more: Any) -> int:
         """Execute the statement and return the number of rows it affected."""
         count: int = self._execute(transaction, values, more).rowcount
         return count
@@ -208,9 +208,7 @@ class CompiledStatement:
         """Execute the statement once for each mapping."""
         transaction.driver.executemany(self.text(transaction.engine), values)
 
-    def _execute(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None, more: dict[str, Any]
-    ) -> Any:
+    def _execute(self, snapshot: Snapshot, values: Values, more: dict[str, Any], /) -> Any:
         text = self._texts.get(snapshot.engine) or self.text(snapshot.engine)
         params = {**values, **more} if values else more
         for name in self._json:
@@ -248,9 +246,7 @@ class BuiltStatement(CompiledStatement):
         self._cache_key = key
         self._shape = (key.key, *constants)
 
-    def _execute(
-        self, snapshot: Snapshot, values: Mapping[str, Any] | None, more: dict[str, Any]
-    ) -> Any:
+    def _execute(self, snapshot: Snapshot, values: Values, more: dict[str, Any], /) -> Any:
         shape = (snapshot.engine, *self._shape)
         compiled: Any = _COMPILED.get(shape)
         if compiled is None:

@@ -20,7 +20,6 @@ from memgraph.store import metadata, tables
 from memgraph.store.embeddings import damaged, quantized, unit_vectors, visibility
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
-    BuiltStatement,
     Column,
     among,
     listed,
@@ -293,7 +292,7 @@ class VectorIndex(ABC):
         """Yield every vector that is damaged or has an outdated visibility."""
         e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
         columns = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
-        source = BuiltStatement(_ready(e, m, *columns, *_facts(m))).cursor(self._snapshot)
+        source = self._snapshot.cursor(_ready(e, m, *columns, *_facts(m)))
         while rows := source.fetchmany(_BATCH):
             bad = set(damaged([(row[2], row[3]) for row in rows]))
             for place, (pk, memory_id, _, _, stored, *facts) in enumerate(rows):

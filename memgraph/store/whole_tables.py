@@ -20,7 +20,6 @@ from memgraph.store import journal, tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
-    BuiltStatement,
     Column,
     prepared,
     replacing,
@@ -162,7 +161,7 @@ def _current_digests(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
     for table, columns in digested_columns(lambda name: snapshot.engine.columns(snapshot, name)):
         # Name the columns that exist, not those of the models: the schema may be damaged.
         listed: list[Column] = [sa.column(name) for name in columns]
-        rows = BuiltStatement(sa.select(*listed).select_from(sa.table(table))).cursor(snapshot)
+        rows = snapshot.cursor(sa.select(*listed).select_from(sa.table(table)))
         yield table, _sum(row_digest(table, *row) for row in rows)
 
 
