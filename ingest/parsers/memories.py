@@ -316,6 +316,7 @@ Moment = Annotated[
         {
             "type": "string",
             "format": "date-time",
+            "pattern": r"^\d{4}-?[\dW]",
             "maxLength": 40,
             "description": "ISO 8601; without a zone it is UTC.",
         }
@@ -335,6 +336,14 @@ class _Item(BaseModel):
 
 class MemoryItem(_Item):
     """A memory. It cannot set its provenance or who captured it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"scope": {"const": Scope.GLOBAL.value}}},
+            "then": {"properties": {"scope_id": {"type": "null"}}},
+            "else": {"properties": {"scope_id": {"type": "string"}}, "required": ["scope_id"]},
+        }
+    )
 
     content: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
     type: TypeName

@@ -26,7 +26,7 @@ _values = st.one_of(
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
 _FIELDS = (
-    "key kind importance confidence status sensitivity tags attributes scope summary "
+    "key kind importance confidence status sensitivity tags attributes scope scope_id summary "
     "event_time captured_by sequence"
 )
 _names = st.sampled_from(_FIELDS.split())
@@ -57,6 +57,9 @@ def test_identity_is_no_choice_of_the_schema() -> None:
 
 
 @example({"memories": [{"content": "x", "type": "Fact", "importance": 2.0, "sequence": 0.0}]})
+@example({"memories": [{"content": "x", "type": "Fact", "event_time": ""}]})
+@example({"memories": [{"content": "x", "type": "Fact", "scope": "session"}]})
+@example({"memories": [{"content": "x", "type": "Fact", "event_time": "2026-01-31"}]})
 @given(
     st.fixed_dictionaries(
         {"memories": st.lists(_memories, max_size=2)},
