@@ -197,7 +197,8 @@ def main() -> int:
     engines = ["", chosen.storage] if chosen.storage else [""]
     if chosen.storage:
         # SQLAlchemy's packages import one another: two threads may not do so at the same time.
-        from memgraph.store import migrations  # noqa: F401
+        import alembic.command  # noqa: F401
+
         from memgraph.store.postgres import stores  # noqa: F401
     names = ("SQLite", "PostgreSQL")[: len(engines)]
     print(f"| fault |{''.join(f' {name}: times | wrong | checked |' for name in names)}")

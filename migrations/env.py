@@ -22,18 +22,18 @@ PLACE = "place"
 def include_name(name: str | None, type_: str, _parents: Any) -> bool:
     if name is None:
         return True
-    is_number = (type_ == "column" and name == PLACE) or name.endswith(f"_{PLACE}_key")
+    is_number = (type_ == "column" and name == PLACE) or name.endswith(f"_{PLACE}")
     return not is_number and not (type_ == "table" and name.startswith(DERIVED))
 
 
 def compare_type(ctx: Any, _column: Any, column: sa.Column[Any], stored: Any, _type: Any) -> Any:
-    """Compare a type by its name in ``store/postgres/schema.py``; None: by the rules of Alembic."""
+    """Compare a type by its name in PostgreSQL; None: by the rules of Alembic."""
     if ctx.dialect.name == "sqlite":
         return None
-    from memgraph.store.postgres.schema import type_of
+    from memgraph.store.postgres.dialect import DIALECT
 
     name = str(stored.compile(dialect=ctx.dialect)).removesuffix(' COLLATE "C"')
-    return name.lower() != type_of(column)
+    return name != column.type.compile(dialect=DIALECT)
 
 
 def seal(*, ctx: Any, step: Any, **_: Any) -> None:

@@ -35,7 +35,7 @@ from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance.maintenance import RestoreReport
 from memgraph.operations.maintenance.move import MoveReport, move
 from memgraph.service.readiness import Readiness
-from memgraph.store import migrations
+from memgraph.store.sqlite.engine import migrations_folder
 from memgraph.store.stores import store_of
 from memgraph.surfaces.cli import main
 from tests.postgres_servers import drop_schemas
@@ -669,7 +669,7 @@ def check_models(url: str) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(migrations.migrations_folder()))
+    config.set_main_option("script_location", str(migrations_folder()))
     options = {"options": '-c search_path="memgraph_orc-1"'}
     engine = sa.create_engine(url, poolclass=NullPool, connect_args=options)
     with engine.connect() as connection:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from database_workers import (
     NAME,
     NOW,
@@ -29,7 +27,6 @@ from sqlalchemy.exc import OperationalError
 from memgraph.config.schema import StorageSettings
 from memgraph.errors import (
     DatabaseBusy,
-    DatabaseCorrupt,
     DatabaseFull,
     DatabaseMissing,
     DatabaseReplaced,
@@ -189,37 +186,6 @@ def test_many_readers_at_once(database: SqliteDatabase) -> None:
     for thread in threads:
         thread.join()
     assert result == [1] * 12
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5])
-def test_a_file_that_another_process_cuts_short_takes_no_more_writes(
-    path: Path, database: SqliteDatabase, share: float
-) -> None:
-    increment(database)
-    database.fold(after=0)
-    size = path.stat().st_size
-    subprocess.run(["truncate", "-s", str(int(share * size)), str(path)], check=True)
-    for _ in range(3):
-        with pytest.raises(DatabaseCorrupt):
-            increment(database)
-
-
-def test_a_file_that_became_smaller_by_a_vacuum_takes_writes(
-    path: Path, database: SqliteDatabase
-) -> None:
-    with database.write() as connection:
-        connection.execute(sa.text("CREATE TABLE large AS SELECT randomblob(5000000) AS bytes"))
-    database.fold(after=0)
-    increment(database)
-    with database.write() as connection:
-        connection.execute(sa.text("DROP TABLE large"))
-    before = path.stat().st_size
-    with database.exclusive() as raw:
-        raw.execute("VACUUM")
-    database.fold(after=0)
-    assert path.stat().st_size < before
-    increment(database)
-    assert read_number(database) == 2
 
 
 @pytest.mark.parametrize("replacement", [None, "copy"])

@@ -30,7 +30,6 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.store import metadata, sqlite
-from memgraph.store import migrations as migrating
 from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.stores import SqliteStore
 
@@ -202,7 +201,7 @@ def test_of_processes_that_create_at_once_one_does_and_all_can_use_it(tmp_path: 
 
 
 def _alembic(path: Path) -> Config:
-    folder = migrating.migrations_folder()
+    folder = engine.migrations_folder()
     config = Config()
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
     config.cmd_opts = None
@@ -249,7 +248,7 @@ def test_the_initial_migration_goes_back_to_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     connection = sqlite.connect(path, busy_timeout_ms=100, create=True)
     with engine.writing(connection) as wrapped:
-        migrating.upgrade(wrapped, "head")
+        engine.upgrade(wrapped, "head")
     created = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     connection.close()
     assert {"memories", "memory_fts", "memory_fts_insert", "alembic_version"} <= created

@@ -60,8 +60,11 @@ class _Types(PGTypeCompiler):
     def visit_INTEGER(self, type_: Any, **_: Any) -> str:  # noqa: ARG002, N802
         return "BIGINT"
 
-    def visit_VARCHAR(self, type_: Any, **_: Any) -> str:  # noqa: ARG002, N802
-        return "TEXT"
+    def visit_TEXT(self, type_: Any, type_expression: Any = None, **_: Any) -> str:  # noqa: ARG002, N802
+        # Only the definition of a column has a collation.
+        return 'TEXT COLLATE "C"' if isinstance(type_expression, sa.Column) else "TEXT"
+
+    visit_VARCHAR = visit_TEXT  # noqa: N815
 
     def visit_FLOAT(self, type_: Any, **_: Any) -> str:  # noqa: ARG002, N802
         return "DOUBLE PRECISION"

@@ -6,19 +6,21 @@ interpreter's build nor the system's version matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import pysqlite3.dbapi2 as sqlite
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
 
 from memgraph.errors import (
     Conflict,
@@ -34,6 +36,7 @@ from memgraph.errors import (
 # Before 3.51.3 a WAL reset that met a checkpoint could corrupt the database.
 MINIMUM_VERSION = (3, 51, 3)
 CACHE_KIB = 16_384
+COMPILED_STATEMENTS = 1_000
 # The number of WAL pages (64 MB) at which a commit itself runs a checkpoint, unless the background
 # was faster. With SQLite's default of 1,000, two writes in a hundred pay for a checkpoint, and a
 # bulk load rewrites the same pages after every commit.
@@ -130,21 +133,53 @@ def connect(
     return connection
 
 
-def engine_of(connection: Any, begin: str) -> sa.Engine:
-    """Return an SQLAlchemy engine over one driver connection, which it does not close.
+class _BeginDialect(SQLiteDialect_pysqlite):
+    """SQLite's dialect for connections without implicit transactions; it begins them itself."""
+
+    supports_statement_cache = True
+
+    def __init__(self, begin: str) -> None:
+        super().__init__(dbapi=sqlite)
+        self._begin = begin
+
+    def do_begin(self, dbapi_connection: Any) -> None:
+        dbapi_connection.execute(self._begin)
+
+
+@cache
+def _dialect(begin: str) -> _BeginDialect:
+    dialect = _BeginDialect(begin)
+    # The properties that a dialect reads from a connection are the same for all databases.
+    engine = sa.create_engine("sqlite+pysqlite://", module=sqlite)
+    with engine.connect() as connection:
+        dialect.initialize(connection)
+    engine.dispose()
+    return dialect
+
+
+# Shared by all databases, whose tables are equal.
+_COMPILED: Final[LRUCache[Any, Any]] = LRUCache(COMPILED_STATEMENTS)
+
+
+def engine_of(
+    connect: Callable[[], Any], begin: str, *, pool_size: int = 1, max_overflow: int = 0
+) -> sa.Engine:
+    """Return an SQLAlchemy engine with a pool of driver connections.
 
     Args:
         begin: the statement that begins a transaction.
     """
-    engine = sa.create_engine(
-        "sqlite+pysqlite://", module=sqlite, creator=lambda: connection, poolclass=StaticPool
+    # ``create_engine`` would take a millisecond each time.
+    dialect = _dialect(begin)
+    return sa.Engine(
+        QueuePool(
+            connect, dialect=dialect, pool_size=pool_size, max_overflow=max_overflow, timeout=60
+        ),
+        dialect,
+        sa.URL.create("sqlite+pysqlite"),
+        query_cache_size=0,
+        execution_options={"compiled_cache": _COMPILED},
     )
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(sa_connection: sa.Connection) -> None:
-        sa_connection.exec_driver_sql(begin)
-
-    return engine
 
 
 def translate(error: Exception) -> Exception:

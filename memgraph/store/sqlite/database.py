@@ -12,18 +12,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pysqlite3.dbapi2 as driver
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
-from sqlalchemy.pool import QueuePool
-from sqlalchemy.util import LRUCache
 
 from memgraph.errors import (
-    DatabaseCorrupt,
     DatabaseFull,
     DatabaseMissing,
     DatabaseReplaced,
@@ -45,53 +40,6 @@ if TYPE_CHECKING:
 COMMITS_BETWEEN_FOLDS = 800
 READERS = 4
 MORE_READERS = 12
-COMPILED_STATEMENTS = 1_000
-
-
-class _BeginDialect(SQLiteDialect_pysqlite):
-    """SQLite's dialect for connections without implicit transactions; it begins them itself.
-
-    Args:
-        begin: the statement that begins a transaction.
-    """
-
-    supports_statement_cache = True
-
-    def __init__(self, begin: str) -> None:
-        super().__init__(dbapi=driver)
-        self._begin = begin
-
-    def do_begin(self, dbapi_connection: Any) -> None:
-        dbapi_connection.execute(self._begin)
-
-
-@cache
-def _dialect(begin: str) -> _BeginDialect:
-    dialect = _BeginDialect(begin)
-    # The properties that a dialect reads from a connection are the same for all databases.
-    engine = sa.create_engine("sqlite+pysqlite://", module=driver)
-    with engine.connect() as connection:
-        dialect.initialize(connection)
-    engine.dispose()
-    return dialect
-
-
-@cache
-def _compiled() -> LRUCache[Any, Any]:
-    """Return the cache of compiled statements, shared by all databases: their tables are equal."""
-    return LRUCache(COMPILED_STATEMENTS)
-
-
-def _engine(connect: Callable[[], Any], begin: str, pool_size: int, overflow: int) -> sa.Engine:
-    # ``create_engine`` would take a millisecond each time.
-    dialect = _dialect(begin)
-    return sa.Engine(
-        QueuePool(connect, dialect=dialect, pool_size=pool_size, max_overflow=overflow, timeout=60),
-        dialect,
-        sa.URL.create("sqlite+pysqlite"),
-        query_cache_size=0,
-        execution_options={"compiled_cache": _compiled()},
-    )
 
 
 def file_identity(path: Path) -> tuple[int, int]:
@@ -101,16 +49,6 @@ def file_identity(path: Path) -> tuple[int, int]:
     except FileNotFoundError:
         raise DatabaseMissing(f"no database at {path}; restore a backup") from None
     return status.st_dev, status.st_ino
-
-
-def _is_damaged(raw: Any) -> bool:
-    # Cached pages would hide damage to the file.
-    raw.execute("PRAGMA shrink_memory")
-    try:
-        messages = raw.execute("PRAGMA quick_check(1)").fetchall()
-    except driver.DatabaseError:
-        return True
-    return bool(messages != [("ok",)])
 
 
 class SqliteDatabase(Database):
@@ -152,7 +90,9 @@ class SqliteDatabase(Database):
             return reader
 
         self._connect = connect
-        self._reader = _engine(connect_reader, "BEGIN", READERS, MORE_READERS)
+        self._reader = sqlite.engine_of(
+            connect_reader, "BEGIN", pool_size=READERS, max_overflow=MORE_READERS
+        )
         self._lock = threading.Lock()
         self._file_lock = FileLock(path.with_name("memory.lock"))
         self._busy_timeout_ms = busy_timeout_ms
@@ -161,8 +101,6 @@ class SqliteDatabase(Database):
         self.commits = 0
         self._folded_at = 0
         self._identity = identity
-        # The size of the file at the last write, in bytes; see ``_require_whole``.
-        self._size = path.stat().st_size
         self._closed = False
         # The key of a keyed journal.
         self.journal_key: bytes | None = None
@@ -177,7 +115,7 @@ class SqliteDatabase(Database):
             engine.watch(connection)
             return connection
 
-        return _engine(connect, "BEGIN IMMEDIATE", 1, 0)
+        return sqlite.engine_of(connect, "BEGIN IMMEDIATE")
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
@@ -203,7 +141,6 @@ class SqliteDatabase(Database):
             self._writer.connect() as connection,
         ):
             self.require_same_store()
-            self._require_whole(connection)
             with self._waiting_for_disk(connection, durable), connection.begin():
                 transaction = Transaction(connection, ENGINE)
                 yield transaction
@@ -312,23 +249,6 @@ class SqliteDatabase(Database):
     def _require_open(self) -> None:
         if self._closed:
             raise MemoryDisabled("the orchestrator was closed")
-
-    def _require_whole(self, connection: sa.Connection) -> None:
-        """Raise DatabaseCorrupt if the file was truncated while connections to it are open.
-
-        A VACUUM also makes a file smaller, and pages in the WAL are not in the file yet, so a
-        smaller file is checked for damage.
-        """
-        size = self.path.stat().st_size
-        if size < self._size:
-            raw: Any = connection.connection.driver_connection
-            [(pages,)] = raw.execute("PRAGMA page_count").fetchall()
-            [(page_size,)] = raw.execute("PRAGMA page_size").fetchall()
-            if pages * page_size > size and _is_damaged(raw):
-                raise DatabaseCorrupt(
-                    f"{self.path} was truncated; restore a backup", path=str(self.path)
-                )
-        self._size = size
 
     def require_same_store(self) -> None:
         """Raise DatabaseMissing or DatabaseReplaced if the opened file is gone or replaced."""

@@ -398,34 +398,53 @@ class _Template(NamedTuple):
 @cache
 def template(revision: str) -> _Template:
     """Return the content of a database with all tables and no rows, built once per process."""
-    from memgraph.store import migrations as migrating
-
     with tempfile.TemporaryDirectory(prefix="memgraph-") as folder:
         path = Path(folder) / "template.db"
         with closing(sqlite.connect(path, busy_timeout_ms=30_000, create=True)) as connection:
             begin(connection)
             with writing(connection) as wrapped:
-                migrating.upgrade(wrapped, revision)
+                upgrade(wrapped, revision)
         with inspected(path) as snapshot:
             return _Template(path.read_bytes(), schema(snapshot))
+
+
+def migrations_folder() -> Path:
+    """Return the folder of the migrations: inside the package in a wheel, else next to it."""
+    package = Path(__file__).resolve().parents[2]
+    shipped = package / "_migrations"
+    return shipped if shipped.is_dir() else package.parent / "migrations"
+
+
+def upgrade(connection: sa.Connection, revision: str) -> None:
+    """Run all migrations up to ``revision`` in the transaction of a connection."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
 
 
 @contextmanager
 def writing(connection: Any) -> Iterator[sa.Connection]:
     """Open a write transaction on a driver connection."""
-    with sqlite.engine_of(connection, "BEGIN IMMEDIATE").connect() as wrapped, wrapped.begin():
+    with (
+        sqlite.engine_of(lambda: connection, "BEGIN IMMEDIATE").connect() as wrapped,
+        wrapped.begin(),
+    ):
         yield wrapped
 
 
 @contextmanager
-def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot]:
+def inspected(path: Path) -> Iterator[Snapshot]:
     """Open a read-only snapshot on its own connection, even if the database is damaged.
 
     Raises:
         StorageError: or the subclass for the specific problem.
     """
     with sqlite.translated_errors():
-        raw = sqlite.connect(path, busy_timeout_ms=busy_timeout_ms)
+        raw = sqlite.connect(path, busy_timeout_ms=30_000)
     try:
         with sqlite.translated_errors():
             raw.execute("PRAGMA query_only = ON")
@@ -433,7 +452,10 @@ def inspected(path: Path, *, busy_timeout_ms: int = 30_000) -> Iterator[Snapshot
             raw.execute("PRAGMA temp_store = FILE")
             # Decode damaged texts as far as possible.
             raw.text_factory = lambda text: text.decode("utf-8", "replace")
-        with sqlite.translated_errors(), sqlite.engine_of(raw, "BEGIN").connect() as connection:
+        with (
+            sqlite.translated_errors(),
+            sqlite.engine_of(lambda: raw, "BEGIN").connect() as connection,
+        ):
             # The transaction is rolled back, because damaged pages make even an empty COMMIT fail.
             connection.begin()
             yield Snapshot(connection, ENGINE)
