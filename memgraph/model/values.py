@@ -160,11 +160,22 @@ def with_preferences(fields: Any) -> Any:
 class MemoryInput(Value):
     """A memory to be stored.
 
-    ``key`` names it inside one batch, so that edges and derivations of the same batch can refer
-    to it as ``#key``. ``item_id`` is the caller's own name for it: a memory with an ``item_id`` is
-    a duplicate only of one with the same text and ``item_id`` in the same scope. ``importance`` is
-    0..100, ``confidence`` 0..1, ``decay_rate`` per day (None: see ``rules.decay.rate_of``). The
-    ``kind`` may be ``preference``: a fact of the type Preference.
+    Attributes:
+        key: its name inside one batch; edges and derivations of the batch refer to it as ``#key``.
+        summary: the default is generated.
+        kind: ``preference`` is a fact of the type Preference.
+        importance: 0 to 100.
+        confidence: 0 to 1.
+        scope_id: the session or the project of the scope.
+        agent_id: the agent that owns it.
+        session_id, turn_id: the conversation and the turn in which it was said.
+        item_id: the caller's own name for it: a memory with one is a duplicate only of a memory
+            with the same text and ``item_id`` in the same scope.
+        source_role: the speaker.
+        event_time: when it happened.
+        valid_until: the end of its validity.
+        decay_rate: per day, 0: no decay; None: see ``rules.decay.rate_of``.
+        derived_from: the memories that it is derived from.
     """
 
     key: Name | None = None

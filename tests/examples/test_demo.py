@@ -71,7 +71,7 @@ def test_it_shows_both_sides_of_a_contradiction_with_their_sources(shown: str) -
     sides = shown.split("$ memgraph contradictions")[1]
     assert "closes at 20:00" in sides
     assert "closes at 22:00" in sides
-    assert "Fact (opening-hours.json), contradicts" in sides
+    assert "] Mon 2026-03-02, Fact (opening-hours.json): " in sides
 
 
 def test_one_decision_is_replaced_and_what_is_marked_stays_active(place: Path, shown: str) -> None:

@@ -26,31 +26,26 @@ def sides(cli: CommandLine) -> tuple[str, str, str]:
     return older, newer, str(joined["edge_id"])
 
 
-def test_a_case_tells_how_to_decide_it_how_it_was_decided_and_how_to_undo_that(
+def test_a_case_tells_how_to_decide_it_and_how_it_was_decided(
     cli: CommandLine, sides: tuple[str, str, str]
 ) -> None:
     older, newer, edge = sides
-    assert f"memgraph case orc-1 {edge[-6:].lower()}" in cli("contradictions", "orc-1").out
     case = cli("case", "orc-1", edge).out
     mark = edge[-6:].lower()
-    assert case.startswith(f"{mark}  contradicts, open since 20")
+    assert case.startswith(f"{mark}  [2] contradicts [1], open since 20")
     assert "The gate closes at nine. #" in case
-    assert f"memgraph resolve orc-1 {mark} --winner ID" in case
-    assert f"memgraph dismiss orc-1 {edge}" in case
+    assert "resolve or dismiss a contradiction" in case
     neither = cli("resolve", "orc-1", edge, "--winner", "fact_none", *WHY)
     assert older in neither.err
     assert newer in neither.err
     cli("resolve", "orc-1", edge, "--winner", older, "--reason", "the poster says nine")
     for command in (("case", "orc-1", edge), ("contradictions", "orc-1", "--resolved")):
         told = cli(*command).out
-        assert told.startswith(f"{mark}  resolved on 20")
+        assert told.startswith(f"{mark}  [2] is replaced by [1], resolved on 20")
         assert ", raised on 20" in told
         assert f"{older[-6:].lower()} prevails" in told
-    undo = f"memgraph reopen orc-1 {edge}"
-    assert undo in cli("case", "orc-1", edge).out
     cli("reopen", "orc-1", edge, *WHY)
-    dismissed = cli("dismiss", "orc-1", edge, "--reason", "summer and winter").out
-    assert f"{undo} --reason TEXT" in dismissed
+    cli("dismiss", "orc-1", edge, "--reason", "summer and winter")
     assert "no contradiction: summer and winter" in cli("case", "orc-1", edge).out
 
 
@@ -64,7 +59,7 @@ def test_a_case_of_which_one_side_fell_says_so(
     assert told in cli("case", "orc-1", edge).out
 
 
-def test_a_mark_is_listed_with_both_lines_and_decided_by_what_is_printed(cli: CommandLine) -> None:
+def test_a_mark_is_listed_with_both_lines_and_decided_by_its_short_id(cli: CommandLine) -> None:
     cli.json("init", "orc-1", "--exist-ok")
     older = cli.remember("The gate closes at nine.", "--event-time", "2026-01-01")
     newer = cli.remember("The gate closes at ten now.", "--event-time", "2026-03-01")
@@ -73,11 +68,10 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_what_is_printed(cli: Co
         edge = orc.relate(newer, "Updates", older, weight=0.9, reason="probably changes: The gate")
     mark, first, second = (each[-6:].lower() for each in (edge, older, newer))
     pair = (
-        f"{mark}  probably changes (90%), open since ",
-        f"[1] Thu 2026-01-01, Fact, probably changed by [2]: The gate closes at nine. #{first}",
-        f"[2] Sun 2026-03-01, Fact, probably changes [1]: The gate closes at ten now. #{second}",
-        f"memgraph accept orc-1 {mark} --reason TEXT",
-        f"memgraph dismiss orc-1 {mark} --reason TEXT",
+        f"{mark}  [2] probably changes [1] (90%), open since ",
+        f"[1] Thu 2026-01-01, Fact: The gate closes at nine. #{first}",
+        f"[2] Sun 2026-03-01, Fact: The gate closes at ten now. #{second}",
+        "memgraph accept or dismiss a change",
     )
     commands = ("contradictions",), ("get", first), ("get", newer), ("case", mark)
     for name, *ids in commands:
@@ -87,21 +81,13 @@ def test_a_mark_is_listed_with_both_lines_and_decided_by_what_is_printed(cli: Co
     traced = cli("trace", "orc-1", older).out
     assert f"{second}  Fact: The gate closes at ten now. probably changes this (90%" in traced
     assert traced.count("ten now") == 1
-    assert pair[3] in traced
     recalled = cli("recall", "orc-1", "when does the gate close?").out
     assert f"probably changed by [1] (90%, {mark})" in recalled
-    assert pair[4] in recalled
     only = ("contradictions", "orc-1", "--no-changes")
     assert cli.json(*only)["items"] == []
-    accepted = cli("accept", "orc-1", mark, *WHY)
-    assert accepted.code == 0
-    assert (
-        f"to take the later statement back: memgraph retract orc-1 {second} --reason TEXT"
-        in accepted.out
-    )
-    assert f"memgraph restore-memory orc-1 {first} --reason TEXT" in accepted.out
+    assert cli("accept", "orc-1", mark, *WHY).out == f"done: accept {mark}\n"
     assert cli.json("get", "orc-1", older)["status"] == "superseded"
-    assert f"reason: {WHY[-1]}" in cli("trace", "orc-1", older).out
+    assert f"replaces this ({WHY[-1]})" in cli("trace", "orc-1", older).out
     assert cli("contradictions", "orc-1").out == "nothing to decide\n"
 
 
@@ -143,7 +129,7 @@ def test_a_receipt_is_shown_in_words_with_how_its_memories_begin(cli: CommandLin
     asked = ("recall", "orc-1", "what does the shop sell?", "--project", "atlas")
     receipt = cli.json(*asked)["receipt_id"]
     shown = cli("receipt", "orc-1", receipt, "--project", "atlas").out
-    assert "clearance: Internal" in shown
+    assert "clearance Internal" in shown
     assert "The shop sells bread." in shown
     assert "{" not in shown
 
@@ -185,4 +171,4 @@ def test_a_contradiction_that_opens_with_a_source_is_named(cli: CommandLine) -> 
     for options in ((), ("--yes",)):
         told = cli(*command, *options).out
         assert "reopened items (1)" in told
-        assert all(one in told for one in (edge, won, lost))
+        assert all(one[-6:].lower() in told for one in (edge, won, lost))

@@ -232,19 +232,10 @@ def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLi
     assert f"{item['score']:.5f}" in ran.out
 
 
-def test_recall_shows_a_title_apart_and_how_to_get_what_else_fits(cli: CommandLine) -> None:
+def test_recall_shows_a_title_apart(cli: CommandLine) -> None:
     cli.remember("Where the shop sells bread\n\nAt the counter.\nAnd at the door.")
-    one = cli("recall", "orc-1", "shop bread")
-    lines = [line.strip() for line in one.out.splitlines()]
+    lines = [line.strip() for line in cli("recall", "orc-1", "shop bread").out.splitlines()]
     assert lines[1:3] == ["Where the shop sells bread", "At the counter. And at the door."]
-    assert one.err == ""
-    cli.remember("The shop sells bread.")
-    assert (
-        cli("recall", "orc-1", "shop bread", "--top-n", "1").err
-        == "more memories match; raise --top-n\n"
-    )
-    ran = cli("recall", "orc-1", "shop bread", "--token-budget", "8")
-    assert ran.err == "more memories match; raise --token-budget\n"
 
 
 def test_recall_over_text_alone_says_what_it_lacked(

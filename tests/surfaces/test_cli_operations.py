@@ -110,7 +110,7 @@ def test_a_declared_operation_is_on_every_surface(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("toy")
 def test_its_help_is_its_docstring_and_its_annotations(cli: CommandLine) -> None:
     told = " ".join(cli("label-memory", "--help").out.split())
-    assert "Usage: memgraph label-memory [OPTIONS] ORC ID NAMES..." in told
+    assert "Usage: memgraph label-memory [OPTIONS] ORC MEMORY NAMES..." in told
     assert "Show the labels that a memory gets." in told
     assert "What it is labelled with." in told
     assert "--most N Labels at most. 1 to 3. [default: 3]" in told

@@ -11,7 +11,7 @@ from memgraph.model.receipts import Receipt
 if TYPE_CHECKING:
     from conftest import CommandLine
 
-REACH = "Anything that you may not see is left out; to see more: --clearance, --project, --session"
+REACH = "Anything that you may not see is left out"
 
 
 def keep(cli: CommandLine, receipt_id: str, asked: dict[str, Any]) -> None:
@@ -60,11 +60,10 @@ def test_a_turns_receipt_shows_its_bulletin_and_whatever_else_it_says(cli: Comma
     keep(cli, "rcl_00", asked)
     assert cli.json("receipt", "orc-1", "rcl_00")["asked"] == asked
     lines = cli("receipt", "orc-1", "rcl_00").out.splitlines()
-    assert lines[0].startswith("rcl_00  on_step, 20")
-    rows = [line.strip("│├└─ ") for line in lines]
-    for each in ("conversation id: monday", "workflow run id: run-4", "step id: plan"):
+    rows = [" ".join(line.split()) for line in lines]
+    for each in ("purpose on_step", "conversation id monday", "workflow run id run-4"):
         assert each in rows
-    assert {"reason: over_budget", "token_cost: 9"} <= {*rows}
+    assert f"{told[-6:].lower()} over_budget 9" in rows
 
 
 def test_a_recall_is_for_a_run(cli: CommandLine) -> None:

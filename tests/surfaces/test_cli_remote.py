@@ -162,7 +162,7 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
 
 def test_an_answer_about_hand_outs_reaches_as_far_as_the_key(remote: CommandLine) -> None:
     told = remote("receipts", "orc-1").out.splitlines()
-    assert told[-1] == "Anything that your key may not see is left out"
+    assert told[-1] == "Anything that you may not see is left out"
 
 
 def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:

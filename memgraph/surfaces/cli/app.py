@@ -158,14 +158,11 @@ def operations() -> dict[str, Operation]:
 
 
 def _derived(name: str) -> Any:
-    """Return the function for an operation, or for the method that ``CUSTOM`` names."""
     from memgraph.surfaces.cli.commands.derived import CUSTOM
-    from memgraph.surfaces.cli.operations import command_of
+    from memgraph.surfaces.cli.operations import Custom, command_of
 
-    custom = dict(CUSTOM.get(name, {}))
-    if "method" not in custom:
-        custom["method"] = operations()[name].function
-    return command_of(**custom)
+    custom = CUSTOM.get(name, Custom())
+    return command_of(custom.method or operations()[name].function, custom)
 
 
 def _summary(name: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,18 +11,16 @@ from memgraph.ids import short_id
 from memgraph.model.conversation import HAPPENED
 from memgraph.model.enums import EdgeType
 from memgraph.rules.lifecycle import contradiction_state
-from memgraph.surfaces.cli.screen import Screen, plain
+from memgraph.surfaces.cli.screen import plain
 from memgraph.text.dates import period_of
 
 if TYPE_CHECKING:
     from memgraph.model.graph import JournalNote
-    from memgraph.model.values import Edge, Memory, Source, StatusPeriod, StoredSource
-    from memgraph.rules.lines import BlockLine
+    from memgraph.model.values import Edge, Memory, Source, StatusPeriod
 
 SUMMARY_CHARS = 80
 NO_AGENT = "orchestrator"
 """The agent of a context for which no agent is named: private memories of agents stay out."""
-SHORT_IDS = "six characters after # name a memory, without # a mark; type them without #"
 _PROCESSED = "/memory/ingest/processed/"
 
 
@@ -113,14 +110,14 @@ def edge_line(edge: Edge, names: Mapping[str, str] | None = None) -> str:
         notes.append(short_id(edge.edge_id))
     if contradiction_state(edge.resolution) == "dismissed":
         notes.append("dismissed")
-    elif reason := _reason_of(edge):
+    elif reason := reason_of(edge):
         notes.append(short(reason))
     suffix = f" ({'; '.join(notes)})" if notes else ""
     first, second = ((names or {}).get(end, short_id(end)) for end in (edge.from_id, edge.to_id))
     return f"{first} {edge.relation} {second}{suffix}"
 
 
-def _reason_of(edge: Edge) -> str | None:
+def reason_of(edge: Edge) -> str | None:
     """Return the reason of an edge; None if it only quotes the other statement, as a mark's."""
     quotes = edge.weight < 1.0 and (edge.reason or "").startswith("probably ")
     return None if quotes else edge.reason
@@ -147,94 +144,3 @@ def event_period(memory: Memory) -> str:
 def date_of(memory: Memory) -> str:
     """Return when it happened, or else when it was stored."""
     return event_period(memory) or day(memory.said_at)
-
-
-def show_pair(
-    screen: Screen,
-    edge: Edge,
-    sides: Sequence[Memory],
-    sources: Sequence[StoredSource],
-    *,
-    moot: bool,
-    first: int = 1,
-) -> None:
-    """Print a contradiction or a mark: its short id, and both lines as in a prompt.
-
-    Args:
-        moot: it is open, but one side is no longer in force.
-        first: the number of the first line.
-    """
-    from memgraph.rules.lines import in_time, line_of, records
-
-    odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
-    # Of a decided pair the lines say which one replaces the other.
-    state = contradiction_state(edge.resolution)
-    relation = "" if state == "resolved" else f"{edge.relation}{odds}, "
-    standing = f"open since {day(edge.created_at)}"
-    if edge.resolved_at is not None:
-        standing = f"{state} on {day(edge.resolved_at)}, raised on {day(edge.created_at)}"
-    elif moot:
-        standing += ", moot: one side is no longer in force"
-    screen.heading(f"{short_id(edge.edge_id)}  {relation}{standing}")
-    said = {memory.memory_id: memory.said_at for memory in sides}
-    lines = [
-        _with_mark(replace(line_of(memory, source), handle=short_id(memory.memory_id)), edge, said)
-        for memory, source in zip(sides, sources, strict=True)
-    ]
-    for line in records(in_time(lines), first=first).splitlines():
-        screen.block(line, indent=2)
-    for label, text in (("reason", _reason_of(edge)), ("decision", _decision(edge))):
-        if text:
-            screen.block(f"{label}: {text}", indent=2)
-
-
-def _decision(edge: Edge) -> str | None:
-    """Return the resolution of a contradiction with its reason; None while it is open."""
-    if edge.resolution is None:
-        return None
-    winner = edge.resolution.get("winner_id")
-    outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
-    return f"{outcome}: {edge.resolution.get('reason', '')}"
-
-
-def _with_mark(line: BlockLine, edge: Edge, said: Mapping[str, int]) -> BlockLine:
-    """Return the line of one side of a contradiction or a mark, which names the other one.
-
-    Args:
-        said: when each side was said, by id.
-    """
-    is_later = line.memory_id == edge.from_id
-    other = (edge.to_id if is_later else edge.from_id,)
-    if edge.resolution is not None:
-        winner = edge.resolution.get("winner_id")
-        if winner == line.memory_id:
-            return replace(line, replaces=other)
-        return line if winner is None else replace(line, replaced_by=other, until=said[winner])
-    if edge.edge_type is EdgeType.CONTRADICTS:
-        return replace(line, contradicts=other, probable=frozenset(other * (edge.weight < 1.0)))
-    return replace(line, changes=other) if is_later else replace(line, changed_by=other)
-
-
-def decisions(orchestrator: str, edges: Iterable[Edge]) -> list[str]:
-    """Return the command lines that decide the first open mark, and the first contradiction."""
-    candidates = [edge for edge in edges if edge.resolution is None]
-    mark = next((edge for edge in candidates if edge.is_open_mark), None)
-    case = next(
-        (
-            edge
-            for edge in candidates
-            if edge.edge_type is EdgeType.CONTRADICTS and edge.weight >= 1.0
-        ),
-        None,
-    )
-    lines = []
-    if mark is not None:
-        end = f"{orchestrator} {short_id(mark.edge_id)} --reason TEXT"
-        lines.append(f"if it is right: memgraph accept {end}")
-        lines.append(f"if both hold: memgraph dismiss {end}")
-    if case is not None:
-        end = f"{orchestrator} {short_id(case.edge_id)}"
-        lines.append(f"the evidence for each side: memgraph case {end}")
-        if mark is None:
-            lines.append(f"to decide: memgraph resolve {end} --winner ID --reason TEXT")
-    return lines

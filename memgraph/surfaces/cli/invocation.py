@@ -124,14 +124,6 @@ class Invocation:
         )
 
     @property
-    def reach(self) -> str:
-        """The note that more may exist; it is the same whether or not it does."""
-        if self.server_url is not None:
-            return "Anything that your key may not see is left out"
-        options = "--clearance, --project, --session"
-        return f"Anything that you may not see is left out; to see more: {options}"
-
-    @property
     def server_url(self) -> str | None:
         """The URL of the server; None for a root on this machine. Raises BadParameter."""
         from memgraph.surfaces.cli.remote import address

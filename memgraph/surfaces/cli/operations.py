@@ -7,8 +7,9 @@ import shlex
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -22,13 +23,12 @@ from memgraph.model.access import Permission
 from memgraph.model.operation import (
     Operation,
     Parameter,
-    WireFormat,
     documented,
     is_operation,
     operation_of,
 )
 from memgraph.model.recall import MAX_QUERY_CHARS
-from memgraph.model.values import Millis, Value
+from memgraph.model.values import Value
 from memgraph.surfaces.cli.builder import Function, OrchestratorName, on_server
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
@@ -54,116 +54,92 @@ NO_OPTIONS: Final = frozenset(
     )
 )
 """The fields of requests that are no options: common options cover them, or programs set them."""
-FIELD_HELP: Final = {
-    "summary": "Instead of a generated one.",
-    "importance": "0 to 100.",
-    "confidence": "0 to 1.",
-    "scope_id": "The session or project of the scope.",
-    "agent_id": "The agent that owns it.",
-    "session_id": "The session it was said in.",
-    "turn_id": "The turn's id in the session.",
-    "source_role": "The speaker.",
-    "event_time": "When it happened, ISO 8601.",
-    "valid_until": "The end of its validity, ISO 8601.",
-    "decay_rate": "Per day; 0: no decay.",
-    "tags": "Each of these; repeatable.",
-    "attributes": "A JSON object.",
-    "derived_from": "A memory that it is derived from; repeatable.",
-    "source_path": "The file it comes from, in an allowed folder.",
-    "locator": "The place in that file.",
-    "types": "Any of these; repeatable.",
-    "kinds": "Any of these; repeatable.",
-    "exclude_session_id": "Not said in this session.",
-    "source_types": "Any of these; repeatable.",
-    "conversation_id": "The conversation it comes from.",
-}
-"""The help of fields whose models do not describe them, or not for a person."""
+REACH: Final = "Anything that you may not see is left out"
+"""The last line of answers about hand-outs; it is the same whether or not there is more."""
 
 
-def command_of(
-    method: Callable[..., Any],
-    *,
-    options: Mapping[str, Any] | None = None,
-    defaults: Mapping[str, Any] | None = None,
-    flags: Mapping[str, str] | None = None,
-    prepare: Callable[[Invocation, dict[str, Any]], None] | None = None,
-    before: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None,
-    extra: Extra | None = None,
-    read: Extra | None = None,
-    failure: Callable[[Any, Mapping[str, Any]], MemgraphError | None] | None = None,
-    hint: Callable[[Any, Mapping[str, Any]], Sequence[str]] | None = None,
-    done: str | Callable[[Any, Mapping[str, Any]], str] = "",
-    reach: bool = False,
-) -> Function:
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """What a command adds to its operation.
+
+    Attributes:
+        method: a function whose first argument is a handle, instead of the operation.
+        options: typer options that replace the derived ones, by parameter.
+        defaults: default values that replace those of the library, by parameter.
+        flags: further options with their help; ``prepare`` and the printing get their values.
+        prepare: changes the arguments, or the common options, before the call.
+        extra: returns more data for the JSON and for the printing.
+        read: the same for the printing alone.
+        failure: returns the error of a result that is a failure, or None.
+        done: returns the text to print instead of the result.
+        reach: print that what the reader may not see is left out.
+    """
+
+    method: Callable[..., Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    prepare: Callable[[Invocation, dict[str, Any]], None] | None = None
+    extra: Extra | None = None
+    read: Extra | None = None
+    failure: Callable[[Any, Mapping[str, Any]], MemgraphError | None] | None = None
+    done: Callable[[Any, Mapping[str, Any]], str] | None = None
+    reach: bool = False
+
+
+def command_of(method: Callable[..., Any], custom: Custom | None = None) -> Function:
     """Return the command for an operation, or for a function whose first argument is a handle.
 
     Positional parameters become arguments, the others options; the fields of a body, too. The JSON
     is the answer that the HTTP API sends.
-
-    Args:
-        options: typer arguments and options that replace the derived ones, by parameter; annotated
-            types also replace their types.
-        defaults: default values that replace those of the library, by parameter.
-        flags: further options with their help; ``prepare`` and the printing get their values.
-        prepare: changes the arguments, or the common options, before the call.
-        before: returns what ``hint`` gets, too, of the state before the call.
-        extra: returns more data for the JSON and for the printing.
-        read: the same for the printing alone.
-        failure: returns the error of a result that is a failure, or None.
-        hint: returns the lines to print after the result, such as the commands that can follow.
-        done: the text to print instead of the result, or a format string of the arguments.
-        reach: print that what the reader may not see is left out.
     """
+    custom = custom or Custom()
     declared = _declared(method)
-    inputs = _inputs(declared, options or {}, defaults or {})
+    inputs = _inputs(declared, custom)
 
     def run(context: typer.Context, orchestrator: str, **values: Any) -> CommandResult:
         call = invocation(context)
-        values = {
-            **_arguments(declared, inputs, values),
-            **{name: values[name] for name in flags or ()},
-        }
-        if prepare is not None:
-            prepare(call, values)
-        shown = {name: values.pop(name) for name in flags or ()}
-        arguments = {"orchestrator": orchestrator, **values, **shown}
+        flags = {name: values[name] for name in custom.flags}
+        values = _arguments(declared, inputs, values) | flags
+        if custom.prepare is not None:
+            custom.prepare(call, values)
+        values = {name: item for name, item in values.items() if name not in flags}
+        arguments = {"orchestrator": orchestrator, **values, **flags}
         with call.orchestrator(orchestrator) as handle, _progress(declared) as more:
-            if before is not None and not call.as_json:
-                arguments |= before(handle, values)
-            bound = declared.method_of(handle) if is_operation(method) else None
-            result = bound(**values, **more) if bound else method(handle, **values, **more)
-            added = dict(extra(call, handle, result, arguments)) if extra else {}
+            bound = declared.method_of(handle) if is_operation(method) else partial(method, handle)
+            result = bound(**values, **more)
+            added = custom.extra(call, handle, result, arguments) if custom.extra else {}
             arguments |= added
-            if read is not None and not call.as_json:
-                arguments |= read(call, handle, result, arguments)
-        data = data_of(declared, result, values) | added
+            if custom.read is not None and not call.as_json:
+                arguments |= custom.read(call, handle, result, arguments)
+        data = {**data_of(declared, result, values), **added}
 
         def print_result(screen: Screen) -> None:
-            if done:
-                text = done(result, arguments) if callable(done) else done.format(**arguments)
-                for line in text.splitlines():
-                    screen.line(line)
+            if custom.done is not None:
+                screen.line(custom.done(result, arguments))
+            elif declared.result is None:
+                screen.line(f"done: {call.command} {' '.join(map(str, data.values()))}")
             else:
                 show(screen, result, arguments)
             cursor = data.get("next_cursor") or data.get("next_after")
             for name, parameter in declared.parameters.items():
                 if cursor is not None and parameter.sent == "cursor":
                     screen.line(f"more: --{name} {shlex.quote(str(cursor))}")
-            for line in hint(result, arguments) if hint else ():
-                screen.line(line)
-            if reach:
-                screen.line(call.reach, style="dim")
+            if custom.reach:
+                screen.line(REACH, style="dim")
 
-        return CommandResult(data, print_result, failure(result, arguments) if failure else None)
+        failure = custom.failure(result, arguments) if custom.failure else None
+        return CommandResult(data, print_result, failure)
 
+    flags = [
+        _parameter(name, Annotated[bool, typer.Option(f"--{name}", help=text)], False)
+        for name, text in custom.flags.items()
+    ]
     parameters = [
         _parameter("context", typer.Context),
         _parameter("orchestrator", OrchestratorName),
         *(item.parameter for item in inputs),
-        *(
-            _parameter(name, Annotated[bool, typer.Option(f"--{name}", help=text)], False)
-            for name, text in (flags or {}).items()
-        ),
+        *flags,
     ]
     # Typer accepts a required parameter after an optional one, Python's signatures do not.
     parameters.sort(key=lambda parameter: parameter.default is not parameter.empty)
@@ -251,14 +227,9 @@ class _Input:
     inside: str | None = None
 
 
-def _inputs(
-    declared: Operation, options: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> list[_Input]:
+def _inputs(declared: Operation, custom: Custom) -> list[_Input]:
     """Return the parameters of an operation, and the fields of a body that it takes as such."""
-    inputs = [
-        _declared_input(item, declared, options.get(name), defaults.get(name, item.default))
-        for name, item in declared.parameters.items()
-    ]
+    inputs = [_declared_input(item, declared, custom) for item in declared.parameters.values()]
     if declared.rest is None or not isinstance(declared.body, type):
         return inputs
     taken = {*declared.parameters, *NO_OPTIONS}
@@ -268,33 +239,32 @@ def _inputs(
             continue
         if isinstance(nested, type) and issubclass(nested, Value):
             inputs += [
-                _field_input(inner, inner_info, nested, options, name)
+                _field_input(inner, inner_info, nested, custom, name)
                 for inner, inner_info in nested.model_fields.items()
                 if inner not in taken
             ]
         else:
-            inputs.append(_field_input(name, info, declared.body, options, None))
+            inputs.append(_field_input(name, info, declared.body, custom, None))
     return inputs
 
 
-def _declared_input(item: Parameter, declared: Operation, option: Any, default: Any) -> _Input:
-    signature = declared.signature.parameters[item.name]
-    form = _form(signature.annotation)
+def _declared_input(item: Parameter, declared: Operation, custom: Custom) -> _Input:
+    form = _form(item.type)
     kind = form.type | None if form.optional else form.type
-    if get_origin(option) is Annotated:
-        kind, option = get_args(option)
+    default = custom.defaults.get(item.name, item.default)
+    option = custom.options.get(item.name)
     if option is None:
         text = _sentence(form.help or declared.described.get(item.name, ""))
         if item.name in FROM_STDIN:
             text = f"{text.rstrip('.')}; - reads standard input."
-        if signature.kind is inspect.Parameter.KEYWORD_ONLY:
+        if declared.signature.parameters[item.name].kind is inspect.Parameter.KEYWORD_ONLY:
             # The name in a query, such as ``status``, is the singular already.
             is_singular = get_origin(form.type) is list and item.sent != item.name
             name = f"{item.sent}s" if is_singular else item.name
             option = _option(name, form, text, default=default, required=item.required)
         else:
             is_choice = isinstance(form.type, type) and issubclass(form.type, StrEnum)
-            metavar = _metavar(item.name, form.type)
+            metavar = item.name.removesuffix("_id").removesuffix("_or").upper()
             option = typer.Argument(
                 metavar=metavar, help=text, case_sensitive=not is_choice, show_default=is_choice
             )
@@ -303,16 +273,15 @@ def _declared_input(item: Parameter, declared: Operation, option: Any, default: 
 
 
 def _field_input(
-    name: str, info: FieldInfo, model: type[Value], options: Mapping[str, Any], inside: str | None
+    name: str, info: FieldInfo, model: type[Value], custom: Custom, inside: str | None
 ) -> _Input:
     hint: Any = info.annotation
     hint = Annotated[(hint, *info.metadata)] if info.metadata else hint
     form = _form(hint)
     is_flag = form.type is bool
-    text = _sentence(
-        FIELD_HELP.get(name) or documented(model, "Attributes").get(name) or form.help or ""
-    )
-    option = options.get(name) or _option(name, form, _sentence(text or ""), default=False)
+    described = (documented(base, "Attributes").get(name) for base in model.__mro__)
+    text = _sentence(next(filter(None, described), form.help or ""))
+    option = custom.options.get(name) or _option(name, form, text, default=False)
     kind: Any = bool if is_flag else form.type | None
     parameter = _parameter(name, Annotated[kind, option], False if is_flag else None)
     return _Input(form, hint, parameter, is_field=True, inside=inside)
@@ -380,48 +349,27 @@ def _json(adapter: TypeAdapter[Any], text: str, name: str) -> Any:
 
 def _option(name: str, form: _Form, text: str, *, default: Any, required: bool = False) -> Any:
     """Return an option; a repeatable one is named in the singular."""
+    word = name.replace("_", "-")
     if form.type is bool:
-        word = name.replace("_", "-")
-        return typer.Option(f"--{word}" if default is False else f"--{word}/--no-{word}", help=text)
+        other = "yes" if name == "dry_run" else f"no-{word}"
+        return typer.Option(f"--{word}" if default is False else f"--{word}/--{other}", help=text)
     is_list = get_origin(form.type) is list
-    flags = [f"--{name.removesuffix('s').replace('_', '-')}"] if is_list else []
+    flags = [f"--{word.removesuffix('s')}"] if is_list else []
     inner = get_args(form.type)[0] if is_list else form.type
+    text = f"{text} Repeatable.".strip() if is_list and "epeatable" not in text else text
     if isinstance(inner, type) and issubclass(inner, StrEnum):
         return choice(inner, *flags, text=text)
-    metavar = _metavar(name, inner)
-    metavar = "TEXT" if metavar == name.upper() else metavar
+    metavar = {_Json: "JSON", int: "N", float: "N"}.get(inner, "TEXT")
+    if form.is_time:
+        metavar = "TIME"
+    elif name.endswith(("_id", "_ids")):
+        metavar = "ID"
     return typer.Option(*flags, metavar=metavar, help=text, show_default=not required and not flags)
 
 
 def _sentence(text: str) -> str:
     text = text.replace("``", "`")
     return text[:1].upper() + text[1:]
-
-
-_METAVARS = {
-    "reason": "TEXT",
-    "prefix": "TEXT",
-    "after": "CURSOR",
-    "before": "ID",
-    "since": "TIME",
-    "until": "TIME",
-    "edge_id": "EDGE",
-    "from_id": "FROM",
-    "to_id": "TO",
-    "name_or_id": "NAME",
-}
-
-
-def _metavar(name: str, kind: Any) -> str:
-    if kind == _Json:
-        return "JSON"
-    if kind in (int, float):
-        return "N"
-    if name in _METAVARS:
-        return _METAVARS[name]
-    if name == "as_of" or name.endswith(("_time", "_at", "_until", "event_after", "event_before")):
-        return "TIME"
-    return "ID" if name.endswith(("_id", "_ids")) or name == "ids" else name.upper()
 
 
 def _form(hint: Any) -> _Form:
@@ -435,20 +383,19 @@ def _form(hint: Any) -> _Form:
                 hint = _choices(part.json_schema["enum"])
             elif isinstance(part, FieldInfo):
                 described += filter(None, (part.description, _range(part)))
-            is_time |= isinstance(part, WireFormat) and part.type == Millis
             is_time |= isinstance(part, PlainSerializer) and part.func is iso
     text = " ".join(described) or None
     if is_time:
         return _Form(str, False, text, True)
     if get_origin(hint) in (Union, UnionType):
         members = [part for part in get_args(hint) if part is not type(None)]
-        optional = len(members) < len(get_args(hint))
         forms = list(map(_form, members))
         kinds = [part for part in members if isinstance(part, type) and issubclass(part, StrEnum)]
         # A string can express the other members of the union, such as a time in milliseconds.
         preferred = [*kinds, *(str for part in members if part is str), forms[0].type]
+        is_optional = len(members) < len(get_args(hint))
         is_time = any(form.is_time for form in forms)
-        return _Form(preferred[0], optional, text or forms[0].help, is_time)
+        return _Form(preferred[0], is_optional, text or forms[0].help, is_time)
     if get_origin(hint) in (list, tuple, Sequence, Collection):
         item = _form(get_args(hint)[0]).type
         # A list of objects is one JSON array.

@@ -10,16 +10,14 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-# In a pipe or a file, prose is wrapped at this width. Rows and entries are never wrapped there.
-PIPED_WIDTH = 100
 STAGE_CHARS = 40
 LINES_EVERY_S = 5.0
+# In a pipe or a file nothing is wrapped, unless COLUMNS is set.
 _UNWRAPPED_WIDTH = 100_000
 _GAP = 3
 # The least width at which the widest column of a table, which is wrapped, is readable.
@@ -102,73 +100,53 @@ class Screen:
         from rich.console import Console
 
         self._console: Console = Console(
-            file=sys.stdout,
-            markup=False,
-            emoji=False,
-            highlight=False,
-            width=_width(),
-            soft_wrap=False,
+            file=sys.stdout, markup=False, emoji=False, highlight=False, width=_width()
         )
 
     def line(self, text: str = "", *, style: str | None = None) -> None:
         """Print one line. The terminal wraps a long one, so that it can be copied as one line."""
         self._console.print(plain(text), style=style, soft_wrap=True)
 
-    def block(self, text: str, *, indent: int = 0) -> None:
-        """Print text of several lines, wrapped at words."""
+    def heading(self, text: str) -> None:
+        self.line(text, style="bold")
+
+    def block(self, text: str, *, indent: int = 0, style: str = "") -> None:
+        """Print text of one or more lines, each wrapped at words and indented."""
         from rich.text import Text
 
         width = max(self._console.width - indent, 20)
         for line in Text(plain(text, keep_lines=True)).wrap(self._console, width):
-            self._console.print(" " * indent + line.plain.rstrip(), soft_wrap=True)
+            self._console.print(" " * indent + line.plain.rstrip(), style=style, soft_wrap=True)
 
     def raw_lines(self, text: str) -> None:
         """Print text of several lines unchanged, without terminal control characters."""
         self._console.print(plain(text, keep_lines=True), soft_wrap=True, end="")
 
-    def heading(self, text: str) -> None:
-        self.line(text, style="bold")
-
-    def entry(self, text: str, *, depth: int = 0, style: str = "") -> None:
-        """Print an entry of an outline, indented by ``depth``; wrapped only on a terminal."""
-        from rich.text import Text
-
-        indent = "  " * depth
-        if not self._console.is_terminal:
-            self.line(indent + text)
-            return
-        width = max(self._console.width - len(indent) - 2, 20)
-        for number, line in enumerate(Text(plain(text)).wrap(self._console, width)):
-            gap = indent if number == 0 else indent + "  "
-            self._console.print(gap + line.plain.rstrip(), style=style, soft_wrap=True)
-
-    def fields(self, rows: Sequence[tuple[str, str]]) -> None:
+    def fields(self, rows: Sequence[tuple[str, str]], *, indent: int = 0) -> None:
         """Print names and values, one pair per line."""
         width = max((len(name) for name, _ in rows), default=0) + 2
         for name, value in rows:
-            self.line(name.ljust(width) + value)
+            self.line(" " * indent + name.ljust(width) + value)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table with the columns in the order of their importance.
 
-        On a terminal that is too narrow, the widest column but the first is wrapped. If that is not
+        If the width is too small, the widest column but the first is wrapped. If that is not
         enough, the last columns are left out and named below it. Empty columns are not shown.
         """
         from rich.box import SIMPLE_HEAD
         from rich.cells import cell_len
-        from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
         cells = [[plain(cell) for cell in row] for row in rows]
         filled = [at for at in range(len(columns)) if at == 0 or any(row[at] for row in cells)]
         widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
-        wrapped = max(range(len(columns)), key=lambda at: (at > 0, widths[at]))
-        kept = [*filled]
+        wrapped = max(filled, key=lambda at: (at > 0, widths[at]))
         least = [*widths]
         least[wrapped] = min(widths[wrapped], _MIN_WRAPPED)
-        width = self._console.width if self._console.is_terminal else _UNWRAPPED_WIDTH
-        while sum(least[at] + _GAP for at in kept) - _GAP > width and len(kept) > 2:
+        kept = [*filled]
+        while sum(least[at] + _GAP for at in kept) - _GAP > self._console.width and len(kept) > 2:
             kept.remove(max(at for at in kept if at != wrapped))
         table = Table(
             box=SIMPLE_HEAD,
@@ -177,19 +155,16 @@ class Screen:
             header_style="bold",
             padding=(0, 2, 0, 0),
         )
-        fits = sum(least[at] + _GAP for at in kept) - _GAP <= width
+        fits = sum(least[at] + _GAP for at in kept) - _GAP <= self._console.width
         for at in kept:
             is_fixed = fits and at != wrapped
             table.add_column(Text(columns[at]), overflow="fold", no_wrap=is_fixed)
         for row in cells:
             table.add_row(*(Text(row[at], STATUS_STYLE.get(row[at], "")) for at in kept))
-        if self._console.is_terminal:
+        with self._console.capture() as printed:
             self._console.print(table)
-        else:
-            lines = StringIO()
-            Console(file=lines, markup=False, width=width).print(table)
-            for line in lines.getvalue().splitlines():
-                self._console.print(line.rstrip(), soft_wrap=True)
+        for line in printed.get().splitlines():
+            self._console.file.write(line.rstrip() + "\n")
         if kept != filled:
             names = ", ".join(columns[at] for at in filled if at not in kept)
             self.line(f"not shown: {names} (use a wider terminal or --json)", style="dim")
@@ -274,4 +249,6 @@ def _width() -> int | None:
     if sys.stdout is not None and sys.stdout.isatty():
         return None
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() and 20 <= int(columns) <= 10_000 else PIPED_WIDTH
+    return (
+        int(columns) if columns.isdecimal() and 20 <= int(columns) <= 10_000 else _UNWRAPPED_WIDTH
+    )

@@ -3,63 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.ids import short_id
 from memgraph.model.enums import MarkKind
+from memgraph.rules.lifecycle import contradiction_state
 from memgraph.surfaces.cli.formats import (
-    SHORT_IDS,
     below_drop_zone,
     date_of,
-    decisions,
+    day,
     edge_line,
     event_period,
-    journal_line,
-    memory_line,
-    moment,
+    reason_of,
     short,
-    show_pair,
     summary_of,
     with_short,
 )
-from memgraph.surfaces.cli.render import (
-    COLUMNS,
-    Detail,
-    fields_of,
-    show_detail,
-    show_result,
-    show_table,
-    text_of,
-)
-from memgraph.surfaces.cli.screen import Screen, counted, note
+from memgraph.surfaces.cli.render import fields_of, show_detail, show_result, show_table, text_of
+from memgraph.surfaces.cli.screen import Screen, note
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
-    from memgraph.model.access import StoreHealth
     from memgraph.model.context import Answer, BuiltBulletin, ContextBlock
-    from memgraph.model.graph import Case, CaseSide, Contradiction, ContradictionPage
+    from memgraph.model.graph import Case, Contradiction, ContradictionPage
     from memgraph.model.recall import Bundle, Degraded, Mark, RecallItem
-    from memgraph.model.receipts import Receipt
-    from memgraph.model.values import Memory, Outcome
+    from memgraph.model.values import Edge, Memory, Outcome, StoredSource
 
 Call = Mapping[str, Any]
 """The arguments of a command by name, with ``orchestrator`` and what was added to its data."""
 TEXT_CHARS: Final = 400
-MORE: Final = {
-    "max_edges": "there are more edges; see them with memgraph subgraph",
-    "token_budget": "more memories match; raise --token-budget",
-    "top_n": "more memories match; raise --top-n",
-}
-"""The remedy for each of ``Bundle.cut_reasons``."""
+DECIDE: Final = (
+    "to decide one, by its six characters: memgraph accept or dismiss a change, resolve or"
+    " dismiss a contradiction; memgraph case shows the evidence"
+)
 
 
 def show(screen: Screen, result: Any, call: Call) -> None:
     """Print a result by its type; see ``render`` for all others."""
     special = SHOWS.get(type(result).__name__)
-    if special is None:
-        show_result(screen, result)
-    else:
+    if special is not None:
         special(screen, result, call)
+        return
+    memories: Mapping[str, Memory] = call.get("known", {})
+    texts = {name: short(summary_of(item)) or "[erased]" for name, item in memories.items()}
+    show_result(screen, result, texts)
 
 
 def _outcome(screen: Screen, outcome: Outcome, _: Call) -> None:
@@ -86,15 +74,7 @@ def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
             screen.block(edge_line(edge, places), indent=2)
     if call["explain"]:
         _explanation(screen, bundle)
-    first = bundle.items[0].memory.memory_id if bundle.items else None
-    of_first = [edge for edge in bundle.edges if first in (edge.from_id, edge.to_id)]
-    for line in decisions(call["orchestrator"], of_first):
-        screen.line(line)
-    if any(map(_odds, (mark for item in bundle.items for mark in item.marks))):
-        screen.line(SHORT_IDS, style="dim")
     _degraded(bundle.degraded)
-    if bundle.cut:
-        note("; ".join(MORE[reason] for reason in bundle.cut_reasons))
 
 
 def _recalled(screen: Screen, item: RecallItem, places: Mapping[str, str]) -> None:
@@ -182,15 +162,9 @@ def _bulletin(screen: Screen, built: BuiltBulletin, _: Call) -> None:
     if built.bulletin.memory_ids:
         screen.raw_lines(built.bulletin.text)
     elif built.warning is None:
-        screen.line("The bulletin is empty: no memory that it would name is visible.")
+        screen.line("nothing is known yet")
     if built.warning is not None:
         note(f"warning[{built.warning}]: {built.cause}")
-
-
-def _contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None:
-    if not page.items:
-        screen.line("nothing to decide" if not call["resolved"] else "nothing found")
-    show_pairs(screen, page.items)
 
 
 def _memory(screen: Screen, memory: Memory, call: Call) -> None:
@@ -199,126 +173,90 @@ def _memory(screen: Screen, memory: Memory, call: Call) -> None:
     screen.block(memory.content or "[erased]", indent=2)
     shown = {"short_id": short_id(memory.memory_id), **fields_of(memory)}
     shown["event_time"] = event_period(memory) or shown["event_time"]
-    texts = [(name.replace("_", " "), text_of(value)) for name, value in shown.items()]
-    screen.fields([(name, text) for name, text in texts if text and name not in NOT_OF_MEMORIES])
+    texts = [
+        (name, text_of(value)) for name, value in shown.items() if name not in _NOT_OF_MEMORIES
+    ]
+    screen.fields([(name.replace("_", " "), text) for name, text in texts if text])
     if call["pairs"]:
         screen.line()
-    show_pairs(screen, call["pairs"])
+        _show_pairs(screen, call["pairs"])
 
 
-NOT_OF_MEMORIES: Final = frozenset(
+_NOT_OF_MEMORIES: Final = frozenset(
     (
-        *("memory id", "orchestrator id", "type", "status", "content", "summary"),
-        *("sequence", "item id", "content hash", "token cost"),
+        *("memory_id", "orchestrator_id", "type", "status", "content", "summary"),
+        *("sequence", "item_id", "content_hash", "token_cost"),
     )
 )
 """The fields of a memory that its title has, or that only programs need."""
 
 
-def show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
-    """Print contradictions and marks, and what their short ids are."""
+def _contradictions(screen: Screen, page: ContradictionPage, call: Call) -> None:
+    if page.items:
+        _show_pairs(screen, page.items)
+    else:
+        screen.line("nothing found" if call["resolved"] else "nothing to decide")
+
+
+def _show_pairs(screen: Screen, pairs: Sequence[Contradiction]) -> None:
     for at, pair in enumerate(pairs):
         sides = pair.first, pair.second
-        show_pair(screen, pair.edge, sides, pair.sources, moot=pair.moot, first=2 * at + 1)
-    if pairs:
-        screen.line(SHORT_IDS, style="dim")
+        _show_pair(screen, pair.edge, sides, pair.sources, moot=pair.moot, first=2 * at + 1)
+    screen.line(DECIDE, style="dim")
 
 
 def _case(screen: Screen, case: Case, _: Call) -> None:
     memories = [side.memory for side in case.sides]
-    show_pair(screen, case.edge, memories, [side.source for side in case.sides], moot=case.moot)
-    for side in case.sides:
-        show_detail(screen, _side(side))
-    if case.suggestion is not None:
-        winner, reasons = case.suggestion.winner_id, case.suggestion.reasons
-        likely = "inconclusive" if winner is None else f"{short_id(winner)} is more likely"
-        why = [f"{item.code.replace('_', ' ')}: {short_id(item.favours)}" for item in reasons]
-        odds = f"{likely} ({case.suggestion.confidence:.0%})"
-        screen.entry(f"suggestion: {'; '.join((odds, *why))}")
-    screen.heading("journal")
-    for item in case.journal:
-        screen.entry(journal_line(item), depth=1)
-    if case.cut:
-        screen.entry("there may be more: --json")
-    screen.line(SHORT_IDS, style="dim")
+    _show_pair(screen, case.edge, memories, [side.source for side in case.sides], moot=case.moot)
+    show_detail(screen, case, {})
+    if case.state == "open":
+        screen.line(DECIDE, style="dim")
 
 
-def _side(side: CaseSide) -> Detail:
-    influence = side.influence
-    reached = [
-        f"in {counted(influence.recalls, 'answer')}" if influence.recalls else "",
-        f"{counted(influence.derived, 'memory depends', 'memories depend')} on it"
-        if influence.derived
-        else "",
-        *(f"run {name}" for name in influence.runs),
-        *(f"conversation {name}" for name in influence.conversations),
-    ]
-    return Detail(
-        f"evidence for {memory_line(side.memory)}",
-        {
-            "source": side.source,
-            "further sources": side.supports,
-            "independent sources": side.independent_sources - 1 and side.independent_sources,
-            "said": moment(side.said_at),
-            "confidence now": side.effective_confidence,
-            "confirmed": side.confirmed,
-            "withdrawn evidence": side.premise,
-            "used": ", ".join(filter(None, reached)),
-        },
+def _show_pair(
+    screen: Screen,
+    edge: Edge,
+    sides: Sequence[Memory],
+    sources: Sequence[StoredSource],
+    *,
+    moot: bool,
+    first: int = 1,
+) -> None:
+    """Print a contradiction or a mark: its short id and relation, and both lines as in a prompt.
+
+    Args:
+        moot: it is open, but one side is no longer in force.
+        first: the number of the first line.
+    """
+    from memgraph.rules.lines import in_time, line_of, records
+
+    lines = in_time(
+        replace(line_of(memory, source), handle=short_id(memory.memory_id))
+        for memory, source in zip(sides, sources, strict=True)
     )
-
-
-def _subgraph(screen: Screen, subgraph: Any, _: Call) -> None:
-    hops = ("hops", lambda memory: subgraph.distances[memory.memory_id])
-    if subgraph.nodes:
-        show_table(screen, subgraph.nodes, (*COLUMNS["Memory"], hops))
-    for edge in subgraph.edges:
-        screen.entry(edge_line(edge), depth=1)
-    if subgraph.missing:
-        screen.line(f"not found: {', '.join(subgraph.missing)}", style="yellow")
-    if subgraph.cut:
-        screen.line(f"cut: {', '.join(subgraph.cut_reasons)}", style="yellow")
-
-
-def _receipt(screen: Screen, receipt: Receipt, call: Call) -> None:
-    show_detail(screen, receipt)
-    if receipt.items:
-        texts = ("text", lambda item: _beginning(call["texts"].get(item.memory_id)))
-        memory_id, *columns = COLUMNS["ReceiptItem"]
-        show_table(screen, receipt.items, (memory_id, texts, *columns))
-    else:
-        screen.line("no memory of a context or a recall")
-    if receipt.answer is not None:
-        for name, text in (
-            ("answer", receipt.answer["text"]),
-            ("block", receipt.answer["block"]["text"]),
-        ):
-            screen.line()
-            screen.heading(name)
-            screen.block(text)
-
-
-def _beginning(memory: Memory | None) -> str:
-    return "" if memory is None else short(summary_of(memory)) or "[erased]"
-
-
-def _health(screen: Screen, health: StoreHealth, _: Call) -> None:
-    many = counted(health.memories, "active memory", "active memories")
-    screen.line(f"{many}; turns of conversations are not counted")
-    show_table(screen, health.measures)
-    for measure in health.measures:
-        if measure.examples:
-            screen.heading(measure.measure.value)
-            show_table(screen, measure.examples)
+    numbers = {line.memory_id: f"[{at}]" for at, line in enumerate(lines, start=first)}
+    odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
+    standing = f"open since {day(edge.created_at)}"
+    if edge.resolved_at is not None:
+        state = contradiction_state(edge.resolution)
+        standing = f"{state} on {day(edge.resolved_at)}, raised on {day(edge.created_at)}"
+    elif moot:
+        standing += ", moot: one side is no longer in force"
+    pair = f"{numbers[edge.from_id]} {edge.relation} {numbers[edge.to_id]}{odds}"
+    screen.heading(f"{short_id(edge.edge_id)}  {pair}, {standing}")
+    screen.block(records(lines, first=first).rstrip(), indent=2)
+    if reason := reason_of(edge):
+        screen.block(f"reason: {reason}", indent=2)
+    if edge.resolution is not None:
+        winner = edge.resolution.get("winner_id")
+        outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
+        screen.block(f"decision: {outcome}: {edge.resolution.get('reason', '')}", indent=2)
 
 
 def _verification(screen: Screen, report: VerifyReport, _: Call) -> None:
-    checked = ", ".join(
-        f"{count} {name.replace('_', ' ')}" for name, count in report.checked.items()
-    )
-    screen.block(f"checked {checked}")
-    rows = [(item.code.value, item.message, item.subject or "") for item in report.findings]
-    if rows:
+    screen.block(f"checked {text_of(report.checked)}")
+    if report.findings:
+        rows = [(item.code.value, item.message, item.subject or "") for item in report.findings]
         screen.table(("finding", "what", "subject"), rows)
     screen.line(report.summary)
 
@@ -332,10 +270,7 @@ SHOWS: Final[Mapping[str, Callable[[Screen, Any, Call], None]]] = {
     "ContradictionPage": _contradictions,
     "Memory": _memory,
     "Outcome": _outcome,
-    "Receipt": _receipt,
-    "StoreHealth": _health,
     "StoredBulletin": lambda screen, issued, _: screen.raw_lines(issued.body),
-    "Subgraph": _subgraph,
     "VerifyReport": _verification,
 }
 """The functions that print results, by the name of the class."""
