@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
+from sqlmodel import col, select
 
 from memgraph.model.conversation import SPEAKER_NAME, TOLD_AS
 from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
+from memgraph.model.tables import EntityRow, MemoryEntityRow
 from memgraph.store import tables
+from memgraph.store.rows import fetch
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import (
     Column,
     among,
-    bound,
     listed,
     member,
     ordered,
@@ -247,30 +249,19 @@ def meant_by(snapshot: Snapshot, keys: Collection[str]) -> dict[str, int]:
     return {key: next(iter(pks)) for key, pks in meant.items() if len(pks) == 1} | single
 
 
-class TypedEntity(NamedTuple):
-    """An entity, its type and the provider of the type."""
-
-    pk: int
-    entity_id: str
-    type: EntityType
-    provider: str | None
-
-
-def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[TypedEntity]:
+def less_surely_typed(snapshot: Snapshot, memory_pk: int, name: EntityName) -> list[EntityRow]:
     """Return a memory's entities of that name whose type a less trusted provider determined."""
     if name.type not in NAMED_TYPES:
         return []
-    n, e = tables.links.alias("n"), tables.entities.alias("e")
-    query = sa.select(e.c.pk, e.c.entity_id, e.c.type, e.c.type_provider, e.c.type_confidence)
-    query = query.select_from(n.join(e, e.c.pk == n.c.entity_pk))
-    is_mention = (n.c.memory_pk == bound(memory_pk), e.c.name_key == bound(name.key))
-    query = query.where(*is_mention, e.c.type != bound(name.type.value)).order_by(e.c.pk)
+    e, linked = EntityRow, select(MemoryEntityRow.entity_pk)
+    linked = linked.where(MemoryEntityRow.memory_pk == memory_pk)
+    rows = select(e).where(col(e.pk).in_(linked), e.name_key == name.key, e.type != name.type)
     return [
-        TypedEntity(pk, entity_id, EntityType(kind), provider)
-        for pk, entity_id, kind, provider, confidence in snapshot.rows(query)
-        if kind in NAMED_TYPES
-        and _rank(provider) < _rank(name.provider)
-        and (confidence or 0.0) < LISTED
+        row
+        for row in fetch(snapshot, rows.order_by(col(e.pk)))
+        if row.type in NAMED_TYPES
+        and _rank(row.type_provider) < _rank(name.provider)
+        and (row.type_confidence or 0.0) < LISTED
     ]
 
 

@@ -13,7 +13,6 @@ from memgraph.model.tables import EntityAliasRow, EntityRow, MemoryEntityRow
 from memgraph.store.entities import (
     EntityName,
     Link,
-    TypedEntity,
     last_name,
     link,
     links_of,
@@ -85,14 +84,14 @@ def _entity(transaction: Transaction, pk: int) -> EntityRow:
     return row
 
 
-def retype(transaction: Transaction, entity: TypedEntity, name: EntityName) -> None:
+def retype(transaction: Transaction, row: EntityRow, name: EntityName) -> None:
     """Set a better provider's type, or merge with the entity that has that name and type."""
-    row, meant = _entity(transaction, entity.pk), aliased(EntityRow)
+    meant = aliased(EntityRow)
     is_meant = col(meant.entity_id) == sa.func.coalesce(EntityRow.merged_into, EntityRow.entity_id)
     of_name = select(meant).select_from(EntityRow).join(meant, is_meant)
     of_name = of_name.where(EntityRow.name_key == name.key, EntityRow.type == name.type)
     if existing := first(transaction, of_name):
-        merge(transaction, existing.pk, entity.pk)
+        merge(transaction, existing.pk, row.pk)
         return
     row.last_name = last_name(row.name_key, name.type)
     row.type, row.type_provider, row.type_confidence = name.type, name.provider, name.confidence

@@ -21,14 +21,12 @@ from memgraph.store.statements import (
     bound,
     listed,
     ordered,
-    prepared,
     unindexed,
     value,
 )
 from memgraph.store.visibility import (
     View,
     happened_at,
-    is_unexpired,
     memory_fields,
 )
 
@@ -61,58 +59,22 @@ class ItemPlace:
     scope_id: str | None
     at: int = 0
 
-    @property
-    def shape(self) -> PlaceShape:
-        """Return the part of the place on which the text of a statement depends."""
-        return PlaceShape(self.view.shape, self.scope)
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Return the parameters of ``PlaceShape.where``."""
-        return self.view.params | {"place_scope_id": self.scope_id, "place_at": self.at}
-
-
-class PlaceShape(NamedTuple):
-    """The shape of an ``ItemPlace``."""
-
-    view: View
-    scope: Scope
-
     def where(self, m: sa.FromClause) -> Column:
-        """Return the condition on items, with ``ItemPlace.params`` as its parameters."""
-        common = (
-            m.c.status == MemoryStatus.ACTIVE,
-            is_unexpired(m, "place_at"),
-            self.view.where(m),
+        """Return the condition on items; the parameters are those of the view."""
+        scope: tuple[Column, ...] = (
+            m.c.scope == self.scope,
+            m.c.scope != Scope.GLOBAL,
+            m.c.scope_id == bound(self.scope_id),
+            m.c.kind != MemoryKind.EPISODE,
         )
+        # The second and the last condition repeat those of ix_memories_scope exactly.
         if self.scope is Scope.GLOBAL:
             # Avoid the index on content hashes: reading it completely, with a lookup for each row,
             # takes four times as long as a table scan.
-            scope_conditions = [
-                m.c.scope == Scope.GLOBAL,
-                unindexed(m.c.kind) != MemoryKind.EPISODE.value,
-            ]
-        else:
-            # The second and the last condition must repeat those of ix_memories_scope exactly.
-            scope_conditions = [
-                m.c.scope == self.scope,
-                m.c.scope != Scope.GLOBAL,
-                m.c.scope_id == value("place_scope_id"),
-                m.c.kind != MemoryKind.EPISODE,
-            ]
-        return sa.and_(*scope_conditions, *common)
-
-
-@prepared
-def _find(place: PlaceShape) -> sa.Select[Any]:
-    of, m = tables.memories, tables.memories.alias("m")
-    # Two index lookups; with an OR, SQLite would read the whole scope.
-    f = sa.union_all(
-        sa.select(of.c.pk).where(among(of.c.item_id, "ids")),
-        sa.select(of.c.pk).where(among(of.c.memory_id, "ids"), of.c.item_id.is_(None)),
-    ).subquery("f")
-    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
-    return query.where(place.where(m)).order_by(m.c.pk.desc())
+            scope = (m.c.scope == Scope.GLOBAL, unindexed(m.c.kind) != MemoryKind.EPISODE.value)
+        unexpired = m.c.valid_until.is_(None) | (m.c.valid_until > bound(self.at))
+        is_active = m.c.status == MemoryStatus.ACTIVE
+        return sa.and_(*scope, is_active, unexpired, self.view.where(m))
 
 
 def find(snapshot: Snapshot, place: ItemPlace, item_ids: Sequence[str]) -> list[Memory]:
@@ -120,26 +82,22 @@ def find(snapshot: Snapshot, place: ItemPlace, item_ids: Sequence[str]) -> list[
 
     There is at most one for each, unless two were stored with the same id.
     """
-    return _find(place.shape).mapped(memory_from_row, snapshot, place.params, ids=item_ids)
+    of, m = tables.memories, tables.memories.alias("m")
+    # Two index lookups; with an OR, SQLite would read the whole scope.
+    f = sa.union_all(
+        sa.select(of.c.pk).where(among(of.c.item_id, item_ids)),
+        sa.select(of.c.pk).where(among(of.c.memory_id, item_ids), of.c.item_id.is_(None)),
+    ).subquery("f")
+    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.pk)))
+    selected = query.where(place.where(m)).order_by(m.c.pk.desc())
+    return snapshot.mapped(memory_from_row, selected, place.view.params)
 
 
 def count(snapshot: Snapshot, place: ItemPlace) -> int:
     """Return the number of items in a place."""
     m = tables.memories.alias("m")
-    query = sa.select(sa.func.count()).select_from(m).where(place.shape.where(m))
-    return int(snapshot.scalar(query, place.params))
-
-
-@prepared
-def _select(
-    place: PlaceShape, of_type: bool, newest_first: bool, limit: int | None
-) -> sa.Select[Any]:
-    m = tables.memories.alias("m")
-    when = happened_at(m)
-    its_type = (m.c.type == value("type"),) if of_type else ()
-    query = sa.select(m.c.pk).where(place.where(m), *its_type)
-    query = query.order_by(when.desc() if newest_first else when, _id(m), m.c.pk)
-    return query.limit(limit)
+    query = sa.select(sa.func.count()).select_from(m).where(place.where(m))
+    return int(snapshot.scalar(query, place.view.params))
 
 
 def select(
@@ -151,11 +109,18 @@ def select(
     limit: int | None = None,
 ) -> Iterator[Memory]:
     """Return the items of a place in order of time, ties by id. They are read on demand."""
-    statement = _select(place.shape, of_type is not None, newest_first, limit)
-    pks = statement.column(snapshot, place.params | {"type": of_type})
+    m = tables.memories.alias("m")
+    when = happened_at(m)
+    query = sa.select(m.c.pk).where(place.where(m))
+    if of_type is not None:
+        query = query.where(m.c.type == bound(of_type.value))
+    query = query.order_by(when.desc() if newest_first else when, _id(m), m.c.pk).limit(limit)
+    pks = snapshot.column(query, place.view.params)
+    f = listed("keys", "f", numbers=True)
+    rows = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.value))).order_by(f.c.key)
     for start in range(0, len(pks), ROWS_AT_A_TIME):
         some = pks[start : start + ROWS_AT_A_TIME]
-        yield from map(memory_from_row, _of_keys().rows(snapshot, keys=some))
+        yield from snapshot.mapped(memory_from_row, rows, keys=some)
 
 
 def next_to_evict(
@@ -168,7 +133,7 @@ def next_to_evict(
     unknown = sa.func.json_type(m.c.attributes, "$.context_item.importance") == "null"
     query = (
         sa.select(_id(m), m.c.memory_id)
-        .where(place.shape.where(m), _id(m).is_distinct_from(bound(but)))
+        .where(place.where(m), _id(m).is_distinct_from(bound(but)))
         .order_by(
             m.c.type.in_(sorted(KEPT_TYPES)) | confirmed.correlate(m),
             sa.case((unknown, 0), else_=m.c.importance),
@@ -178,7 +143,7 @@ def next_to_evict(
         )
         .limit(bound(number))
     )
-    return snapshot.mapped(NamedItem._make, query, place.params)
+    return snapshot.mapped(NamedItem._make, query, place.view.params)
 
 
 def next_items(
@@ -186,17 +151,10 @@ def next_items(
 ) -> list[tuple[int, str]]:
     """Return the next ``number`` items with keys in (``after``, ``through``], as (key, id)."""
     m = tables.memories.alias("m")
-    query = sa.select(m.c.pk, m.c.memory_id).where(place.shape.where(m))
+    query = sa.select(m.c.pk, m.c.memory_id).where(place.where(m))
     query = query.where(m.c.pk > value("after"), m.c.pk <= value("through"))
     query = query.order_by(m.c.pk).limit(number)
-    return snapshot.rows(query, place.params, after=after, through=through)
-
-
-@prepared
-def _of_keys() -> sa.Select[Any]:
-    f, m = listed("keys", "f", numbers=True), tables.memories.alias("m")
-    query = memory_fields(m).select_from(ordered(f, (m, m.c.pk == f.c.value)))
-    return query.order_by(f.c.key)
+    return snapshot.rows(query, place.view.params, after=after, through=through)
 
 
 def is_id(text: Any) -> bool:

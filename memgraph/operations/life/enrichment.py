@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderError, ProviderUnavailable
 from memgraph.model.enums import Sensitivity
 from memgraph.model.jobs import MAX_REJECTED_KEPT, JobReport, RejectedItem
+from memgraph.model.tables import MemoryRow
 from memgraph.operations.write.entity_links import MAX_KEPT_NAMES, names_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import enrichment, entities, memories, metadata
-from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES, EnrichmentCandidate
+from memgraph.store.enrichment import ENRICHED_AT, ENRICHED_NAMES
 from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 
@@ -112,7 +113,7 @@ class _Run:
         readable = [] if model is None else [item for item in Sensitivity if model.may_read(item)]
         return f"{self.opened.naming.signature}; {MAX_ENTITIES}; {' '.join(readable)}"
 
-    def next_batch(self, remaining: int) -> tuple[list[EnrichmentCandidate], int]:
+    def next_batch(self, remaining: int) -> tuple[list[MemoryRow], int]:
         """Return the next candidates, and the key up to which all memories are then examined."""
         size = min(remaining, BATCH)
         with self.opened.database.read() as snapshot:
@@ -121,7 +122,7 @@ class _Run:
             candidates = enrichment.candidates(snapshot, self.cursor, through, MAX_ENTITIES, size)
         return candidates, candidates[-1].pk if len(candidates) == size else through
 
-    def work_off(self, batch: Sequence[EnrichmentCandidate], through: int) -> bool:
+    def work_off(self, batch: Sequence[MemoryRow], through: int) -> bool:
         """Send a batch to the providers and link the names; return True if the run may continue."""
         names_by_pk: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
@@ -144,26 +145,26 @@ class _Run:
         return self.error is None
 
     def _groups(
-        self, batch: Sequence[EnrichmentCandidate]
-    ) -> Iterable[tuple[tuple[str, ...], list[EnrichmentCandidate]]]:
+        self, batch: Sequence[MemoryRow]
+    ) -> Iterable[tuple[tuple[str, ...], list[MemoryRow]]]:
         """Group a batch by the providers that must not see the texts."""
         naming, model = self.opened.naming, self.opened.llm
         if "llm" not in naming.accurate.names or model is None:
             return [((), list(batch))] if batch else []
-        may = [memory for memory in batch if model.may_read(Sensitivity(memory.sensitivity))]
+        may = [memory for memory in batch if model.may_read(memory.sensitivity)]
         may_not = [memory for memory in batch if memory not in may]
         if not set(naming.accurate.names) - {"llm", "regex"}:
             self.counts["withheld"] += len(may_not)
             may_not = []
         return [(without, group) for without, group in (((), may), (("llm",), may_not)) if group]
 
-    def _find(self, group: Sequence[EnrichmentCandidate], without: Sequence[str]) -> StrategyResult:
+    def _find(self, group: Sequence[MemoryRow], without: Sequence[str]) -> StrategyResult:
         texts = [memory.content for memory in group]
         return self.opened.naming.accurate.extract(texts, without=without)
 
     def _take(
         self,
-        group: Sequence[EnrichmentCandidate],
+        group: Sequence[MemoryRow],
         without: Sequence[str],
         answer: StrategyResult,
         names_by_pk: dict[int, list[EntityName]],
@@ -179,9 +180,7 @@ class _Run:
             for code in codes:
                 self._reject(code, memory.memory_id)
 
-    def _failed(
-        self, provider: str, error: MemgraphError, group: Sequence[EnrichmentCandidate]
-    ) -> None:
+    def _failed(self, provider: str, error: MemgraphError, group: Sequence[MemoryRow]) -> None:
         if _is_refusal(error):
             self.refused[provider] += 1
             self._reject(error.code, group[0].memory_id)
@@ -201,7 +200,7 @@ class _Run:
     def _write(
         self,
         names_by_pk: dict[int, list[EntityName]],
-        by_pk: dict[int, EnrichmentCandidate],
+        by_pk: dict[int, MemoryRow],
         through: int,
     ) -> None:
         """Link memories that are unchanged; mark them as enriched if all providers succeeded."""
@@ -241,7 +240,7 @@ def link_names(
     opened: OpenOrchestrator,
     transaction: JournalledTransaction,
     names_by_pk: Mapping[int, Sequence[EntityName]],
-    open_memories: Sequence[EnrichmentCandidate],
+    open_memories: Sequence[MemoryRow],
     *,
     enriched_at: int | None,
 ) -> int:
@@ -270,7 +269,7 @@ def link_names(
 
 def _stamped(
     opened: OpenOrchestrator,
-    memory: EnrichmentCandidate,
+    memory: MemoryRow,
     names: Sequence[EntityName],
     now_ms: int,
 ) -> dict[str, Any]:

@@ -503,14 +503,14 @@ class EntityLinker:
                 if name.provider == "spacy" and name.type is EntityType.OTHER:
                     continue
                 for entity in entities.less_surely_typed(transaction, pk, name):
-                    entity_merges.retype(transaction, entity, name)
                     details = {
                         "from": entity.type.value,
                         "to": name.type.value,
                         "provider": name.provider,
                         "confidence": name.confidence,
-                        "before": entity.provider,
+                        "before": entity.type_provider,
                     }
+                    entity_merges.retype(transaction, entity, name)
                     entries.append(NewEntry("retype_entity", entity.entity_id, details))
         return entries
 
