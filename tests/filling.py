@@ -11,8 +11,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from memgraph.config.schema import StorageSettings
+from memgraph.store import tables
 from memgraph.store.engine import Database
+from memgraph.store.rows import MEMORY_FIELDS
+from memgraph.store.snapshot import Transaction
 from memgraph.store.sqlite.stores import SqliteStore
+from memgraph.store.text_index import search_terms
 
 NOW = 1_767_225_600_000
 DAY = 86_400_000
@@ -22,9 +26,9 @@ _TABLES = ("memory_sources", "memories", "memory_status", "memory_edges", "memor
 
 
 @contextmanager
-def fresh_database(folder: Path) -> Iterator[Database]:
+def fresh_database(folder: Path, dimensions: int = 8) -> Iterator[Database]:
     path = folder / "memory.db"
-    SqliteStore(path, "orc").create(dimensions=8, now_ms=NOW)
+    SqliteStore(path, "orc").create(dimensions=dimensions, now_ms=NOW)
     database = SqliteStore(path, "orc").open(
         StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
     )
@@ -32,6 +36,47 @@ def fresh_database(folder: Path) -> Iterator[Database]:
         yield database
     finally:
         database.close()
+
+
+def add_source(transaction: Transaction) -> None:
+    """Store the source of ``memory_row``."""
+    source = {"source_id": SOURCE_ID, "source_type": "manual", "captured_by": "user"}
+    transaction.execute(sa.insert(tables.sources).values(**source))
+
+
+def memory_row(pk: int, content: str = "text", **values: Any) -> dict[str, Any]:
+    """A row of all columns of ``memories``, as ``memories.insert`` takes it."""
+    row = dict.fromkeys((*MEMORY_FIELDS, "search_terms")) | {
+        "pk": pk,
+        "memory_id": f"fact_{pk:05d}",
+        "orchestrator_id": "orc",
+        "kind": "fact",
+        "type": "Fact",
+        "content": content,
+        "summary": "",
+        "importance": 50,
+        "confidence": 1.0,
+        "status": "active",
+        "sensitivity": "Public",
+        "scope": "global",
+        "created_at": NOW,
+        "updated_at": NOW,
+        "access_count": 0,
+        "decay_rate": 0.0,
+        "tags": "[]",
+        "attributes": "{}",
+        "content_hash": str(pk),
+        "token_cost": 1,
+        "source_id": SOURCE_ID,
+        "search_terms": search_terms(content),
+    }
+    return row | values
+
+
+def harbour_row(pk: int, content: str, **values: Any) -> dict[str, Any]:
+    """A row of which every seventh has a tag, and every third a speaker."""
+    tags, role = '["berth"]' if pk % 7 == 0 else "[]", "Mira Holt" if pk % 3 == 0 else None
+    return memory_row(pk, content, **({"tags": tags, "source_role": role} | values))
 
 
 class Filling:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from filling import NOW, add_source
+from filling import harbour_row as row
 
 from memgraph import errors
 from memgraph.config.schema import StorageSettings
-from memgraph.model.enums import MemoryStatus, Scope, Sensitivity
 from memgraph.paths import OrchestratorPaths
 from memgraph.store import (
     embeddings,
@@ -29,14 +30,12 @@ from memgraph.store import (
     whole_tables,
 )
 from memgraph.store.engine import Database, DeadlinePassed
-from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import CompiledStatement
 from memgraph.store.stores import store_of
 from memgraph.store.vector_cache import VectorCache
 from memgraph.text.stem import stem
 
-NOW = 1_767_225_600_000
 MODEL = "m"
 OPEN = embeddings.visibility("global", None, "active", "Public")
 WORDS = [
@@ -60,9 +59,8 @@ def make(tmp_path: Path, storage_url: str) -> Iterator[Make]:
         opened.append(database)
         with database.write() as transaction:
             metadata.put(transaction, "embedding_model", MODEL)
-            source = {"source_id": "src_1", "source_type": "manual", "captured_by": "user"}
             if not transaction.scalar(sa.select(tables.sources.c.source_id)):
-                transaction.execute(sa.insert(tables.sources).values(**source))
+                add_source(transaction)
         return database
 
     yield made
@@ -73,38 +71,6 @@ def make(tmp_path: Path, storage_url: str) -> Iterator[Make]:
 @pytest.fixture
 def database(make: Make) -> Database:
     return make()
-
-
-def row(pk: int, content: str = "text", **values: Any) -> dict[str, Any]:
-    return (
-        dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
-        | {
-            "pk": pk,
-            "memory_id": f"fact_{pk:05d}",
-            "orchestrator_id": "orc",
-            "kind": "fact",
-            "type": "Fact",
-            "content": content,
-            "summary": "",
-            "importance": 50,
-            "confidence": 0.1 * (pk % 10),
-            "status": MemoryStatus.ACTIVE.value,
-            "sensitivity": Sensitivity.PUBLIC.value,
-            "scope": Scope.GLOBAL.value,
-            "created_at": NOW,
-            "updated_at": NOW,
-            "access_count": 0,
-            "decay_rate": 0.0,
-            "tags": '["berth"]' if pk % 7 == 0 else "[]",
-            "attributes": "{}",
-            "content_hash": str(pk),
-            "token_cost": 1,
-            "source_id": "src_1",
-            "source_role": "Mira Holt" if pk % 3 == 0 else None,
-            "search_terms": text_index.search_terms(content),
-        }
-        | values
-    )
 
 
 def fill(database: Database, first: int, last: int) -> None:
@@ -152,7 +118,7 @@ def test_tables_of_the_design_documents_are_views_that_nobody_writes(database: D
     fields = {"kind": "episode", "session_id": "s", "turn_id": "t"}
     fields |= {"scope": "session", "scope_id": "s"}
     with database.write() as transaction:
-        rows = [row(1, agent_id="ada", attributes=attributes, **fields), row(2)]
+        rows = [row(1, "text", agent_id="ada", attributes=attributes, **fields), row(2, "text")]
         memories.insert(transaction, rows)
         session = {"session_id": "s", "first_seen_at": NOW, "last_seen_at": NOW}
         transaction.execute(sa.insert(tables.sessions).values(session))
@@ -217,13 +183,13 @@ def test_who_waits_too_long_is_told(make: Make) -> None:
 @pytest.mark.engines
 def test_errors_are_of_ours(database: Database) -> None:
     with pytest.raises(errors.Conflict), database.write() as transaction:
-        memories.insert(transaction, [row(1), row(1)])
+        memories.insert(transaction, [row(1, "text"), row(1, "text")])
     with pytest.raises(errors.InvalidInput), database.write() as transaction:
-        memories.insert(transaction, [row(1, confidence=2.0)])
+        memories.insert(transaction, [row(1, "text", confidence=2.0)])
     with pytest.raises(errors.InvalidInput), database.write() as transaction:
-        memories.insert(transaction, [row(1, source_id="src_2")])
+        memories.insert(transaction, [row(1, "text", source_id="src_2")])
     with pytest.raises(errors.InvalidInput), database.write() as transaction:
-        memories.insert(transaction, [row(2**70)])
+        memories.insert(transaction, [row(2**70, "text")])
     with pytest.raises(errors.InvalidInput), database.write() as transaction:
         memories.insert(transaction, [row(1, "\ud800")])
     with pytest.raises(errors.StorageError) as caught, database.read() as snapshot:
@@ -234,7 +200,7 @@ def test_errors_are_of_ours(database: Database) -> None:
 @pytest.mark.engines
 def test_a_deadline_interrupts_and_the_snapshot_stays(database: Database) -> None:
     with database.write() as transaction:
-        memories.insert(transaction, [row(pk) for pk in range(1, 1_001)])
+        memories.insert(transaction, [row(pk, "text") for pk in range(1, 1_001)])
     a, b, c = (tables.memories.alias(name) for name in "abc")
     slow = sa.select(sa.func.count()).select_from(
         a.join(b, a.c.content == b.c.content).join(c, b.c.content == c.c.content)
@@ -307,7 +273,7 @@ def test_a_session_reads_the_classes(make: Make) -> None:
     with database.store.session(StorageSettings()) as session:
         cache = session.scalars(sa.select(MemoryRow).order_by(MemoryRow.pk)).all()  # type: ignore[arg-type]
         assert [item.memory_id for item in cache] == ["fact_00001", "fact_00002", "fact_00003"]
-        assert cache[0].source.source_id == "src_1"
+        assert cache[0].source.source_id == "src_0"
 
 
 @pytest.mark.engines

@@ -11,7 +11,7 @@ import pytest
 from filling import NOW, Filling, fresh_database
 
 from memgraph.errors import DatabaseCorrupt
-from memgraph.model.enums import EdgeType, MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import EdgeType, Scope
 from memgraph.model.recall import RecallRequest
 from memgraph.retrieval.request import narrowed
 from memgraph.rules.scope import Viewer
@@ -143,45 +143,6 @@ def test_a_view_of_nothing_shows_nothing(database: Database) -> None:
     with database.read() as connection:
         for view in (View(Viewer(scopes=frozenset())), View(Viewer(), statuses=frozenset())):
             assert graph.visible_memories(connection, [memory_id], view) == {}
-
-
-def test_memories_come_in_the_order_they_were_asked_for(database: Database) -> None:
-    filling = Filling(database)
-    ids = [filling.memory() for _ in range(5)][::-1]
-    filling.flush()
-    with database.read() as connection:
-        memories = graph.visible_memories(connection, [*ids, "fact_?", ids[0]], View(Viewer()))
-    assert list(memories) == ids
-
-
-def test_clearance_counts_up(database: Database) -> None:
-    filling = Filling(database)
-    ids = [filling.memory(sensitivity=item.value) for item in Sensitivity]
-    filling.flush()
-    with database.read() as connection:
-        for clearance in Sensitivity:
-            view = View(Viewer(clearance=clearance))
-            memories = graph.visible_memories(connection, ids, view)
-            assert list(memories) == ids[: clearance.level + 1]
-
-
-def test_the_status_is_that_of_the_time(database: Database) -> None:
-    filling = Filling(database)
-    history = [
-        ("active", NOW, NOW + 5),
-        ("superseded", NOW + 5, NOW + 5),
-        ("retracted", NOW + 5, None),
-    ]
-    memory_id = filling.memory(status="retracted", history=history)
-    filling.flush()
-    at = {NOW - 1: None, NOW: "active", NOW + 4: "active", NOW + 5: "retracted"}
-    with database.read() as connection:
-        for as_of, status in at.items():
-            view = View(Viewer(), as_of=as_of)
-            memories = graph.visible_memories(connection, [memory_id], view)
-            assert [value.status for value in memories.values()] == (
-                [MemoryStatus(status)] if status else []
-            )
 
 
 def test_damage_is_named(database: Database) -> None:

@@ -44,17 +44,6 @@ def test_a_job_is_one_holders_until_the_lease_expires(
         assert begin(connection, "other", 1_051 + LEASE_MS, job=JobName.REFLECTION.value) is None
 
 
-def test_what_expired_or_ended_is_not_renewed(service: MemoryService, orc: Orchestrator) -> None:
-    with service.opened(orc.name) as opened, opened.database.write() as connection:
-        take(connection, "a", 1_000)
-        assert not jobs.renew(connection, "a", wall_ms=1_000 + LEASE_MS)
-        assert not jobs.renew(connection, "b", wall_ms=1_050)
-        assert take(connection, "b", 1_050) == "a"
-        jobs.end(connection, "a", JobReport.done({}), ended_at=1_060)
-        assert not jobs.renew(connection, "a", wall_ms=1_070)
-        assert take(connection, "b", 1_070) is None
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(

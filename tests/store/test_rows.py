@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import (
     STORED_STATUSES,
-    CapturedBy,
     EdgeType,
     MemoryKind,
     MemoryStatus,
     MemoryType,
     Scope,
     Sensitivity,
-    SourceType,
 )
 from memgraph.model.tables import EdgeRow, MemoryRow, SourceRow
-from memgraph.model.values import Edge, Memory, StatusPeriod, StoredSource
+from memgraph.model.values import Edge, Memory
 from memgraph.store import rows
 
 TABLES: tuple[Any, ...] = (MemoryRow, EdgeRow, SourceRow)
@@ -31,7 +29,7 @@ text = st.text(max_size=8)
 times = st.integers(min_value=0, max_value=2**41)
 maybe = st.none() | text
 json_objects = st.dictionaries(text, st.none() | st.booleans() | st.integers() | text, max_size=3)
-for kind in (Memory, Edge, StoredSource, StatusPeriod):
+for kind in (Memory, Edge):
     # Values are built at first use; Hypothesis looks at their signatures before.
     kind.model_rebuild()
 memories = st.builds(
@@ -63,15 +61,6 @@ edges = st.builds(
     resolved_at=st.none() | times,
     resolution=st.none() | json_objects,
 )
-sources = st.builds(
-    StoredSource,
-    source_id=text,
-    source_type=st.sampled_from(SourceType),
-    captured_by=st.sampled_from(CapturedBy),
-)
-periods = st.builds(
-    StatusPeriod, status=st.sampled_from(STORED_STATUSES), since=times, until=st.none() | times
-)
 
 
 @given(memories)
@@ -97,18 +86,6 @@ def test_an_edge_comes_back_as_it_was_validated(edge: Edge) -> None:
     }
     row = [_plain(stored[name]) for name in rows.EDGE_FIELDS]
     assert rows.edge_from_row(row) == edge
-
-
-@given(sources)
-def test_a_source_comes_back_as_it_was_validated(source: StoredSource) -> None:
-    stored = source.model_dump()
-    assert rows.source_from_row([_plain(stored[name]) for name in rows.SOURCE_FIELDS]) == source
-
-
-@given(periods)
-def test_a_status_period_comes_back_as_it_was_validated(period: StatusPeriod) -> None:
-    stored = period.model_dump()
-    assert rows.status_from_row([_plain(stored[name]) for name in rows.STATUS_FIELDS]) == period
 
 
 @given(memories, st.sampled_from(["kind", "status", "tags", "attributes"]))

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from filling import fresh_database
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.config.schema import StorageSettings
 from memgraph.store import text_index
-from memgraph.store.sqlite.stores import SqliteStore
-
-NOW = 1_767_225_600_000
 
 
 @pytest.mark.parametrize(
@@ -36,15 +33,9 @@ def test_terms_are_one_or_two_characters_of_the_text(text: str) -> None:
 
 
 def test_check_finds_an_index_that_disagrees(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    SqliteStore(path, "orc").create(dimensions=8, now_ms=NOW)
-    database = SqliteStore(path, "orc").open(
-        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
-    )
-    with database.write() as connection:
+    with fresh_database(tmp_path) as database, database.write() as connection:
         assert connection.engine.phrases.check(connection)
         connection.exec_driver_sql("INSERT INTO memory_fts (rowid, content) VALUES (7, 'stray')")
         assert not connection.engine.phrases.check(connection)
         connection.engine.phrases.rebuild(connection)
         assert connection.engine.phrases.check(connection)
-    database.close()

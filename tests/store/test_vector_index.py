@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from filling import add_source, fresh_database
+from filling import memory_row as row
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memgraph.config.schema import StorageSettings
-from memgraph.model.enums import STORED_STATUSES, MemoryStatus, Scope, Sensitivity
+from memgraph.model.enums import STORED_STATUSES, Sensitivity
 from memgraph.store import embeddings, memories, metadata, vector_cache, vector_index
 from memgraph.store.engine import Database
-from memgraph.store.rows import MEMORY_FIELDS
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.sqlite.indexes import SqliteVectorIndex
-from memgraph.store.sqlite.stores import SqliteStore
 from memgraph.store.vector_cache import HeldVectors, VectorCache, VectorRows, VectorStamp
 from memgraph.store.vector_index import FaultyVector, VectorFault, VectorIndex
 
-NOW = 1_767_225_600_000
 MODEL = "m"
 OPEN = embeddings.visibility("global", None, "active", "Public")
 RETRACTED = embeddings.visibility("global", None, "retracted", "Public")
@@ -31,18 +30,16 @@ Floats = NDArray[np.float32]
 Opener = Callable[[Snapshot], VectorIndex]
 
 
-@pytest.fixture(params=[256, 300, 20])
+@pytest.fixture(params=[256, 20])
 def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
-    opened = made(tmp_path, request.param)
-    yield opened
-    opened.close()
+    with made(tmp_path, request.param) as opened:
+        yield opened
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Database]:
-    opened = made(tmp_path, 20)
-    yield opened
-    opened.close()
+    with made(tmp_path, 20) as opened:
+        yield opened
 
 
 @pytest.fixture(params=["kept", "rows"])
@@ -51,49 +48,13 @@ def index(request: pytest.FixtureRequest) -> Opener:
     return lambda connection: embeddings.index(connection, cache)
 
 
-def made(folder: Path, dimensions: int) -> Database:
-    path = folder / "memory.db"
-    SqliteStore(path, "orc").create(dimensions=dimensions, now_ms=NOW)
-    opened = SqliteStore(path, "orc").open(
-        StorageSettings(synchronous="NORMAL", busy_timeout_ms=1000)
-    )
-    with opened.write() as connection:
-        metadata.put(connection, "embedding_model", MODEL)
-        connection.exec_driver_sql(
-            "INSERT INTO memory_sources (source_id, source_type, captured_by)"
-            " VALUES ('src_1', 'manual', 'user')"
-        )
-    return opened
-
-
-def row(pk: int, **values: Any) -> dict[str, Any]:
-    return (
-        dict.fromkeys((*MEMORY_FIELDS, "search_terms"))
-        | {
-            "pk": pk,
-            "memory_id": f"fact_{pk:04d}",
-            "orchestrator_id": "orc",
-            "kind": "fact",
-            "type": "Fact",
-            "content": f"text {pk}",
-            "summary": "",
-            "importance": 50,
-            "confidence": 1.0,
-            "status": MemoryStatus.ACTIVE,
-            "sensitivity": Sensitivity.PUBLIC,
-            "scope": Scope.GLOBAL,
-            "created_at": NOW,
-            "updated_at": NOW,
-            "access_count": 0,
-            "decay_rate": 0.0,
-            "tags": "[]",
-            "attributes": "{}",
-            "content_hash": str(pk),
-            "token_cost": 1,
-            "source_id": "src_1",
-        }
-        | values
-    )
+@contextmanager
+def made(folder: Path, dimensions: int) -> Iterator[Database]:
+    with fresh_database(folder, dimensions) as opened:
+        with opened.write() as connection:
+            metadata.put(connection, "embedding_model", MODEL)
+            add_source(connection)
+        yield opened
 
 
 def unit_vectors(count: int, dimensions: int, seed: int = 1) -> Floats:
@@ -126,7 +87,7 @@ def fill(connection: Snapshot, count: int, first: int = 1, **values: Any) -> Flo
 
 def retract(connection: Snapshot, pk: int) -> None:
     connection.exec_driver_sql("UPDATE memories SET status = 'retracted' WHERE pk = ?", (pk,))
-    embeddings.index(connection).refresh([f"fact_{pk:04d}"])
+    embeddings.index(connection).refresh([f"fact_{pk:05d}"])
 
 
 def best(stored: Floats, query: Floats, but: Sequence[int] = ()) -> list[int]:
@@ -216,19 +177,6 @@ def test_a_change_of_status_is_followed(small: Database, index: Opener) -> None:
         assert opened.search(stored[1], 5, visibilities=[RETRACTED]) == [2]
 
 
-def test_adding_again_replaces(small: Database, index: Opener) -> None:
-    with small.write() as connection:
-        stored = fill(connection, 5)
-    with small.read() as connection:
-        assert index(connection).search(stored[4], 1, visibilities=[OPEN]) == [5]
-    with small.write() as connection:
-        embeddings.index(connection).add([1], stored[[4]], MODEL)
-    with small.read() as connection:
-        opened = index(connection)
-        assert opened.search(stored[4], 2, visibilities=[OPEN]) == [1, 5]
-        assert np.array_equal(opened.vectors([1]), opened.vectors([5]))
-
-
 def test_removed_ones_wait_to_be_embedded_again(small: Database, index: Opener) -> None:
     with small.write() as connection:
         stored = fill(connection, 3)
@@ -274,17 +222,6 @@ def keys_of(index: VectorIndex) -> list[int]:
     return sorted(index.search(query, 1_000, visibilities=[OPEN]))
 
 
-def test_visible_keys(small: Database) -> None:
-    cache = VectorCache(10**6).hold()
-    with small.write() as connection:
-        fill(connection, 3)
-        fill(connection, 2, first=4, sensitivity=Sensitivity.INTERNAL)
-        embeddings.index(connection).remove([2])
-    with small.read() as connection:
-        assert keys_of(embeddings.index(connection, cache)) == [1, 3]
-        assert keys_of(embeddings.index(connection)) == [1, 3]
-
-
 def test_check_names_what_is_wrong_and_rebuild_mends_visibility(small: Database) -> None:
     with small.write() as connection:
         fill(connection, 6)
@@ -300,9 +237,9 @@ def test_check_names_what_is_wrong_and_rebuild_mends_visibility(small: Database)
             "UPDATE memory_embeddings SET visibility = 3 WHERE memory_pk = 5"
         )
         assert list(opened.check()) == [
-            FaultyVector(2, "fact_0002", VectorFault.DAMAGED),
-            FaultyVector(3, "fact_0003", VectorFault.DAMAGED),
-            FaultyVector(5, "fact_0005", VectorFault.VISIBILITY),
+            FaultyVector(2, "fact_00002", VectorFault.DAMAGED),
+            FaultyVector(3, "fact_00003", VectorFault.DAMAGED),
+            FaultyVector(5, "fact_00005", VectorFault.VISIBILITY),
         ]
         opened.remove([2, 3])
         assert opened.rebuild() == 4
@@ -353,7 +290,7 @@ def test_many_are_nominated_by_their_signs(
             connection.exec_driver_sql(
                 "UPDATE memories SET status = 'retracted' WHERE pk = ?", (pk,)
             )
-        embeddings.index(connection).refresh([f"fact_{pk:04d}" for pk in range(5, 3_000, 5)])
+        embeddings.index(connection).refresh([f"fact_{pk:05d}" for pk in range(5, 3_000, 5)])
     with database.read() as connection:
         cached, rows = embeddings.index(connection, cache), embeddings.index(connection)
         shared = []
@@ -453,7 +390,7 @@ def test_old_changes_are_forgotten_and_then_all_is_read(small: Database) -> None
         embeddings.index(connection, cache).load()
     with small.write() as connection:
         for _ in range(vector_index.VERSIONS_KEPT + 5):
-            embeddings.index(connection).refresh(["fact_0001"])
+            embeddings.index(connection).refresh(["fact_00001"])
         fill(connection, 1, first=3)
         [[number]] = connection.exec_driver_sql("SELECT count(*) FROM memory_vector_changes")
     assert number == vector_index.VERSIONS_KEPT
@@ -505,9 +442,8 @@ def test_a_copy_says_what_the_rows_say(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Change], reads: set[int]
 ) -> None:
     cache = VectorCache(10**7).hold()
-    database = made(tmp_path_factory.mktemp("copy"), 20)
     vectors = unit_vectors(31, 20)
-    try:
+    with made(tmp_path_factory.mktemp("copy"), 20) as database:
         with database.write() as connection:
             memories.insert(connection, [row(pk) for pk in range(1, 31)])
             embeddings.enqueue(connection, list(range(1, 31)))
@@ -525,8 +461,6 @@ def test_a_copy_says_what_the_rows_say(
             if number in reads:
                 assert agree(database, cache, vectors) == embedded(database)
         assert agree(database, cache, vectors) == embedded(database)
-    finally:
-        database.close()
 
 
 def embedded(database: Database) -> int:
