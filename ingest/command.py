@@ -189,7 +189,8 @@ def command(
         summary = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
         memories, edges = (sum(_stored(result, name) for result in results) for name in COUNTED)
         if memories or edges:
-            summary = f"{summary}: {memories:,} memories and {edges:,} edges stored"
+            counts = f"{memories:,} memor{'y' if memories == 1 else 'ies'} and {edges:,} edge"
+            summary = f"{summary}: {counts}{'' if edges == 1 else 's'} stored"
         screen.line(summary or f"the drop zone is empty: name files, or copy them to {zone}")
 
     # With --watch, failures were already shown as they occurred.

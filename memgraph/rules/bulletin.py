@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from enum import StrEnum
@@ -23,6 +23,7 @@ MAX_LINE_CHARS = 240
 
 MOST_COUNTED = 1_000
 """For more entries in a section the heading says "over 1000"."""
+_NOTHING = "Nothing is known yet.\n"
 _LINK = re.compile(r"https?://\S+|www\.\S+")
 
 
@@ -112,7 +113,7 @@ def compose(
     lines = {line.memory_id: line for entries in offered.values() for e in entries for line in e}
     lines = {line.memory_id: _cut(line, max_line_chars) for line in named(list(lines.values()))}
     widest = dict.fromkeys(lines, len(lines))
-    remaining = max_chars - len(_text(_headings(counts, counts)))
+    remaining = max_chars - len(_text(_headings(counts, counts).values()))
     chosen: list[tuple[BulletinSection, Entry]] = []
     shown: set[str] = set()
     for section, entry in _by_priority(offered):
@@ -185,7 +186,8 @@ def _layout(
         for section in BulletinSection
     }
     left_out = {section: totals[section] - counts[section] for section in BulletinSection}
-    return BulletinLayout(shown_lines, left_out, _text(body))
+    texts = list(body.values()) if any(totals.values()) else [_NOTHING]
+    return BulletinLayout(shown_lines, left_out, _text(texts))
 
 
 def _number(entry: Entry) -> int:
@@ -237,7 +239,7 @@ def _total(total: int) -> str:
     return f"over {MOST_COUNTED}" if total > MOST_COUNTED else str(total)
 
 
-def _text(sections: Mapping[BulletinSection, str]) -> str:
+def _text(sections: Iterable[str]) -> str:
     """Return the sections between marks that come from them, so that equal content is equal."""
-    body = "\n".join(sections.values())
+    body = "\n".join(sections)
     return fenced(body, hashlib.sha256(body.encode()).hexdigest()[:MARK_DIGITS])

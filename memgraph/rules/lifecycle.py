@@ -221,7 +221,8 @@ def plan_resolution(
         raise InvalidInput("the current resolution is about another memory")
     if winner.status is not MemoryStatus.ACTIVE:
         raise IllegalTransition(
-            f"a memory that is {winner.status.value} cannot win a contradiction",
+            f"a memory that is {winner.status.value} cannot win a contradiction: restore it first,"
+            " or let the other one win",
             memory_id=winner.memory_id,
         )
     # Reopening removes the id only if this resolution added it.

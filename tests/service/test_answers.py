@@ -210,8 +210,8 @@ def test_without_a_model_the_error_says_what_to_configure(tmp_path: Path) -> Non
             orc.ask(ASKED)
         assert refused.value.as_dict() == {
             "code": "provider.missing",
-            "message": "no language model is configured; set memory.llm.provider,"
-            " as `memgraph config check` shows",
+            "message": "no language model is configured; set memory.llm.provider in the"
+            " root's memgraph.toml, as `memgraph config check` shows",
             "details": {"key": "memory.llm.provider"},
         }
         assert orc.receipts.list().receipts == ()

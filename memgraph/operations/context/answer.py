@@ -57,7 +57,10 @@ def required_model(opened: OpenOrchestrator) -> LanguageModel:
     """Return the configured language model. Raises ProviderMissing if there is none."""
     if opened.llm is None:
         key = "memory.llm.provider"
-        message = f"no language model is configured; set {key}, as `memgraph config check` shows"
+        message = (
+            f"no language model is configured; set {key} in the root's memgraph.toml,"
+            " as `memgraph config check` shows"
+        )
         raise ProviderMissing(message, key=key)
     return opened.llm
 

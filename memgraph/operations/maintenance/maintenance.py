@@ -245,8 +245,9 @@ def _refusing(file: Path) -> Iterator[None]:
                 ": another root sealed its erasures; copy erasure.key from there, or give"
                 " --accept-findings"
             )
-        if isinstance(error, DatabaseCorrupt) and _is_export(file):
-            message = f"{file} is an export; restore needs a file of memgraph backup"
+        elif isinstance(error, StorageError):
+            kind = "an export" if _is_export(file) else f"refused as a backup ({reasons})"
+            message = f"{file} is {kind}; restore needs a file of memgraph backup"
         raise type(error)(message, **details) from error
 
 

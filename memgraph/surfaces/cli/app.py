@@ -13,7 +13,14 @@ import typer
 from typer.core import TyperGroup
 
 from memgraph import __version__
-from memgraph.errors import InvalidInput, MemgraphError, NotFound, OrchestratorMissing, without_kind
+from memgraph.errors import (
+    Conflict,
+    InvalidInput,
+    MemgraphError,
+    NotFound,
+    OrchestratorMissing,
+    without_kind,
+)
 from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.surfaces.cli import commands
 from memgraph.surfaces.cli.builder import common_parameters, make_command
@@ -235,6 +242,8 @@ def _message(invocation: Invocation, error: MemgraphError) -> str:
         names = orchestrator_names(root)
         listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
         return f"{error.message}. {root} has {listed or 'no orchestrator'}"
+    if error.code == Conflict.code and "path" in error.details and command in ("backup", "export"):
+        return f"{error.message}. Name another file, or replace it: --force"
     if isinstance(error, NotFound) and name is not None:
         listing = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
         if listing is None and "name" in error.details:

@@ -159,10 +159,7 @@ def _answer(screen: Screen, answer: Answer, _: Call) -> None:
 
 
 def _bulletin(screen: Screen, built: BuiltBulletin, _: Call) -> None:
-    if built.bulletin.memory_ids:
-        screen.raw_lines(built.bulletin.text)
-    elif built.warning is None:
-        screen.line("nothing is known yet")
+    screen.raw_lines(built.bulletin.text)
     if built.warning is not None:
         note(f"warning[{built.warning}]: {built.cause}")
 

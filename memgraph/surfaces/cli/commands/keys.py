@@ -174,7 +174,8 @@ def _written(create: Callable[[], NewKey], output: Path) -> NewKey:
     try:
         number = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise Conflict(f"the file already exists: {output}", path=str(output)) from None
+        message = f"the file already exists: {output}; name a new file"
+        raise Conflict(message, path=str(output)) from None
     try:
         with os.fdopen(number, "wb", buffering=0) as file:
             file.write(b" " * SECRET_CHARS + b"\n")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memgraph.providers.litellm_chat import ModelCheck
 
 NO_MODEL = (
-    "no language model is configured, and none is required; to add one, write in memgraph.toml:\n"
+    "no language model is configured, and none is required; to add one, write in {file}:\n"
     '[memory.llm]\nprovider = "litellm/openai/gpt-4o-mini"\n'
 )
 SomeOrchestrator = Annotated[
@@ -206,7 +206,7 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
                 row["error"] = row["error"] and row["error"]["code"]
             show_result(screen, rows)
         else:
-            screen.raw_lines(NO_MODEL)
+            screen.raw_lines(NO_MODEL.format(file=service.root / "memgraph.toml"))
 
     return CommandResult(data, show, refusal)
 
