@@ -232,7 +232,10 @@ def test_arrays_become_folders(tmp_path: Path) -> None:
     assert load(tmp_path).memory.ingest.allowed_roots == ("/a", "/b")
 
 
-@pytest.mark.parametrize("content", [b"[memory", b"\xff\xfe", b"a = 1\na = 2"])
+@pytest.mark.parametrize(
+    "content",
+    [b"[memory", b"\xff\xfe", b"a = 1\na = 2", b"a = " + b"1" * 5_000, b"a = " + b"[" * 5_000],
+)
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> None:
     path = global_config_file(tmp_path)
     path.write_bytes(content)

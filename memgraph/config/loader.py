@@ -125,7 +125,8 @@ def _read_toml(path: Path) -> Layer:
 
     try:
         tree = tomllib.loads(text.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # Errors of TOML and UTF-8 are ValueErrors, as those of overlong numbers; deep nesting is not.
+    except (ValueError, RecursionError) as error:
         raise InvalidConfig(f"{path} is not valid TOML: {error}", origin=str(path)) from error
     return _layer(tree, str(path))
 

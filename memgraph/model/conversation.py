@@ -49,7 +49,7 @@ class SessionPlace(Value):
     @classmethod
     def at(cls, cursor: str) -> SessionPlace:
         """Return the place of a ``cursor``. Raises InvalidInput: it is not a cursor."""
-        time, _, session_id = cursor.partition(".")
+        time, _, session_id = cursor.partition(".") if isinstance(cursor, str) else ("", "", "")
         # 16 digits exceed any valid time and still fit a database integer.
         if not (time.isascii() and time.isdigit() and len(time) <= 16 and session_id):
             raise InvalidInput(

@@ -12,10 +12,8 @@ from ingest.claims import CLAIMS
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason
 from memgraph import MemoryService, Orchestrator
-from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.tables import AuditRow
-from memgraph.operations.ingestion.ingest import ABANDONED_MS
 
 TODOS = 400
 
@@ -91,7 +89,7 @@ def test_another_file_of_the_same_content_waits_for_the_first(orc: Orchestrator)
     assert len(todos(orc)) == TODOS
 
 
-def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator, clock: FixedClock) -> None:
+def test_a_claim_whose_folder_was_deleted_is_taken_over_at_once(orc: Orchestrator) -> None:
     drop(orc, "keys.md", notes())
     interrupt(orc, 1)
     (claim,) = (orc.paths.ingest / CLAIMS).glob("[0-9]*")
@@ -99,7 +97,6 @@ def test_a_claim_that_was_lost_is_stored_anew(orc: Orchestrator, clock: FixedClo
         each.unlink()
     claim.rmdir()
     drop(orc, "keys.md", notes())
-    clock.advance(ms=ABANDONED_MS)
     (result,) = IngestPipeline(orc).run().results
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS

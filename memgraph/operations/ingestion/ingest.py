@@ -34,7 +34,8 @@ BY = "by"
 HALF_STORED: Final = "the rest of its file could not be stored"
 # The size of a transaction in memories: about 20 ms, so that other writers hardly wait.
 MOST: Final = 64
-# A claim of no known drop zone that stored no part for this time is lost, or its host is.
+# On a server: a claim of no known drop zone that stored no part for this time is lost, or its host
+# is. An SQLite file has one drop zone, whose runs exclude one another: what it lacks is lost.
 ABANDONED_MS: Final = 3_600_000
 _CHARS_OF_A_MEMORY: Final = 1_000
 _LINK_COST: Final = 4
@@ -61,9 +62,10 @@ def store_document(
     """Store a parsed file in short transactions, unless its content was stored before.
 
     After an interruption, call it again with the same document to continue. A content that another
-    claim is storing, perhaps on another host with the same database, is left to it; if it has
-    stored nothing for ``ABANDONED_MS``, the content is stored here, and what it stored is found
-    as duplicates. The caller asks ``under_way`` first, which knows the claims of this drop zone.
+    claim is storing, perhaps on another host with the same database, is left to it. If it has
+    stored nothing for ``ABANDONED_MS``, or the database is a file and it began before this call,
+    the content is stored here, and what it stored is found as duplicates. The caller asks
+    ``under_way`` first, which knows the claims of this drop zone.
 
     Args:
         view: the view of the writer, whose memories the edges may connect; None: everything.
@@ -80,7 +82,7 @@ def store_document(
         return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
     storing = _DocumentWriter(opened, document, actor, view)
     with opened.database.read() as snapshot:
-        storing.resume(snapshot)
+        storing.begin(snapshot)
     while (outcome := storing.advance(refused)) is None:
         progress(storing.done, len(storing.steps))
         if stop():
@@ -101,11 +103,17 @@ def under_way(
         last = ingest_files.last_part(snapshot, sha256)
     if last is None or _claim_of(last) == claim:
         return False
-    return is_here(_claim_of(last)) or not _is_abandoned(last, opened.clock.now_ms())
+    if is_here(_claim_of(last)):
+        return True
+    return _is_on_server(opened) and not _is_abandoned(last, opened.clock.now_ms())
 
 
 def _claim_of(part: IngestPartRow) -> str:
     return part.plan.partition(":")[0]
+
+
+def _is_on_server(opened: OpenOrchestrator) -> bool:
+    return bool(opened.settings.memory.storage.url)
 
 
 def _is_abandoned(part: IngestPartRow, now_ms: int) -> bool:
@@ -201,12 +209,21 @@ class _DocumentWriter:
         self._folder = str(PurePosixPath(next(filter(None, paths), document.path)).parent)
         self.steps, self._edge_places = _steps(document)
         self._main = (document.main or "").removeprefix("#")
+        # The plan that a lost claim of the same drop zone left; see ``ABANDONED_MS``.
+        self._lost_plan: str | None = None
         self._restart()
 
     def _restart(self) -> None:
         self.done = self._part = self._last_waiting = 0
         self._keys: dict[str, str] = {}
         self._told = _StepOutcomes()
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Read the progress of this plan, and whether another one was left on this machine."""
+        last = ingest_files.last_part(snapshot, self._document.sha256)
+        if last is not None and not _is_on_server(self._opened):
+            self._lost_plan = last.plan
+        self.resume(snapshot)
 
     def resume(self, snapshot: Snapshot) -> None:
         """Read the progress of this plan; the steps of another plan are stored again."""
@@ -263,7 +280,8 @@ class _DocumentWriter:
         last = ingest_files.last_part(transaction, sha256)
         if last is not None and last.plan != self._document.plan:
             own = _claim_of(last) == self._document.plan.partition(":")[0]
-            if not own and not _is_abandoned(last, transaction.at):
+            is_lost = last.plan == self._lost_plan or _is_abandoned(last, transaction.at)
+            if not own and not is_lost:
                 # Another claim began it at the same time, or took it over.
                 return DocumentOutcome(outcome="under_way")
             ingest_files.forget_parts(transaction, sha256)

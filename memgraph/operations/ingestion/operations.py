@@ -154,7 +154,7 @@ class LocalIngestion(Ingestion[F]):
 
     def under_way(self, sha256: str, claim: str, is_here: Callable[[str], bool]) -> bool:
         """Return True if another claim is storing this file: one for which ``is_here`` is True, or
-        one of another drop zone that stored a part of it within the last hour.
+        one of another drop zone, on a server, that stored a part of it within the last hour.
         """
         from memgraph.operations.ingestion.ingest import under_way
 
