@@ -14,11 +14,12 @@ from memgraph.model.graph import (
     MemoryEvent,
     PairEvent,
 )
+from memgraph.model.tables import AuditRow
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store import history as history_rows
 from memgraph.store.engine import Database
-from memgraph.store.history import ContradictingPair, EdgeDecision, Interval, StatusStart
+from memgraph.store.history import ContradictingPair, Interval, StatusStart
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
 
@@ -117,14 +118,14 @@ def _found(snapshot: Snapshot, pairs: Sequence[ContradictingPair]) -> tuple[Pair
     return tuple(events)
 
 
-_Decided = tuple[ContradictingPair, EdgeDecision, dict[str, Any]]
+_Decided = tuple[ContradictingPair, AuditRow, dict[str, Any]]
 """A contradiction, what was decided about it, and the details."""
 
 
 def _decided(snapshot: Snapshot, view: View, during: Interval) -> dict[str, list[_Decided]]:
     """Return the visible decisions by their kind, newest first."""
     entries = [
-        (decision, read_details(decision.details))
+        (decision, read_details(decision.details_json))
         for decision in history_rows.decisions(snapshot, during)
     ]
     edge_ids = {str(details.get("edge_id")) for _, details in entries}

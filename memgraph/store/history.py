@@ -9,9 +9,12 @@ from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
+from sqlmodel import col, select
 
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
+from memgraph.model.tables import AuditRow
 from memgraph.store import tables
+from memgraph.store.rows import fetch
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
     Column,
@@ -58,16 +61,6 @@ class ContradictingPair(NamedTuple):
     first_text: str
     second_text: str
     created_at: int
-
-
-class EdgeDecision(NamedTuple):
-    """A journal entry about a contradiction; ``details`` is JSON."""
-
-    seq: int
-    at: int
-    actor: str
-    action: str
-    details: str
 
 
 def _within(time: Column) -> Column:
@@ -136,14 +129,11 @@ def pairs(
     return {row[0]: ContradictingPair._make(row) for row in rows}
 
 
-def decisions(snapshot: Snapshot, during: Interval) -> list[EdgeDecision]:
+def decisions(snapshot: Snapshot, during: Interval) -> list[AuditRow]:
     """Return the journal entries that decided or reopened contradictions, newest first."""
-    log = tables.audit_log
-    query = sa.select(log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.details)
-    selected = query.where(_within(log.c.at), log.c.action.in_(DECISIONS)).order_by(
-        log.c.seq.desc()
-    )
-    return snapshot.mapped(EdgeDecision._make, selected, during._asdict())
+    entries = select(AuditRow).where(AuditRow.at > during.since, AuditRow.at <= during.until)
+    entries = entries.where(col(AuditRow.action).in_(DECISIONS))
+    return fetch(snapshot, entries.order_by(col(AuditRow.seq).desc()))
 
 
 def finders(

@@ -13,8 +13,8 @@ from memgraph.model.enums import EdgeType, IngestStatus, MemoryStatus
 from memgraph.model.record_tables import IngestPartRow
 from memgraph.model.tables import DocumentKeyRow, IngestFileRow, PendingLinkRow
 from memgraph.store import tables
-from memgraph.store.rows import fetch, first, json_text, replace, save
-from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
+from memgraph.store.rows import fetch, first
+from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import bound, member, row_count
 
 HELD: Final = "held"
@@ -39,31 +39,6 @@ def before(snapshot: Snapshot, place: tuple[int, str] | None, limit: int) -> lis
     return fetch(snapshot, files)
 
 
-def record(
-    transaction: JournalledTransaction,
-    sha256: str,
-    *,
-    path: str,
-    status: IngestStatus,
-    manifest: str,
-) -> None:
-    """Record the outcome of a content, replacing an earlier one.
-
-    The caller must not replace an ingested content by a rejected one.
-
-    Args:
-        manifest: JSON; since it may be large, serialise it before the transaction.
-    """
-    row = IngestFileRow(
-        sha256=sha256,
-        path=path,
-        status=status,
-        manifest_json=manifest,
-        recorded_at=transaction.at,
-    )
-    replace(transaction, row)
-
-
 def last_part(snapshot: Snapshot, sha256: str) -> IngestPartRow | None:
     """Return the last stored part of a content; None without parts."""
     of_file = select(IngestPartRow).where(IngestPartRow.sha256 == sha256)
@@ -74,32 +49,6 @@ def parts(snapshot: Snapshot, sha256: str) -> list[IngestPartRow]:
     """Return the stored parts of an incompletely stored content, in order."""
     of_file = select(IngestPartRow).where(IngestPartRow.sha256 == sha256)
     return fetch(snapshot, of_file.order_by(col(IngestPartRow.part)))
-
-
-def add_part(
-    transaction: JournalledTransaction,
-    sha256: str,
-    part: int,
-    *,
-    plan: str,
-    done: int,
-    outcomes: Mapping[str, Any],
-) -> None:
-    """Record that a part of a content is stored.
-
-    Args:
-        done: the number of finished steps of the plan.
-    """
-    outcomes_json = json_text(outcomes)
-    row = IngestPartRow(
-        sha256=sha256,
-        part=part,
-        plan=plan,
-        done=done,
-        outcomes_json=outcomes_json,
-        stored_at=transaction.at,
-    )
-    save(transaction, row)
 
 
 def forget_parts(transaction: Transaction, sha256: str) -> None:

@@ -22,7 +22,7 @@ from memgraph.errors import DatabaseFull
 from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceType
 from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import Source
-from memgraph.store import ingest_files
+from memgraph.operations.ingestion import ingest
 from tests.pair_readers import CHANGES, ScriptedReader, reading
 
 
@@ -110,7 +110,7 @@ def test_a_failure_on_the_way_leaves_nothing(
         raise DatabaseFull("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(ingest_files, "record", full)
+        patched.setattr(ingest, "replace", full)
         with pytest.raises(DatabaseFull):
             orc.ingestion.store(document("a", "The roof leaks."))
     assert orc.maintenance.stats()["memories"] == {"kind": {}, "type": {}, "status": {}}

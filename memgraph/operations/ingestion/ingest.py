@@ -21,7 +21,7 @@ from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.lifecycle import StatusAction, in_force, next_status
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import ingest_files, memories, supports
-from memgraph.store.rows import json_text
+from memgraph.store.rows import json_text, replace, save
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
 from memgraph.store.visibility import View
 
@@ -301,14 +301,15 @@ class _DocumentWriter:
             if manifest is not None and not progress.links:
                 return self._end(transaction, manifest)
         self._part += 1
-        ingest_files.add_part(
-            transaction,
-            sha256,
-            self._part,
+        row = IngestPartRow(
+            sha256=sha256,
+            part=self._part,
             plan=self._document.plan,
             done=self.done,
-            outcomes=progress.model_dump(mode="json", exclude_none=True),
+            outcomes_json=json_text(progress.model_dump(mode="json", exclude_none=True)),
+            stored_at=transaction.at,
         )
+        save(transaction, row)
         return None
 
     def _store(
@@ -415,13 +416,14 @@ class _DocumentWriter:
         """Record that the document is completely stored, and return its outcome."""
         document = self._document
         ingest_files.forget_parts(transaction, document.sha256)
-        ingest_files.record(
-            transaction,
-            document.sha256,
+        row = IngestFileRow(
+            sha256=document.sha256,
             path=document.path,
             status=IngestStatus.PROCESSED,
-            manifest=manifest,
+            manifest_json=manifest,
+            recorded_at=transaction.at,
         )
+        replace(transaction, row)
         outcome = self._outcome()
         counts = _counts(outcome)
         transaction.record([NewEntry("ingest", None, {"sha256": document.sha256, **counts})])
@@ -474,13 +476,14 @@ def record_rejection(
         previous = ingest_files.get(transaction, sha256)
         if previous is not None and previous.status is IngestStatus.PROCESSED:
             return
-        ingest_files.record(
-            transaction,
-            sha256,
+        row = IngestFileRow(
+            sha256=sha256,
             path=path,
             status=IngestStatus.REJECTED,
-            manifest=json_text({**manifest, BY: actor}),
+            manifest_json=json_text({**manifest, BY: actor}),
+            recorded_at=transaction.at,
         )
+        replace(transaction, row)
         transaction.record([NewEntry(action, None, {"sha256": sha256})])
 
 
