@@ -214,6 +214,7 @@ postings: Final = sa.Table(
     sa.Column("segment", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("term", sa.Text, primary_key=True),
     sa.Column("postings", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
 )
 changes: Final = sa.Table(
     "text_changes",

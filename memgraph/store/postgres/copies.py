@@ -6,10 +6,12 @@ they are read and again after they were written, so a finished copy is verified.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import sqlalchemy as sa
 
 from memgraph.errors import DatabaseCorrupt
 from memgraph.store import sqlite, whole_tables
@@ -31,26 +33,13 @@ _SEQUENCES: Final = (
 )
 
 
-class Table(NamedTuple):
-    """A table of a file; without an integer key, its rows are also copied with their ``rowid``."""
-
-    name: str
-    columns: tuple[str, ...]
-    is_keyed: bool
-
-    def names(self, place: str) -> list[str]:
-        """Return the quoted columns; without a key also ``place``, the engine's name of a rowid."""
-        names = self.columns if self.is_keyed else (*self.columns, place)
-        return [f'"{name}"' for name in names]
-
-    def listed(self, place: str) -> str:
-        """Return ``names`` for a statement."""
-        return ", ".join(self.names(place))
-
-    @property
-    def order(self) -> str:
-        """Return the position of the column to order rows by."""
-        return "1" if self.is_keyed else str(len(self.columns) + 1)
+def _columns(table: sa.Table, place: str) -> list[str]:
+    """Return the quoted columns of a table; the last one is ``place`` if it has row numbers."""
+    names = [column.name for column in table.columns if column.name != PLACE]
+    keys = [isinstance(key.type, sa.Integer) for key in table.primary_key]
+    if table.dialect_options["sqlite"]["with_rowid"] and keys != [True]:
+        names.append(place)
+    return [f'"{name}"' for name in names]
 
 
 def _opened(file: Path) -> Any:
@@ -59,23 +48,6 @@ def _opened(file: Path) -> Any:
     connection.execute("PRAGMA journal_mode = MEMORY")
     connection.execute("PRAGMA foreign_keys = OFF")
     return connection
-
-
-def _tables_of(file: Any) -> list[Table]:
-    """Return the tables of a connection that are copied row by row."""
-    names = file.execute(
-        "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-        " AND name NOT LIKE 'sqlite%' AND name <> 'alembic_version' ORDER BY name"
-    ).fetchall()
-    tables = []
-    for name, has_no_rowid in names:
-        columns = file.execute(
-            "SELECT name, type, pk FROM pragma_table_info(?)", (name,)
-        ).fetchall()
-        keys = [kind.upper() for _, kind, place in columns if place]
-        is_keyed = bool(has_no_rowid) or keys == ["INTEGER"]
-        tables.append(Table(name, tuple(column for column, *_ in columns), is_keyed))
-    return tables
 
 
 def write_file(source: Any, file: Path, progress: Progress | None = None) -> None:
@@ -88,16 +60,17 @@ def write_file(source: Any, file: Path, progress: Progress | None = None) -> Non
     file.write_bytes(engine.template(revision).content)
     with sqlite.translated_errors(), closing(_opened(file)) as target:
         target.execute("BEGIN IMMEDIATE")
-        tables = _tables_of(target)
+        tables = schema.tables()
         for number, table in enumerate(tables):
             _report(progress, number, len(tables))
-            ordered = f"{table.name} ORDER BY {table.order}"
-            with _selected(source, table.listed(PLACE), ordered) as selected:
+            names, columns = _columns(table, PLACE), _columns(table, ROWID)
+            order = len(names) if names != columns else 1
+            with _selected(source, names, f"{table.name} ORDER BY {order}") as selected:
                 rows = _Digested(table.name, selected)
                 target.execute(f"DELETE FROM {table.name}")
-                marks = ", ".join("?" * len(table.names(ROWID)))
+                marks = ", ".join("?" * len(columns))
                 target.executemany(
-                    f"INSERT INTO {table.name} ({table.listed(ROWID)}) VALUES ({marks})", rows
+                    f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})", rows
                 )
             _require_same(table.name, rows, _rows_of(target, table))
         _report(progress, len(tables), len(tables))
@@ -112,20 +85,19 @@ def read_file(file: Path, transaction: Transaction) -> None:
     """
     target = transaction.driver
     with sqlite.translated_errors(), closing(_opened(file)) as source:
-        tables = {item.name: item for item in _tables_of(source)}
         # In the order of foreign keys.
-        for name in (item.name for item in schema.tables()):
-            table = tables[name]
+        for table in schema.tables():
+            name, names = table.name, _columns(table, PLACE)
             target.execute(f"ALTER TABLE {name} DISABLE TRIGGER USER")
             rows = _Digested(name, _rows_of(source, table))
             with (
                 target.cursor() as cursor,
-                cursor.copy(f"COPY {name} ({table.listed(PLACE)}) FROM STDIN") as copy,
+                cursor.copy(f"COPY {name} ({', '.join(names)}) FROM STDIN") as copy,
             ):
                 for row in rows:
                     copy.write_row(row)
             target.execute(f"ALTER TABLE {name} ENABLE TRIGGER USER")
-            with _selected(target, table.listed(PLACE), name) as copied:
+            with _selected(target, names, name) as copied:
                 _require_same(name, rows, copied)
     _number(target)
     indexes.rebuild(transaction)
@@ -143,11 +115,11 @@ def _number(target: Any) -> None:
 
 
 @contextmanager
-def _selected(connection: Any, columns: str, rest: str) -> Iterator[Any]:
+def _selected(connection: Any, columns: Sequence[str], rest: str) -> Iterator[Any]:
     """Select rows in batches instead of loading all of them."""
     with connection.cursor(name="selected") as cursor:
         cursor.itersize = _ROWS
-        cursor.execute(f"SELECT {columns} FROM {rest}")
+        cursor.execute(f"SELECT {', '.join(columns)} FROM {rest}")
         yield cursor
 
 
@@ -176,8 +148,9 @@ def _require_same(name: str, rows: _Digested, written: Iterable[Any]) -> None:
         raise DatabaseCorrupt(f"the copy of {name} differs from the original", table=name)
 
 
-def _rows_of(file: Any, table: Table) -> Iterator[Any]:
-    rows: Iterator[Any] = file.execute(f"SELECT {table.listed(ROWID)} FROM {table.name}")
+def _rows_of(file: Any, table: sa.Table) -> Iterator[Any]:
+    columns = ", ".join(_columns(table, ROWID))
+    rows: Iterator[Any] = file.execute(f"SELECT {columns} FROM {table.name}")
     return rows
 
 
