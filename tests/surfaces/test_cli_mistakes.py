@@ -20,12 +20,12 @@ else:
     CommandLine = object
 
 MISTAKES = [
-    (["recal", "orc-1", "x"], 2, "Did you mean recall?"),
+    (["recal", "orc-1", "x"], 2, "Did you mean 'recall'?"),
     (["recall", "nobody", "x"], 1, "memgraph init nobody"),
-    (["recall", "orc-1"], 2, 'memgraph recall ORC "your question"'),
+    (["recall", "orc-1"], 2, "memgraph recall --help"),
     (["recall", "orc-1", "x", "--limt", "3"], 2, "No such option: --limt"),
     (["recall", "orc-1", "x", "--as-of", "soon"], 2, "--as-of: not an ISO 8601 time, e.g. 2026-"),
-    (["remember", "orc-1"], 2, 'memgraph remember ORC "what to remember"'),
+    (["remember", "orc-1"], 2, "memgraph remember ORC CONTENT"),
     (["remember", "orc-1", ""], 2, "CONTENT: is empty"),
     (["remember", "orc-1", "x", "--type", "Opinion"], 2, "'fact', 'preference', 'decision'"),
     (["remember", "orc-1", "x", "--event-time", "yesterday"], 2, "--event-time: not an ISO 8601"),

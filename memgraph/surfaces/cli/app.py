@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import takewhile
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,24 +54,12 @@ LISTS: Final = {
     "sha256": "files",
 }
 """The command that lists the possible values, by the field in the error's details."""
-EXAMPLES: Final = {
-    "recall": 'memgraph recall ORC "your question"',
-    "remember": 'memgraph remember ORC "what to remember"',
-    "say": 'memgraph say ORC "what was said" --session-id monday',
-    "ingest": "memgraph ingest ORC notes/ --dry-run",
-    "key create": "memgraph key create desk --orchestrator ORC --permission read",
-    "restore": "memgraph restore ORC FILE",
-    "migrate-store": "memgraph migrate-store ORC --to URL|file",
-    "mcp": "memgraph mcp --orchestrator ORC",
-}
-"""An example of a command line, by command; for other commands --help is suggested."""
 _PROBLEMS: Final = {
     "Field required": "is missing",
     "String should have at least 1 character": "is empty",
 }
 _INTERRUPTED = 130
 _USAGE = 2
-_MOST_NAMES = 10
 
 
 class RootGroup(TyperGroup):
@@ -109,13 +98,10 @@ class RootGroup(TyperGroup):
     def resolve_command(
         self, ctx: Context, args: list[str]
     ) -> tuple[str | None, Command | None, list[str]]:
-        name = args[0]
-        if not name.startswith("-") and not ctx.resilient_parsing and not _is_command(name):
-            from difflib import get_close_matches  # for this one message
-
-            near = get_close_matches(name, {*command_names(), *operations()}, cutoff=0.7)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{hint}")
+        if not _is_command(args[0]):
+            # typer suggests the nearest of these.
+            names: dict[str, Any] = dict.fromkeys([*command_names(), *operations()])
+            self.commands = names
         return super().resolve_command(ctx, args)
 
 
@@ -127,7 +113,7 @@ def command_names() -> list[str]:
     return [*COMMANDS, *(name for name in plugins if name not in COMMANDS)]
 
 
-def load_command(name: str) -> Command:
+def load_command(name: str) -> Any:
     """Return a command of the table, of a plugin, or of an operation."""
     target: Any
     if name in MODULES:
@@ -136,10 +122,7 @@ def load_command(name: str) -> Command:
     else:
         plugin = _plugin(name) if name == PLUGIN or name not in COMMANDS else None
         target = _derived(name) if plugin is None else plugin.load()
-    if isinstance(target, FunctionType):
-        return make_command(target, name)
-    group: Command = target
-    return group
+    return make_command(target, name) if isinstance(target, FunctionType) else target
 
 
 def _is_command(name: str) -> bool:
@@ -194,9 +177,8 @@ def root_command() -> TyperGroup:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; see ``memgraph.surfaces.cli.main``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    options = words[: words.index("--")] if "--" in words else words
     # An error in the options is reported in the requested format, too.
-    invocation = Invocation(as_json="--json" in options)
+    invocation = Invocation(as_json="--json" in [*takewhile("--".__ne__, words)])
     # Characters that the terminal's encoding lacks are printed as escapes.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -240,19 +222,15 @@ def _message(invocation: Invocation, error: MemgraphError) -> str:
         # The name or the root may be wrong.
         root = runtime_root(invocation.root)
         names = orchestrator_names(root)
-        listed = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
-        return f"{error.message}. {root} has {listed or 'no orchestrator'}"
+        return f"{error.message}. {root} has {', '.join(names[:10]) or 'no orchestrator'}"
     if error.code == Conflict.code and "path" in error.details and command in ("backup", "export"):
         return f"{error.message}. Name another file, or replace it: --force"
     if isinstance(error, NotFound) and name is not None:
-        listing = next((LISTS[detail] for detail in error.details if detail in LISTS), None)
-        if listing is None and "name" in error.details:
-            listing = "sources" if "source" in command else "entities"
-        return (
-            error.message if listing is None else f"{error.message}. Try: memgraph {listing} {name}"
-        )
+        lists = LISTS | {"name": "sources" if "source" in command else "entities"}
+        listing = next((lists[detail] for detail in error.details if detail in lists), None)
+        return f"{error.message}. Try: memgraph {listing} {name}" if listing else error.message
     if type(error) is InvalidInput and command:
-        return f"{_in_options(error, command)}. {_usage_hint(command)}"
+        return f"{_in_options(error, command)}. Try: {PROGRAM} {command} --help"
     return error.message
 
 
@@ -275,10 +253,6 @@ def _in_options(error: InvalidInput, command: str) -> str:
     return "; ".join(messages)
 
 
-def _usage_hint(command: str) -> str:
-    return f"Try: {EXAMPLES.get(command, ' '.join(f'{PROGRAM} {command} --help'.split()))}"
-
-
 def _usage(invocation: Invocation, error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     # typer puts every choice on its own indented line; join them.
@@ -294,8 +268,8 @@ def _usage(invocation: Invocation, error: typer.TyperException) -> int:
         details = {"usage": context.get_usage().removeprefix("Usage: ")}
         if not invocation.as_json:
             end = "" if message.endswith((".", "?")) else "."
-            command = context.command_path.removeprefix(PROGRAM).strip()
-            message = f"{message}{end} {_usage_hint(command)}"
+            usage = " ".join(details["usage"].split()).replace(" [OPTIONS]", "")
+            message = f"{message}{end} Try: {usage}, or {context.command_path} --help"
     problem = {"code": "cli.usage", "message": message, "details": details}
     return invocation.refuse(problem, code=_USAGE)
 

@@ -24,19 +24,12 @@ OrchestratorName = Annotated[
 ]
 
 
-def on_server(function: Function) -> Function:
-    """Mark the function of a command that a server can run, too; see ``make_command``."""
-    function.remote = True  # type: ignore[attr-defined]
-    return function
-
-
 def make_command(function: Function, name: str) -> TyperCommand:
     """Return a command that runs ``function`` and prints its report.
 
     The docstring of the function is the help, and its annotated parameters are arguments and
     options. The first parameter is the ``typer.Context``. A function that runs until it is stopped
-    may return None, if it printed its report at the start. Without ``on_server`` the command needs
-    a root on this machine.
+    may return None, if it printed its report at the start.
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -45,8 +38,6 @@ def make_command(function: Function, name: str) -> TyperCommand:
         context: typer.Context = values["context"]
         call = invocation(context)
         call.command = _path(context)
-        if not getattr(function, "remote", False):
-            call.require_root()
         report = function(*args, **values)
         return 0 if report is None else call.answer(report)
 

@@ -73,20 +73,21 @@ def below_drop_zone(path: str) -> str:
 
 def citation(source: Source) -> str:
     """Return a source as one line: its file, conversation, run or step, else its type."""
-    parts = []
-    if source.source_path is not None:
-        path = below_drop_zone(source.source_path)
-        parts.append(f"{path}#{source.locator or ''}".removesuffix("#"))
-    for name, value in (
-        ("conversation", source.conversation_id),
-        ("run", source.workflow_run_id),
-        ("step", source.step_id),
-    ):
-        if value is not None:
-            parts.append(f"{name} {value}")
-    if not parts:
-        parts.append(f"{source.source_type.value} by {source.captured_by.value}")
-    return ", ".join(parts)
+    path = below_drop_zone(source.source_path or "")
+    parts = (
+        f"{path}#{source.locator or ''}".strip("#"),
+        *(
+            f"{name} {value}"
+            for name, value in (
+                ("conversation", source.conversation_id),
+                ("run", source.workflow_run_id),
+                ("step", source.step_id),
+            )
+            if value is not None
+        ),
+    )
+    origin = f"{source.source_type.value} by {source.captured_by.value}"
+    return ", ".join(filter(None, parts)) or origin
 
 
 def with_short(memory_id: str | None) -> str:

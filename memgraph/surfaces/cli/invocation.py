@@ -131,12 +131,7 @@ class Invocation:
         return address(self)
 
     def require_root(self) -> None:
-        """Check, before a command begins, that a root on this machine is named.
-
-        Raises:
-            LocalOnly: a server is named.
-            BadParameter: the options are ambiguous.
-        """
+        """Raise LocalOnly if a server is named, BadParameter if the options are ambiguous."""
         from memgraph.surfaces.cli.remote import local_only
 
         if self.server_url is not None:
@@ -201,9 +196,7 @@ class Invocation:
         provider, maintenance = handle.settings.memory.embedding.provider, handle.maintenance
         maintenance.compare_pending(limit=MAX_COMPARED)
         report: dict[str, Any] = {"embedded": 0, "pending": 0}
-        if provider == "none":
-            return report
-        waiting = maintenance.pending_embeddings()
+        waiting = 0 if provider == "none" else maintenance.pending_embeddings()
         if waiting and provider in LOCAL_PROVIDERS:
             with stages("embedding") as advance:
                 shown = steps(advance, "", min(waiting, MAX_EMBEDDED))
@@ -213,12 +206,11 @@ class Invocation:
                 report["code"] = drained.error_code
             waiting = maintenance.pending_embeddings()
         report["pending"] = waiting
-        if waiting and not self.as_json:
-            reason = f" ({report['code']})" if "code" in report else ""
-            if report.get("code") == "embedding.model_changed":
-                note(f"the embedding model changed; run: memgraph embed {handle.name} --rebuild")
-            else:
-                note(f"{waiting} to embed{reason}; run: memgraph embed {handle.name}")
+        if waiting:
+            code = report.get("code", "")
+            rebuild = " --rebuild" if code == "embedding.model_changed" else ""
+            why = f" ({code})" if code else ""
+            self.note(f"{waiting} to embed{why}; run: memgraph embed {handle.name}{rebuild}")
         return report
 
     def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]:

@@ -29,7 +29,7 @@ from memgraph.model.operation import (
 )
 from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.values import Value
-from memgraph.surfaces.cli.builder import Function, OrchestratorName, on_server
+from memgraph.surfaces.cli.builder import Function, OrchestratorName
 from memgraph.surfaces.cli.invocation import (
     CommandResult,
     Invocation,
@@ -147,7 +147,7 @@ def command_of(method: Callable[..., Any], custom: Custom | None = None) -> Func
     run.__annotations__ = {item.name: item.annotation for item in parameters}
     run.__name__ = declared.id
     run.__doc__ = help_of(declared)
-    return on_server(run)
+    return run
 
 
 def help_of(declared: Operation) -> str:

@@ -177,7 +177,7 @@ def fields_of(value: Any, chars: int | None = None) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
+    return not (isinstance(value, tuple | list | Mapping | Value) or is_dataclass(value))
 
 
 def _is_line(value: Any) -> bool:
@@ -213,12 +213,12 @@ def text_of(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, str | int):
-        return short(str(value), LINE_CHARS)
     if isinstance(value, tuple | list):
         return short(", ".join(map(text_of, value)), LINE_CHARS)
     if type(value).__name__ in LINES:
-        return _line(value, {})
+        return LINES[type(value).__name__](value, {})
+    if _is_plain(value):
+        return short(str(value), LINE_CHARS)
     label = str if isinstance(value, Mapping) else _label
     pairs = ((label(name), text_of(item)) for name, item in fields_of(value).items())
     return short(", ".join(f"{name} {text}" for name, text in pairs if text), LINE_CHARS)

@@ -23,18 +23,6 @@ _GAP = 3
 # The least width at which the widest column of a table, which is wrapped, is readable.
 _MIN_WRAPPED = 30
 
-STATUS_STYLE = {
-    "active": "green",
-    "superseded": "yellow",
-    "retracted": "red",
-    "stored": "green",
-    "processed": "green",
-    "duplicate": "yellow",
-    "skipped": "yellow",
-    "rejected": "red",
-}
-
-
 # Joiners that some scripts and emoji need, and that cannot reorder or hide text.
 _HARMLESS_FORMAT = frozenset("\u200c\u200d\u00ad")
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -160,7 +148,7 @@ class Screen:
             is_fixed = fits and at != wrapped
             table.add_column(Text(columns[at]), overflow="fold", no_wrap=is_fixed)
         for row in cells:
-            table.add_row(*(Text(row[at], STATUS_STYLE.get(row[at], "")) for at in kept))
+            table.add_row(*(Text(row[at]) for at in kept))
         with self._console.capture() as printed:
             self._console.print(table)
         for line in printed.get().splitlines():
@@ -191,27 +179,25 @@ def stages(
         A function to call with the name of a stage, the units done, and their total.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield _line_progress(title, lines_every_s)
+        last = time.monotonic()
+
+        def line(stage: str, done: int, total: int) -> None:
+            nonlocal last
+            if lines_every_s is not None and time.monotonic() - last >= lines_every_s:
+                last = time.monotonic()
+                note(f"{title}: {done} of {total}, {stage}")
+
+        yield line
         return
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     console = Console(file=sys.stderr, markup=False)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(compact=True),
-        # Last, so that the bar does not move when the length of the name changes.
-        TextColumn("{task.fields[stage]}", markup=False),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
+    text = "{task.description}", "{task.fields[stage]}"
+    columns = (TextColumn(text[0], markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TextColumn(text[1], markup=False), console=console, transient=True
+    ) as bar:
         task = bar.add_task(plain(title), stage="")
         yield lambda stage, done, total: bar.update(
             task, stage=plain(stage)[:STAGE_CHARS], completed=done, total=total
@@ -230,18 +216,6 @@ def steps(
         advance(stage, done, total)
 
     return more
-
-
-def _line_progress(title: str, every_s: float | None) -> Callable[[str, int, int], None]:
-    last = time.monotonic()
-
-    def told(stage: str, done: int, total: int) -> None:
-        nonlocal last
-        if every_s is not None and time.monotonic() - last >= every_s:
-            last = time.monotonic()
-            note(f"{title}: {done} of {total}, {stage}")
-
-    return told
 
 
 def _width() -> int | None:

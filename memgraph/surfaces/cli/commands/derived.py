@@ -164,6 +164,7 @@ def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
 
 CUSTOM: Final[Mapping[str, Custom]] = {
     "audit": Custom(failure=_above_limits, defaults={"examples": 3}),
+    "backup": Custom(method=methods.backup),
     "bulletins": Custom(reach=True),
     "context": Custom(
         defaults={"prompt": ""},

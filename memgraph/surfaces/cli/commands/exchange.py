@@ -1,4 +1,4 @@
-"""Commands for whole databases: backup, restore, migrate-store, export."""
+"""Commands for whole databases: restore, migrate-store, export."""
 
 from __future__ import annotations
 
@@ -10,38 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memgraph.surfaces.cli.builder import OrchestratorName, on_server
+from memgraph.surfaces.cli.builder import OrchestratorName
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
 from memgraph.surfaces.cli.screen import note, stages
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
-
-AcceptFindings = Annotated[
-    bool,
-    typer.Option("--accept-findings", help="Accept findings of the audit, except damage."),
-]
-
-
-@on_server
-def backup(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    accept_findings: AcceptFindings = False,
-) -> CommandResult:
-    """Copy a database into one file, even while it is in use, and audit the copy."""
-    call = invocation(context)
-    options = {}
-    if accept_findings:
-        call.require_root()
-        options = {"accept_findings": True}
-    with call.orchestrator(orchestrator) as handle, stages("copying") as advance:
-        copy = handle.exchange.backup(
-            file, force=force, progress=lambda done, total: advance("pages", done, total), **options
-        )
-    return CommandResult(copy.as_dict())
 
 
 def restore(
@@ -53,7 +27,9 @@ def restore(
         str | None,
         value("NAME", "Restore as a new orchestrator with this name; ORC is unchanged.", "--as"),
     ] = None,
-    accept_findings: AcceptFindings = False,
+    accept_findings: Annotated[
+        bool, typer.Option("--accept-findings", help="Accept findings of the audit, except damage.")
+    ] = False,
 ) -> CommandResult:
     """Restore a database from a backup; a damaged backup is refused.
 
@@ -109,7 +85,6 @@ def migrate_store(
     return CommandResult(done.as_dict())
 
 
-@on_server
 def export(
     context: typer.Context,
     orchestrator: OrchestratorName,

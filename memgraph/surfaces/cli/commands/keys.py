@@ -16,8 +16,7 @@ from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.rules.access import moment_ms, span_ms
 from memgraph.surfaces.cli.builder import make_group
 from memgraph.surfaces.cli.invocation import CommandResult, Invocation, choice, invocation, value
-from memgraph.surfaces.cli.render import show_table
-from memgraph.surfaces.cli.screen import Screen, note
+from memgraph.surfaces.cli.screen import note
 
 if TYPE_CHECKING:
     from memgraph.service.access.keys import KeyStore
@@ -85,15 +84,7 @@ def create(
 
 def list_keys(context: typer.Context) -> CommandResult:
     """List the keys, including revoked and expired ones, oldest first."""
-    rows = [_fields(key) for key in _keys(invocation(context)).listed()]
-
-    def show(screen: Screen) -> None:
-        if rows:
-            show_table(screen, rows)
-        else:
-            screen.line("there are no keys; create one: memgraph key create")
-
-    return CommandResult({"keys": rows}, show)
+    return CommandResult({"keys": [_fields(key) for key in _keys(invocation(context)).listed()]})
 
 
 def revoke(context: typer.Context, key_id: KeyId) -> CommandResult:
@@ -134,6 +125,7 @@ def _keys(call: Invocation) -> KeyStore:
     from memgraph.config import load_settings
     from memgraph.service.access.keys import KeyStore
 
+    call.require_root()
     root = runtime_root(call.root)
     return KeyStore(root, SystemClock(), url=load_settings(root).memory.storage.url)
 
@@ -149,24 +141,16 @@ def _with_secret(create: Callable[[], NewKey], output: Path | None) -> CommandRe
         Conflict: the file already exists.
         OSError: the file cannot be created, or the disk is full; no key has changed.
     """
+    new_key = create() if output is None else _written(create, output)
+    about = f"the secret of key {new_key.key.key_id}"
+    data = _fields(new_key.key)
     if output is None:
-        new_key = create()
-        lines = [
-            new_key.secret,
-            "",
-            f"the secret of key {new_key.key.key_id}; it is not shown again",
-        ]
-        data = {"secret": new_key.secret}
+        data["secret"] = new_key.secret
+        text = f"{new_key.secret}\n\n{about}; it is not shown again"
     else:
-        new_key = _written(create, output)
-        lines = [f"wrote the secret of key {new_key.key.key_id} to {output}"]
-        data = {"path": str(output)}
-
-    def show(screen: Screen) -> None:
-        for line in lines:
-            screen.line(line)
-
-    return CommandResult(_fields(new_key.key) | data, show)
+        data["path"] = str(output)
+        text = f"wrote {about} to {output}"
+    return CommandResult(data, lambda screen: screen.block(text))
 
 
 def _written(create: Callable[[], NewKey], output: Path) -> NewKey:

@@ -125,6 +125,28 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
     return result | handle.maintenance.embeddings_status().as_dict()
 
 
+def backup(
+    handle: Any,
+    file: str,
+    *,
+    force: bool = False,
+    accept_findings: bool = False,
+    progress: Progress,
+) -> Any:
+    """Copy a database into one file, even while it is in use, and audit the copy.
+
+    Args:
+        file: the file to write.
+        force: replace an existing file.
+        accept_findings: accept findings of the audit, except damage.
+    """
+    # A server takes no such option: its handle has no settings, and says so.
+    options = {"accept_findings": True} if accept_findings and handle.settings else {}
+    return handle.exchange.backup(
+        file, force=force, progress=lambda done, total: progress("pages", done, total), **options
+    )
+
+
 class PromotionTier(StrEnum):
     """The targets of a promotion."""
 

@@ -49,6 +49,7 @@ def serve(
     from memgraph.surfaces.serve import serve, serve_with_processes
 
     call = invocation(context)
+    call.require_root()
     options = {
         "host": host,
         "port": port,
@@ -101,6 +102,7 @@ def mcp(
     from memgraph.surfaces.mcp.stdio import run
 
     call = invocation(context)
+    call.require_root()
     with MemoryService(call.root) as service:
         handle = call.handle(service, orchestrator)
         # Standard output belongs to the protocol, so no JSON may be printed at the end either.

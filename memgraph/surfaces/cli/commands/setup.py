@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memgraph.errors import MemgraphError, MemoryDisabled, OrchestratorExists
-from memgraph.surfaces.cli.builder import OrchestratorName, make_group, on_server
+from memgraph.surfaces.cli.builder import OrchestratorName, make_group
 from memgraph.surfaces.cli.invocation import CommandResult, invocation
 from memgraph.surfaces.cli.render import show_result
 from memgraph.surfaces.cli.screen import Screen
@@ -28,7 +29,6 @@ SomeOrchestrator = Annotated[
 ]
 
 
-@on_server
 def init(
     context: typer.Context,
     orchestrator: OrchestratorName,
@@ -43,7 +43,7 @@ def init(
     from memgraph.paths import OrchestratorPaths
 
     call = invocation(context)
-    created, paths = True, None
+    data = {"orchestrator": orchestrator, "created": True, "memory": None, "ingest": None}
     if call.server_url is not None:
         # The folders are on the server.
         with call.client() as client:
@@ -52,33 +52,17 @@ def init(
             except OrchestratorExists:
                 if not exist_ok:
                     raise
-                created = False
-    else:
-        with call.service() as service:
-            paths = OrchestratorPaths(service.root, orchestrator)
-            created = not (exist_ok and paths.memory.exists())
-            if created:
-                service.create(orchestrator)
-    data = {
-        "orchestrator": orchestrator,
-        "created": created,
-        "memory": paths and str(paths.memory),
-        "ingest": paths and str(paths.ingest),
-    }
-
-    def show(screen: Screen) -> None:
-        screen.line(f"{'created' if created else 'already exists:'} {orchestrator}")
-        if paths is not None:
-            screen.line(f"memory     {paths.memory}")
-            screen.line(f"drop zone  {paths.ingest}")
-            if created:
-                screen.line(f"next: memgraph remember {orchestrator} TEXT")
-                screen.line(f"      memgraph ingest {orchestrator} FOLDER")
-
-    return CommandResult(data, show)
+                data["created"] = False
+        return CommandResult(data)
+    with call.service() as service:
+        paths = OrchestratorPaths(service.root, orchestrator)
+        data |= {"memory": str(paths.memory), "ingest": str(paths.ingest)}
+        data["created"] = not (exist_ok and paths.memory.exists())
+        if data["created"]:
+            service.create(orchestrator)
+    return CommandResult(data)
 
 
-@on_server
 def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> CommandResult:
     """Report whether the memory of one orchestrator, or of all, works, and where it is stored.
 
@@ -106,18 +90,9 @@ def health(context: typer.Context, orchestrator: SomeOrchestrator = None) -> Com
         refusal = MemoryDisabled(f"{first['orchestrator']}{others} disabled: {first['message']}")
 
     def show(screen: Screen) -> None:
-        screen.table(
-            ("orchestrator", "status", "store", "what"),
-            [
-                (
-                    *(item["orchestrator"], item["status"], item["store"] or "server"),
-                    str(item.get("message") or ", ".join(item.get("degraded", []))),
-                )
-                for item in results
-            ],
-        )
         from memgraph.service.readiness import REMEDIES
 
+        show_result(screen, results)
         codes = {code for item in results for code in item.get("degraded", ())}
         for code in sorted(codes & REMEDIES.keys()):
             screen.line(f"{code}: {REMEDIES[code]}")
@@ -140,25 +115,23 @@ def show_config(
     with call.service() as service:
         if orchestrator is not None:
             service.orchestrator(orchestrator)
-        results = [
-            item
+        settings = [
+            {
+                "key": item.key,
+                "value": list(item.value) if isinstance(item.value, tuple) else item.value,
+                "origin": item.origin,
+            }
             for item in describe(service.settings(orchestrator))
             if not changed or item.origin != DEFAULT_ORIGIN
         ]
         root = str(service.root)
-    settings = [
-        {
-            "key": item.key,
-            "value": list(item.value) if isinstance(item.value, tuple) else item.value,
-            "origin": item.origin,
-        }
-        for item in results
-    ]
 
     def show(screen: Screen) -> None:
-        for item in results:
-            origin = "" if item.origin == DEFAULT_ORIGIN else f"  ({item.origin})"
-            screen.line(f"{item.key} = {_shown(item.value)}{origin}")
+        for item in settings:
+            origin = "" if item["origin"] == DEFAULT_ORIGIN else f"  ({item['origin']})"
+            screen.line(f"{item['key']} = {json.dumps(item['value'])}{origin}")
+        if not settings:
+            screen.line("every setting has its default")
 
     return CommandResult({"root": root, "orchestrator": orchestrator, "settings": settings}, show)
 
@@ -220,12 +193,6 @@ def _checked(chosen: LanguageModelSettings, environ: Mapping[str, str] | None) -
     options = options_of(chosen, environ, chosen.timeout_s)
     options["retries"] = 0
     return check_completion(completion_provider(chosen.provider, **options))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ":".join(value) if isinstance(value, tuple) else str(value)
 
 
 config = make_group(
