@@ -28,9 +28,6 @@ _MAX_DEPTH: Final = 3
 _MAX_ITEMS: Final = 50
 _MAX_BITS: Final = 256
 _PLACES: Final = 5
-DEFAULT_MAX_BYTES: Final = 5_000_000
-DEFAULT_KEEP_FILES: Final = 3
-
 _LEVELS: Final[tuple[Level, ...]] = ("debug", "info", "warning", "error")
 _json: Final = JSONEncoder(allow_nan=False).encode
 
@@ -61,19 +58,12 @@ class RotatingFile:
     each.
 
     A logging error must not fail the work that is logged: a line that cannot be written is counted
-    in ``dropped``, and ``last_error`` has the class of the error, for the health report.
+    in ``dropped``.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        keep_files: int = DEFAULT_KEEP_FILES,
-    ) -> None:
+    def __init__(self, path: Path, *, max_bytes: int = 5_000_000, keep_files: int = 3) -> None:
         self.path = path
         self.dropped = 0
-        self.last_error: str | None = None
         self._max_bytes = max_bytes
         self._keep_files = keep_files
         self._lock = threading.Lock()
@@ -84,9 +74,8 @@ class RotatingFile:
             try:
                 if self._append(data) > self._max_bytes:
                     self._rotate()
-            except OSError as error:
+            except OSError:
                 self.dropped += 1
-                self.last_error = type(error).__name__
 
     def _append(self, data: bytes) -> int:
         """Write a line and return the new size of the file.
@@ -107,9 +96,6 @@ class RotatingFile:
         with self._rotation_lock():
             # Another process may have rotated the file while this one waited for the lock.
             if self.path.stat().st_size <= self._max_bytes:
-                return
-            if self._keep_files == 0:
-                self.path.unlink()
                 return
             for number in range(self._keep_files - 1, 0, -1):
                 older = self._numbered(number)
@@ -149,9 +135,6 @@ class EventLog:
         self._level = level
         self._fields = fields
 
-    def debug(self, event: str, **fields: Any) -> None:
-        self._write("debug", event, fields)
-
     def info(self, event: str, **fields: Any) -> None:
         self._write("info", event, fields)
 
@@ -167,30 +150,12 @@ class EventLog:
         """Log an error by its class and stable code, without its text and details."""
         self._write(level, event, fields | error_fields(error))
 
-    def bind(self, **fields: Any) -> EventLog:
-        """Return a log that adds these fields to every line and writes to the same sink."""
-        return EventLog(self.sink, self._clock, level=self._level, **{**self._fields, **fields})
-
     def _write(self, level: Level, event: str, fields: dict[str, Any]) -> None:
         if _LEVELS.index(level) < _LEVELS.index(self._level):
             return
         values = {**self._fields, **fields, "event": event, "level": level}
         line = {str(key): _clip(value, _MAX_DEPTH) for key, value in values.items()}
         self.sink.write(_json({**line, "time": iso(self._clock.now_ms())}))
-
-
-def open_log(
-    path: Path,
-    clock: Clock,
-    *,
-    level: Level = "info",
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    keep_files: int = DEFAULT_KEEP_FILES,
-    **fields: Any,
-) -> EventLog:
-    """Return a log in a file; its folder must exist when the first line is written."""
-    sink = RotatingFile(path, max_bytes=max_bytes, keep_files=keep_files)
-    return EventLog(sink, clock, level=level, **fields)
 
 
 def error_fields(error: BaseException) -> dict[str, str]:

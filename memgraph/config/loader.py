@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from memgraph.config.fields import GLOBAL_ONLY
 from memgraph.config.schema import Settings
 from memgraph.errors import InvalidConfig, UnknownConfigKey, without_kind
 from memgraph.paths import OrchestratorPaths, global_config_file, runtime_root
@@ -288,38 +289,32 @@ def _walk(
 ) -> Iterator[SettingReference]:
     """Yield the keys of a group; properties of the group apply to all of them."""
     for name, field in group.model_fields.items():
-        annotation, extra = field.annotation, field.json_schema_extra
-        is_global = global_only or (isinstance(extra, dict) and bool(extra.get("global_only")))
+        annotation: Any = field.annotation
+        is_global = global_only or field.json_schema_extra == GLOBAL_ONLY
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield from _walk(annotation, f"{prefix}{name}.", global_only=is_global)
-        else:
-            yield _key(prefix + name, field, global_only=is_global)
-
-
-def _key(name: str, field: FieldInfo, *, global_only: bool) -> SettingReference:
-    annotation: Any = field.annotation
-    # pydantic has unpacked Annotated: its constraints are in field.metadata.
-    choices = get_args(annotation) if get_origin(annotation) is Literal else ()
-    kind = str if choices else get_origin(annotation) or annotation
-    return SettingReference(
-        name=name,
-        kind=kind,
-        default=field.default,
-        choices=choices,
-        bounds=_bounds(field),
-        description=field.description or "",
-        global_only=global_only,
-    )
+            continue
+        # pydantic has unpacked Annotated: its constraints are in field.metadata.
+        choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+        yield SettingReference(
+            name=prefix + name,
+            kind=str if choices else get_origin(annotation) or annotation,
+            default=field.default,
+            choices=choices,
+            bounds=_bounds(field),
+            description=field.description or "",
+            global_only=is_global,
+        )
 
 
 def _bounds(field: FieldInfo) -> str:
-    bounds: dict[str, float] = {}
-    for constraint in field.metadata:
-        for name in ("ge", "gt", "le"):
-            if (limit := getattr(constraint, name, None)) is not None:
-                bounds[name] = limit
-    if not bounds:
+    limits: dict[str, float] = {
+        name: limit
+        for constraint in field.metadata
+        for name in ("ge", "gt", "le")
+        if (limit := getattr(constraint, name, None)) is not None
+    }
+    if not limits:
         return ""
-    low = f"{bounds['ge']:g}" if "ge" in bounds else f"over {bounds['gt']:g}"
-    joiner = ".." if "ge" in bounds else " to "
-    return f"{low}{joiner}{bounds['le']:.10g}"
+    low = f"{limits['ge']:g}.." if "ge" in limits else f"over {limits['gt']:g} to "
+    return f"{low}{limits['le']:.10g}"

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
-from memgraph.log import open_log
+from memgraph.log import EventLog, RotatingFile
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -61,6 +61,7 @@ def record_denial(service: MemoryService, name: str, denial: Denial, *, actor: s
         log = service.log_of(name)
     except (MemgraphError, OSError):
         # Its settings cannot be read.
-        log = open_log(service.paths(name).log_file, service.clock, orchestrator=name)
+        file = RotatingFile(service.paths(name).log_file)
+        log = EventLog(file, service.clock, orchestrator=name)
     log.warning(AccessDenied.code, actor=actor, **denial.details)
     service.meters.denied(denial.field)

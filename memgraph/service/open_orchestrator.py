@@ -20,7 +20,7 @@ from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config import Settings
 from memgraph.config.schema import ReceiptSettings
 from memgraph.errors import DatabaseCorrupt, JournalBroken, MemgraphError
-from memgraph.log import EventLog, open_log
+from memgraph.log import EventLog, RotatingFile
 from memgraph.operations.read.receipts import ReceiptBook
 from memgraph.operations.write import entity_links
 from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
@@ -348,13 +348,8 @@ class OpenOrchestrator:
 
 def log_of(paths: OrchestratorPaths, settings: Settings, clock: Clock) -> EventLog:
     """Return the log of an orchestrator; it works even if the orchestrator cannot be opened."""
-    chosen = settings.memory.log
-    return open_log(
-        paths.log_file,
-        clock,
-        level=chosen.level,
-        orchestrator=paths.name,
-    )
+    level, file = settings.memory.log.level, RotatingFile(paths.log_file)
+    return EventLog(file, clock, level=level, orchestrator=paths.name)
 
 
 # Each commit leaves a segment of the text index; SQLite itself merges sixteen of equal size.

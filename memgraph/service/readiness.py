@@ -85,13 +85,11 @@ REST_S: Final = 1.0
 class _Known:
     """The last known state of an orchestrator.
 
-    ``oldest``: since when its oldest pending memory waits, in milliseconds; ``failure``: the code
-    of the error that calls had met by then, which does not show in the files.
+    ``failure``: the code of the error that calls had met by then, which does not show in the files.
     """
 
     state: OrchestratorState
     stamp: Stamp | None = None
-    oldest: int | None = None
     failure: str | None = None
 
 
@@ -169,7 +167,7 @@ class Readiness:
                 if time.monotonic() >= self._rests_until or failures != self._failures:
                     self._bring_up_to_date()
                     self._rests_until, self._failures = time.monotonic() + REST_S, failures
-                states = tuple(self._state_of(known) for _, known in sorted(self._known.items()))
+                states = tuple(self._known[name].state for name in sorted(self._known))
             free = shutil.disk_usage(self._service.root).free
         except OSError:
             # The root may have just been removed, or no more files can be opened.
@@ -207,16 +205,15 @@ class Readiness:
         self._stores.pop(name, None)
         # Taken before the check, so that a change during the check leads to another one.
         stamp, failure = self._stamp(name), self._service.troubles.code(name)
-        oldest = None
         try:
             with self._service.if_open(name) as opened:
                 if opened is None or self._service.is_elsewhere(opened):
-                    state, oldest = self._of_closed(name)
+                    state = self._of_closed(name, now)
                 else:
                     opened.require_sound()
                     codes = shortcomings(opened)
                     with opened.database.read() as snapshot:
-                        state, oldest = _read(snapshot, name, codes)
+                        state = _read(snapshot, name, codes, now)
         except DatabaseReplaced as error:
             # After a restore: the next check opens the new file.
             self._service.forget(name)
@@ -227,9 +224,9 @@ class Readiness:
         except Exception as error:  # noqa: BLE001 - whatever it is, see above
             corrupt = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
             state = self._disabled(name, corrupt)
-        return _Known(state.model_copy(update={"looked_at": now}), stamp, oldest, failure)
+        return _Known(state.model_copy(update={"looked_at": now}), stamp, failure)
 
-    def _of_closed(self, name: str) -> tuple[OrchestratorState, int | None]:
+    def _of_closed(self, name: str, now_ms: int) -> OrchestratorState:
         """Return the state of a closed orchestrator, opened outside the pool to evict no other."""
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
@@ -241,15 +238,9 @@ class Readiness:
             anchored = anchor.read_state(path)
             with database.read() as snapshot:
                 anchor.require_held(snapshot, anchored, path, name)
-                return _read(snapshot, name, [])
+                return _read(snapshot, name, [], now_ms)
         finally:
             database.close()
-
-    def _state_of(self, known: _Known) -> OrchestratorState:
-        if known.oldest is None:
-            return known.state
-        waited_s = max(self._service.clock.now_ms() - known.oldest, 0) / 1_000
-        return known.state.model_copy(update={"oldest_pending_s": waited_s})
 
     def _disabled(self, name: str, error: MemgraphError) -> OrchestratorState:
         advice = sanitized_error(error, self._service.root).message
@@ -272,17 +263,14 @@ class Readiness:
             return None
 
 
-def _read(snapshot: Snapshot, name: str, codes: list[str]) -> tuple[OrchestratorState, int | None]:
-    last = next(iter(jobs.latest(snapshot, 1)), None)
-    state = OrchestratorState(
+def _read(snapshot: Snapshot, name: str, codes: list[str], now_ms: int) -> OrchestratorState:
+    run = next(iter(jobs.latest(snapshot, 1)), None)
+    oldest = embeddings.oldest_pending(snapshot)
+    return OrchestratorState(
         orchestrator=name,
         status="degraded" if codes else "ready",
         codes=tuple(codes),
         pending=embeddings.pending_count(snapshot),
-        last_job=None
-        if last is None
-        else LastJob(
-            job=last.job, state=last.state, ended_at=last.ended_at, error_code=last.error_code
-        ),
+        oldest_pending_s=None if oldest is None else max(now_ms - oldest, 0) / 1_000,
+        last_job=None if run is None else LastJob.model_validate(run, from_attributes=True),
     )
-    return state, embeddings.oldest_pending(snapshot)
