@@ -139,7 +139,8 @@ def service(tmp_path: Path, clock: FixedClock, storage_url: str) -> Iterator[Mem
     """Repeatable: fixed time, counted ids, no environment, nothing in the background."""
     with MemoryService(
         tmp_path / "root",
-        config={"memory.storage.url": storage_url},
+        # On a busy machine a write may wait longer than the default.
+        config={"memory.storage.url": storage_url, "memory.storage.busy_timeout_ms": 30_000},
         clock=clock,
         ids=CountingIds(),
         environ={},
