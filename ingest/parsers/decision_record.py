@@ -22,23 +22,16 @@ from ingest.candidates import (
 )
 from ingest.parsers.blocks import Block, FrontMatter, HeadedSection
 from ingest.parsers.decision_parts import (
-    ACCEPTED,
-    DROPPED,
-    OPEN,
-    RELATION_FIELDS,
     Effect,
     RecordRelation,
     RecordSections,
     Role,
-    body_relations,
     dissect,
-    head_relations,
-    is_decision_heading,
+    front_lines,
     is_decision_record,
-    is_field,
-    is_status_block,
-    is_wholly_superseded,
-    status_word,
+    is_head,
+    relations,
+    titled,
 )
 from ingest.parsers.file_names import document_keys
 from ingest.parsers.notes import left_out, linked, links_in, part_of, related_links
@@ -48,7 +41,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
 from memgraph.model.values import EdgeInput
 from memgraph.text.dates import DateOrder
-from memgraph.text.labels import read_label
+from memgraph.text.labels import read_label, type_named
 
 __all__ = ["MAX_DECISION_CHARS", "is_decision_record", "is_template", "parse_decision_record"]
 
@@ -57,19 +50,21 @@ MAX_DECISION_CHARS = 700
 
 _TEMPLATE = re.compile(r"(?:^|[-_./ ])template(?:[-_. ]|$)", re.IGNORECASE)
 _WEIGHTS: dict[Effect, float] = {"supersedes": 1.0, "amends": 0.6, "supersedes_partly": 0.5}
-_STRENGTH: dict[Effect, int] = {"supersedes": 0, "supersedes_partly": 1, "amends": 2}
+# How a status in force is written; any other one stands in the title.
+_IN_FORCE = frozenset(("accepted", "approved", "agreed", "adopted", "implemented", "decided"))
 _CONSEQUENCE = "consequence"
 
 
 @dataclass(slots=True)
 class _Draft:
     path: str
-    anatomy: RecordSections
+    record: RecordSections
+    front: FrontMatter
     source: Sequence[str]
     width: int
-    word: str | None
     tags: tuple[str, ...]
-    status: MemoryStatus
+    relations: Sequence[RecordRelation]
+    status: MemoryStatus = MemoryStatus.ACTIVE
     main_key: str | None = None
     keys: KeySource = field(default_factory=KeySource)
     candidates: list[IngestCandidate] = field(default_factory=list)
@@ -77,16 +72,12 @@ class _Draft:
     findings: list[ParseFinding] = field(default_factory=list)
 
     @property
-    def known_status(self) -> str:
-        return (self.word or "").casefold()
-
-    @property
-    def is_open(self) -> bool:
-        return self.known_status in OPEN
-
-    @property
-    def is_dropped(self) -> bool:
-        return self.known_status in DROPPED
+    def shown_status(self) -> str:
+        """The status that stands beside the title: none for a decision in force."""
+        if self.status is MemoryStatus.SUPERSEDED:
+            return "superseded"
+        status = self.record.status or ""
+        return "" if status.casefold() in _IN_FORCE else status.lower()
 
 
 def is_template(path: str) -> bool:
@@ -108,20 +99,27 @@ def parse_decision_record(
     were replaced partly, rejected or not accepted yet stay active, with their status in the title
     and in ``attributes.decision_status``.
     """
-    anatomy = dissect(parts, front, path, order)
-    status_text = status_word(anatomy.statuses)
-    replaced = any(is_wholly_superseded(line.text) for line in anatomy.statuses)
-    tags = clean_tags(["decision-record", *front.tags, *([status_text] if status_text else [])])
-    status = MemoryStatus.SUPERSEDED if replaced else MemoryStatus.ACTIVE
+    record = dissect(parts, front, path, order)
     blocks = [block for part in parts for block in part.blocks]
-    width = source_width(blocks, source)
-    found = [*findings, *left_out(blocks)]
-    draft = _Draft(path, anatomy, source, width, status_text, tags, status, findings=found)
-    if anatomy.date is None and anatomy.dates:
-        unread = {"text": next(iter(anatomy.dates.values()))[:80]}
+    draft = _Draft(
+        path,
+        record,
+        front,
+        source,
+        source_width(blocks, source),
+        clean_tags(["decision-record", *front.tags, *filter(None, [record.status])]),
+        list(_relations(record, front, path)),
+        findings=[*findings, *left_out(blocks)],
+    )
+    if record.status == "Superseded" or any(
+        relation.effect == "supersedes" and not relation.outgoing for relation in draft.relations
+    ):
+        draft.status = MemoryStatus.SUPERSEDED
+    if record.date is None and record.unread_date is not None:
+        unread = {"text": record.unread_date}
         draft.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, details=unread))
     _add_decision(draft)
-    for role, section in anatomy.sections:
+    for role, section in record.sections:
         _add_section(draft, role, section)
     main = draft.main_key or (draft.candidates[0].key if draft.candidates else None)
     return ParsedDocument(
@@ -130,35 +128,37 @@ def parse_decision_record(
         tuple(draft.edges),
         tuple(_links(draft, main)) if main else (),
         tuple(draft.findings),
-        title=anatomy.title,
+        title=record.title,
         main_key=main,
-        document_keys=document_keys(path, anatomy.number),
+        document_keys=document_keys(path, record.number),
     )
 
 
 def _add_decision(draft: _Draft) -> None:
-    anatomy = draft.anatomy
+    record = draft.record
     decided: list[Passage] = []
-    for place, section in enumerate(anatomy.of("decision")):
+    for place, section in enumerate(record.of("decision")):
         found = [each for each in _passages(draft, section.blocks) if _decides(each)]
-        if place and not is_decision_heading(section.title):
+        if place:
             found = [replace(each, above=(section.title, *each.above)) for each in found]
         decided += found
     core = _core(decided)
     if not core:
         return
     draft.main_key = draft.keys.new()
-    attributes: dict[str, object] = {"role": "decision", "title": anatomy.title[:200]}
-    if draft.word:
-        attributes["decision_status"] = draft.word
-        attributes["decision_status_lines"] = [line.text for line in anatomy.statuses][:10]
-    if anatomy.number is not None:
-        attributes["record_number"] = anatomy.number
-    if anatomy.dates and anatomy.date is None:
-        attributes["date_as_written"] = next(iter(anatomy.dates.values()))[:80]
-    attributes |= {
-        name.translate({32: "_", 45: "_"}): value for name, value in anatomy.fields.items()
+    attributes: dict[str, object] = {
+        name.replace("-", "_"): ", ".join(values)[:200]
+        for name, values in draft.front.others()
+        if name != "status"
     }
+    attributes |= {"role": "decision", "title": record.title[:200]}
+    if record.status:
+        attributes["decision_status"] = record.status
+        attributes["decision_status_lines"] = [line.text for line in record.statuses][:10]
+    if record.number is not None:
+        attributes["record_number"] = record.number
+    if record.date is None and record.unread_date is not None:
+        attributes["date_as_written"] = record.unread_date
     importance, confidence = _importance_and_confidence(draft)
     content = f"{_title(draft)}: {_joined(core)}"
     draft.candidates.append(
@@ -171,13 +171,13 @@ def _add_decision(draft: _Draft) -> None:
             importance=importance,
             confidence=confidence,
             status=draft.status,
-            event_time=anatomy.date,
+            event_time=record.date,
             tags=draft.tags,
             attributes=attributes,
         )
     )
     for passage in decided[len(core) :]:
-        _add(draft, passage, "decision_detail", "proposed detail" if draft.is_open else "detail")
+        _add(draft, passage, "decision_detail", "detail")
 
 
 def _passages(draft: _Draft, blocks: Sequence[Block]) -> Iterator[Passage]:
@@ -231,36 +231,19 @@ def _importance_and_confidence(draft: _Draft) -> tuple[int, float]:
     """Return importance and confidence; they are lower for decisions that are not in force."""
     if draft.status is MemoryStatus.SUPERSEDED:
         return 45, 0.85
-    if draft.is_dropped or draft.known_status == "deprecated":
-        return 50, 0.85
-    if draft.is_open:
+    if draft.shown_status:
         return 60, 0.7
-    return (75, 0.9) if draft.known_status in ACCEPTED else (70, 0.85)
+    return (75, 0.9) if draft.record.status else (70, 0.85)
 
 
 def _title(draft: _Draft) -> str:
-    status = draft.known_status
-    if draft.status is MemoryStatus.SUPERSEDED:
-        return f"{draft.anatomy.title} (superseded)"
-    if draft.is_open:
-        return f"{draft.anatomy.title} ({status.replace('rfc', 'RFC')}, not yet decided)"
-    if status and status not in ACCEPTED:
-        return f"{draft.anatomy.title} ({status})"
-    return draft.anatomy.title
+    title, status = draft.record.title, draft.shown_status
+    return f"{title} ({status})" if status else title
 
 
 def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
     """Add the passages of a section; what its head says elsewhere is not repeated."""
-    if role == "preamble":
-        blocks = [block for block in section.blocks if not is_field(block)]
-    elif role == "status":
-        blocks = [block for block in section.blocks if not is_status_block(block)]
-    elif role == "date":
-        blocks = list(section.blocks[1:])
-    elif role == "relation" and section.title.casefold() in RELATION_FIELDS:
-        blocks = [block for block in section.blocks if block.kind == "code"]
-    else:
-        blocks = list(section.blocks)
+    blocks = [block for block in section.blocks if not is_head(block, role)]
     if not blocks and not section.blocks and section.level > 1:
         where = lines(section.first, section.first)
         draft.findings.append(ParseFinding(SkippedPart.EMPTY_SECTION, where))
@@ -268,7 +251,7 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
         label = read_label(passage.text)
         if _is_placeholder(passage):
             draft.findings.append(ParseFinding(SkippedPart.PLACEHOLDER, passage.locator))
-        elif passage.checked is not None or role == "actions":
+        elif passage.checked is not None or type_named(section.title) is MemoryType.TODO:
             _add_action(draft, passage)
         elif label is not None and label[0] is MemoryType.TODO:
             _add_action(draft, replace(passage, text=label[1]))
@@ -277,7 +260,8 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
         elif role == "drivers":
             _add(draft, passage, "context", section.title.casefold())
         elif role == "consequences":
-            _add(draft, passage, _CONSEQUENCE, _kind(draft, section))
+            title = section.title.casefold()
+            _add(draft, passage, _CONSEQUENCE, _CONSEQUENCE if title == "consequences" else title)
         elif role != "decision" or not _decides(passage):
             above = (*section.path, section.title)
             _add(draft, passage, "decision_detail", " / ".join(above[1:] or above))
@@ -291,12 +275,6 @@ def _add_action(draft: _Draft, passage: Passage) -> None:
         draft.candidates[-1] = done
 
 
-def _kind(draft: _Draft, section: HeadedSection) -> str:
-    title = section.title.casefold()
-    kind = _CONSEQUENCE if title == "consequences" else title
-    return f"expected {kind}" if draft.is_open else kind
-
-
 def _add(
     draft: _Draft,
     passage: Passage,
@@ -305,12 +283,10 @@ def _add(
     kind: MemoryType | None = None,
 ) -> None:
     """Add a passage of the record, prefixed with its title and linked to the decision."""
-    if draft.status is MemoryStatus.SUPERSEDED:
-        label = f"superseded, {label}"
-    elif draft.is_dropped:
-        label = f"{draft.known_status}, {label}"
+    if draft.shown_status:
+        label = f"{draft.shown_status}, {label}"
     text = ": ".join((*passage.above, passage.text))
-    content = f"{draft.anatomy.title} ({label}): {text}"
+    content = f"{draft.record.title} ({label}): {text}"
     key = draft.keys.new()
     draft.candidates.append(
         IngestCandidate(
@@ -323,9 +299,9 @@ def _add(
             confidence=0.8,
             # Details of a replaced decision are superseded with it; its context stays active.
             status=draft.status if role == "decision_detail" else MemoryStatus.ACTIVE,
-            event_time=draft.anatomy.date,
+            event_time=draft.record.date,
             tags=draft.tags[:1],
-            attributes={"role": role, "record": draft.anatomy.title[:200], **linked(passage)},
+            attributes={"role": role, "record": draft.record.title[:200], **linked(passage)},
         )
     )
     main = draft.main_key
@@ -353,15 +329,11 @@ def _add(
 
 def _links(draft: _Draft, main: str) -> Iterator[FileLink]:
     """Yield Updates links for statements about other records, and RelatedTo for plain links."""
-    own = set(document_keys(draft.path, draft.anatomy.number))
+    own = set(document_keys(draft.path, draft.record.number))
     strongest: dict[tuple[str, bool], RecordRelation] = {}
-    for relation in _relations(draft):
-        if relation.targets[0] in own:
-            continue
-        place = (relation.targets[0], relation.outgoing)
-        previous = strongest.get(place)
-        if previous is None or _STRENGTH[relation.effect] < _STRENGTH[previous.effect]:
-            strongest[place] = relation
+    for relation in sorted(draft.relations, key=lambda each: -_WEIGHTS[each.effect]):
+        if relation.targets[0] not in own:
+            strongest.setdefault((relation.targets[0], relation.outgoing), relation)
     related = {key for relation in strongest.values() for key in relation.targets}
     for relation in strongest.values():
         yield FileLink(
@@ -374,16 +346,20 @@ def _links(draft: _Draft, main: str) -> Iterator[FileLink]:
             partial=relation.effect != "supersedes",
             fallbacks=relation.targets[1:],
         )
-    sections = (section for _, section in draft.anatomy.sections)
+    sections = (section for _, section in draft.record.sections)
     yield from related_links(main, draft.path, links_in(sections), (*own, *related))
 
 
-def _relations(draft: _Draft) -> Iterator[RecordRelation]:
-    anatomy = draft.anatomy
-    yield from head_relations([*anatomy.statuses, *anatomy.relations], draft.path)
-    for role, section in anatomy.sections:
-        if role in ("status", "relation"):
-            continue
-        for block in section.blocks:
+def _relations(record: RecordSections, front: FrontMatter, path: str) -> Iterator[RecordRelation]:
+    for name in front.values:
+        for line in front_lines(front, name) if name != "status" else ():
+            text = f"{name.replace('-', ' ')} {line.text}"
+            yield from relations(text, line.links, path, numbers=True)
+    for line in record.statuses:
+        yield from relations(line.text, line.links, path, numbers=True)
+    for role, section in record.sections:
+        named = titled(section)
+        for block in named.blocks if role != "status" else ():
             if block.kind != "code":
-                yield from body_relations(block.text, block.links, draft.path)
+                numbers = named is not section
+                yield from relations(block.text, block.links, path, numbers=numbers)

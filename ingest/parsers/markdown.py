@@ -55,7 +55,7 @@ def _parse(
 ) -> ParsedDocument:
     source = text.split("\n")
     order = date_order([text]) or order
-    is_record = is_decision_record(parts, path)
+    is_record = is_decision_record(parts, front)
     if is_record and not is_template(path):
         return parse_decision_record(parts, source, front, path, findings, order)
     if not (front.values or front.findings) and is_transcript(text):
