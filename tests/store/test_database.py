@@ -22,7 +22,6 @@ from database_workers import (
     read_number,
 )
 from processes import Process, wait_until
-from sqlalchemy.exc import OperationalError
 
 from memgraph.config.schema import StorageSettings
 from memgraph.errors import (
@@ -115,18 +114,6 @@ def _change_much(database: SqliteDatabase) -> None:
         )
 
 
-def test_a_process_that_was_stopped_with_the_lock_stops_no_other_for_ever(path: Path) -> None:
-    database = open_database(path, timeout_ms=50)
-    with FileLock(path.with_name("memory.lock")).held():
-        with pytest.raises(DatabaseBusy):
-            increment(database)
-        with pytest.raises(DatabaseBusy), FileLock(path.with_name("memory.lock")).held(0):
-            pytest.fail("held twice")
-        assert read_number(database) == 0
-    assert increment(database) == 1
-    database.close()
-
-
 def test_a_full_disk_writes_nothing_and_the_connection_goes_on(database: SqliteDatabase) -> None:
     increment(database)
     with database.exclusive() as raw:
@@ -206,13 +193,6 @@ def test_a_file_that_was_exchanged_takes_no_more_writes(
     aside.unlink()
     with pytest.raises(error):
         increment(database)
-
-
-def test_errors_inside_a_block_leave_as_ours(database: SqliteDatabase) -> None:
-    with pytest.raises(StorageError) as caught, database.read() as connection:
-        connection.exec_driver_sql("SELECT nonsense")
-    assert isinstance(caught.value.__cause__, OperationalError)
-    assert "nonsense" not in caught.value.message
 
 
 def test_folding_comes_after_some_commits_and_loses_nothing(

@@ -10,12 +10,10 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from memgraph.errors import (
-    Conflict,
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseFull,
     DatabaseMissing,
-    InvalidInput,
     SqliteUnsuitable,
     StorageError,
 )
@@ -82,28 +80,8 @@ def test_an_error_without_a_code_is_named_by_its_class() -> None:
 @pytest.fixture
 def connection(tmp_path: Path) -> Any:
     created = sqlite.connect(tmp_path / "some.db", busy_timeout_ms=1_000, create=True)
-    created.execute("CREATE TABLE parent (id TEXT PRIMARY KEY, n INTEGER UNIQUE CHECK (n > 0))")
-    created.execute("CREATE TABLE child (id TEXT NOT NULL REFERENCES parent (id))")
-    created.execute("INSERT INTO parent VALUES ('a', 1)")
     yield created
     created.close()
-
-
-@pytest.mark.parametrize(
-    ("statement", "expected"),
-    [
-        ("INSERT INTO parent VALUES ('a', 2)", Conflict),
-        ("INSERT INTO parent VALUES ('b', 1)", Conflict),
-        ("INSERT INTO parent VALUES ('b', 0)", InvalidInput),
-        ("INSERT INTO child VALUES ('b')", InvalidInput),
-        ("INSERT INTO child VALUES (NULL)", InvalidInput),
-    ],
-)
-def test_constraints_are_conflicts_or_bad_input(
-    connection: Any, statement: str, expected: type[Exception]
-) -> None:
-    with pytest.raises(expected), sqlite.translated_errors():
-        connection.execute(statement)
 
 
 def test_errors_that_are_not_the_drivers_pass(connection: Any) -> None:
