@@ -123,7 +123,8 @@ def _newest() -> sa.Select[Any]:
     return sa.select(*(query.scalar_subquery() for query in read))
 
 
-_spelling = InsertRows("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
+add_spellings = InsertRows("entity_aliases", ("alias_key", "entity_pk", "alias"), or_ignore=True)
+"""Store further spellings of entities as aliases; the first one per entity and key is kept."""
 _add_links = InsertRows("memory_entities", ("entity_pk", "memory_pk", "names"))
 
 Link = tuple[int, int]
@@ -365,11 +366,6 @@ def mention_contexts(snapshot: Snapshot, pks: Sequence[int]) -> list[MentionCont
 
 def _keys(names: Sequence[EntityName]) -> list[str]:
     return sorted({name.key for name in names})
-
-
-def add_spellings(transaction: Transaction, spellings: Sequence[tuple[str, int, str]]) -> None:
-    """Store further spellings of entities as aliases; the first one per entity and key is kept."""
-    _spelling(transaction, spellings)
 
 
 @prepared

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -25,7 +24,7 @@ from memgraph.store.statements import bound, prepared, value
 SEAL: Final = "seal"
 """The action of an entry that only records the state of the tables."""
 _COLUMNS: Final = ("seq", "at", "actor", "action", "subject", "details", "hash", "state")
-_insert = InsertRows("audit_log", _COLUMNS)
+insert = InsertRows("audit_log", _COLUMNS)
 
 
 def chain_hash(
@@ -79,7 +78,7 @@ def append_seal(transaction: Transaction, state: str, *, key: bytes | None = Non
     seq, last = head(transaction)
     at = _of_entry("at").scalar(transaction, seq=seq) or 0
     entry = (seq + 1, at, "memgraph", SEAL, None, "{}")
-    _insert(transaction, [(*entry, chain_hash(last, *entry, state, key=key), state)])
+    insert(transaction, [(*entry, chain_hash(last, *entry, state, key=key), state)])
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
@@ -146,8 +145,3 @@ def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
     )
     actors = snapshot.column(query)
     return frozenset() if None in actors else frozenset(map(str, actors))
-
-
-def insert(transaction: Transaction, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows of (seq, at, actor, action, subject, details, hash, state)."""
-    _insert(transaction, rows)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -34,7 +33,6 @@ from memgraph.store.statements import (
     ordered,
     prepared,
     unindexed,
-    value,
 )
 from memgraph.store.visibility import (
     ACTIVE,
@@ -50,14 +48,13 @@ from memgraph.store.visibility import (
 _SHORT_ID = re.compile(rf"#?([0-9A-HJKMNP-TV-Z]{{{SHORT_CHARS},25}})", re.IGNORECASE)
 _COLUMNS = ("pk", *MEMORY_FIELDS, "search_terms")
 _STATUS_COLUMNS = ("memory_id", "status", "since", "until", "actor", "reason")
-_insert = InsertRows("memories", _COLUMNS)
+insert = InsertRows("memories", _COLUMNS)
+"""Store rows with every column of the table, ``pk`` included."""
 _insert_source = InsertRows("memory_sources", SOURCE_FIELDS, or_ignore=True)
-_insert_status = InsertRows("memory_status", _STATUS_COLUMNS)
+insert_statuses = InsertRows("memory_status", _STATUS_COLUMNS)
 _insert_derivation = InsertRows(
     "memory_derivations", ("memory_id", "derived_from_id", "added_at"), or_ignore=True
 )
-_memory_values = itemgetter(*_COLUMNS)
-_status_values = itemgetter(*_STATUS_COLUMNS)
 
 
 class TurnIdentity(NamedTuple):
@@ -98,11 +95,6 @@ def last_pk(snapshot: Snapshot) -> int:
     return int(_last_pk().scalar(snapshot) or 0)
 
 
-def insert(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
-    """Store rows with every column of the table, ``pk`` included."""
-    _insert(transaction, [_memory_values(row) for row in rows])
-
-
 @lru_cache(maxsize=1024)
 def source_id(source: Source) -> str:
     """Return the id of a source, a digest of its fields: equal sources share one row."""
@@ -116,10 +108,6 @@ def insert_sources(transaction: Transaction, sources: Mapping[str, Source]) -> N
         transaction,
         [(key, *source.model_dump(mode="json").values()) for key, source in sources.items()],
     )
-
-
-def insert_statuses(transaction: Transaction, rows: Sequence[dict[str, Any]]) -> None:
-    _insert_status(transaction, [_status_values(row) for row in rows])
 
 
 def insert_derivations(
@@ -391,45 +379,36 @@ def _shown_as(statuses: frozenset[MemoryStatus], view: View, m: sa.FromClause) -
     return _is_erased(m) | view.status(m).in_(others) if others else _is_erased(m)
 
 
-def _terms(view: View, m: sa.FromClause, names: Collection[str]) -> list[Column]:
+def _terms(chosen: MemoryFilter, view: View, m: sa.FromClause) -> list[Column]:
     b, s = tables.memories.alias("b"), tables.sources.alias("s")
     # A hidden memory cannot mark a page, which would reveal it; one of another status can.
-    before = sa.select(b.c.pk).where(b.c.memory_id == value("before"), View(view.viewer).where(b))
-    of_source = sa.select(s.c.source_id).where(s.c.source_path == value("source_path"))
-    terms = {
-        "memory_ids": among(m.c.memory_id, "memory_ids"),
-        "types": among(m.c.type, "types"),
-        "kinds": among(m.c.kind, "kinds"),
-        "tags": holds_all(m.c.tags, "tags"),
-        "session_id": m.c.session_id == value("session_id"),
-        "before": m.c.pk < before.scalar_subquery(),
-        "since": m.c.created_at >= value("since"),
-        "until": m.c.created_at <= value("until"),
-        "source_path": m.c.source_id.in_(of_source),
-    }
-    return [term for name, term in terms.items() if name in names]
-
-
-def _values(chosen: MemoryFilter) -> dict[str, Any]:
-    lists = {name: getattr(chosen, name) for name in ("memory_ids", "types", "kinds", "tags")}
-    values: dict[str, Any] = {name: items for name, items in lists.items() if items}
-    plain = ("session_id", "before", "since", "until", "source_path")
-    values |= {name: getattr(chosen, name) for name in plain}
-    return {name: item for name, item in values.items() if item is not None}
+    before = sa.select(b.c.pk).where(b.c.memory_id == bound(chosen.before))
+    before = before.where(View(view.viewer).where(b))
+    of_source = sa.select(s.c.source_id).where(s.c.source_path == bound(chosen.source_path))
+    terms = (
+        (chosen.memory_ids, among(m.c.memory_id, chosen.memory_ids)),
+        (chosen.types, among(m.c.type, chosen.types)),
+        (chosen.kinds, among(m.c.kind, chosen.kinds)),
+        (chosen.tags, holds_all(m.c.tags, chosen.tags)),
+        (chosen.session_id, m.c.session_id == bound(chosen.session_id)),
+        (chosen.before, m.c.pk < before.scalar_subquery()),
+        (chosen.since, m.c.created_at >= bound(chosen.since)),
+        (chosen.until, m.c.created_at <= bound(chosen.until)),
+        (chosen.source_path, m.c.source_id.in_(of_source)),
+    )
+    return [term for wanted, term in terms if wanted not in (None, ())]
 
 
 def select(snapshot: Snapshot, view: View, chosen: MemoryFilter, *, limit: int) -> list[Memory]:
     """Return visible memories that pass the filter, newest first."""
-    values = _values(chosen)
     m = tables.memories.alias("m")
     query = (
         sa.select(*view.memory_columns(m))
-        .where(view.where(m), _shown_as(chosen.statuses, view, m))
-        .where(*_terms(view, m, values))
+        .where(view.where(m), _shown_as(chosen.statuses, view, m), *_terms(chosen, view, m))
         .order_by(m.c.pk.desc())
         .limit(bound(limit))
     )
-    return snapshot.mapped(memory_from_row, query, view.params | values)
+    return snapshot.mapped(memory_from_row, query, view.params)
 
 
 def counts(snapshot: Snapshot, view: View | None = None) -> dict[str, dict[str, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
@@ -153,7 +154,8 @@ class JournalledTransaction(Transaction):
 class InsertRows:
     """A callable that inserts rows into some columns of a table, with constant SQL.
 
-    A row has plain values in the order of the columns: binding an enum member takes 10 µs more.
+    A row has plain values in the order of the columns, or by their names: binding an enum member
+    takes 10 µs more.
 
     Args:
         or_ignore: skip rows that conflict with existing ones instead of failing.
@@ -170,9 +172,14 @@ class InsertRows:
     ) -> None:
         row = values or f"({', '.join('?' * len(columns))})"
         tail = " ON CONFLICT DO NOTHING" if or_ignore else ""
+        self._values = itemgetter(*columns)
         self._statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {row}{tail}"
 
-    def __call__(self, snapshot: Snapshot, rows: Sequence[Sequence[Any]]) -> None:
+    def __call__(
+        self, snapshot: Snapshot, rows: Sequence[Sequence[Any]] | Sequence[Mapping[str, Any]]
+    ) -> None:
         if rows:
+            if isinstance(rows[0], dict):
+                rows = list(map(self._values, rows))
             statement = self._statement.replace("?", snapshot.engine.placeholder)
             snapshot.driver.executemany(statement, rows)

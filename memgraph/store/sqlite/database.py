@@ -97,14 +97,11 @@ class SqliteDatabase(Database):
         self._file_lock = FileLock(path.with_name("memory.lock"))
         self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
-        # The number of transactions that this process has committed.
         self.commits = 0
         self._folded_at = 0
         self._identity = identity
         self._closed = False
-        # The key of a keyed journal.
         self.journal_key: bytes | None = None
-        # True if the last write failed because the disk was full.
         self.is_full = False
 
     @cached_property
@@ -119,7 +116,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
-        """Open a read-only snapshot; see ``engine.Database``."""
         self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection, connection.begin():
             yield Snapshot(connection, ENGINE)
@@ -131,7 +127,6 @@ class SqliteDatabase(Database):
         *,
         durable: bool = True,
     ) -> Iterator[Transaction]:
-        """Open a write transaction; see ``engine.Database``."""
         self._require_open()
         with (
             self._noting_full(),
@@ -211,7 +206,6 @@ class SqliteDatabase(Database):
             driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def cut(self, *, wait_ms: int) -> bool:
-        """Checkpoint the WAL and truncate it; see ``engine.Database``."""
         with self.exclusive() as raw:
             [(usual_ms,)] = raw.execute("PRAGMA busy_timeout").fetchall()
             raw.execute(f"PRAGMA busy_timeout = {wait_ms}")
@@ -222,7 +216,6 @@ class SqliteDatabase(Database):
             return not busy
 
     def rewrite(self) -> None:
-        """Rewrite the file; see ``engine.Database``."""
         with self.exclusive() as raw:
             # VACUUM keeps the rowids of tables with an index or an INTEGER PRIMARY KEY. Every table
             # whose rowids are used has one.
@@ -233,7 +226,6 @@ class SqliteDatabase(Database):
                 raw.execute("PRAGMA temp_store = MEMORY")
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of the file and of its WAL in bytes, by file name."""
         files = (self.path, self.path.with_name(self.path.name + "-wal"))
         return {file.name: file.stat().st_size for file in files if file.exists()}
 
