@@ -227,11 +227,6 @@ def test_a_wrong_value_is_named_even_where_it_would_be_overridden(
     refused(InvalidConfig, key, where, tmp_path, overrides=good)
 
 
-def test_arrays_become_folders(tmp_path: Path) -> None:
-    write_global(tmp_path, '[memory.ingest]\nallowed_roots = ["/a", "/b"]')
-    assert load(tmp_path).memory.ingest.allowed_roots == ("/a", "/b")
-
-
 @pytest.mark.parametrize(
     "content",
     [b"[memory", b"\xff\xfe", b"a = 1\na = 2", b"a = " + b"1" * 5_000, b"a = " + b"[" * 5_000],
@@ -262,23 +257,6 @@ def test_a_key_of_the_process_is_refused_in_an_orchestrators_file(tmp_path: Path
         tmp_path,
         orchestrator="orc-1",
     )
-
-
-def test_a_bad_orchestrator_name_reads_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput):
-        load(tmp_path, "../orc")
-
-
-def test_two_loads_do_not_share_origins(tmp_path: Path) -> None:
-    changed = load(tmp_path, overrides={TOP_N: 5})
-    assert (origin(changed, TOP_N), origin(load(tmp_path), TOP_N)) == ("code", "default")
-
-
-def test_describe_lists_every_key_with_its_value(tmp_path: Path) -> None:
-    shown = describe(load(tmp_path))
-    assert [each.key for each in shown] == list(keys())
-    assert all(each.value == keys()[each.key].default for each in shown)
-    assert {each.origin for each in shown} == {"default"}
 
 
 def test_every_default_survives_validation_and_has_a_meaning(tmp_path: Path) -> None:

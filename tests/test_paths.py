@@ -98,14 +98,6 @@ def made(root: Path, name: str = "orc-1") -> OrchestratorPaths:
     return paths
 
 
-def test_folders_can_be_made_in_their_order(tmp_path: Path) -> None:
-    paths = OrchestratorPaths(tmp_path, "orc-1")
-    paths.directory.mkdir()
-    for folder in paths.folders:
-        folder.mkdir()
-    assert paths.log_file.parent.is_dir()
-
-
 def test_the_folders_are_made_with_an_empty_log(tmp_path: Path) -> None:
     paths = OrchestratorPaths(tmp_path, "orc-1")
     paths.make_folders()
@@ -126,47 +118,9 @@ def test_orchestrators_are_found_by_their_memory_folder(tmp_path: Path) -> None:
     assert orchestrator_names(tmp_path / "missing") == []
 
 
-def test_a_source_in_the_drop_zone_or_an_allowed_root(tmp_path: Path) -> None:
-    own = made(tmp_path / "root")
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    assert canonical_source(own.ingest / "a.md", own) == own.ingest / "a.md"
-    inside = shared / "deep" / ".." / "b.md"
-    assert canonical_source(str(inside), own, [shared]) == shared / "b.md"
-    with pytest.raises(AccessDenied):
-        canonical_source(shared / "b.md", own)
-
-
-@pytest.mark.parametrize(
-    "path", ["relative.md", "/etc/../etc/passwd", "/no/such/file", "/a\0b", "", "/"]
-)
-def test_a_source_elsewhere_is_denied(tmp_path: Path, path: str) -> None:
-    with pytest.raises(AccessDenied):
-        canonical_source(path, made(tmp_path / "root"), [tmp_path / "shared"])
-
-
 def test_a_relative_allowed_root_allows_nothing(tmp_path: Path) -> None:
     with pytest.raises(AccessDenied):
         canonical_source(tmp_path / "a.md", made(tmp_path / "root"), ["."])
-
-
-def test_a_sibling_with_the_same_beginning_is_denied(tmp_path: Path) -> None:
-    with pytest.raises(AccessDenied):
-        canonical_source(tmp_path / "shared-2" / "a", made(tmp_path / "r"), [tmp_path / "shared"])
-
-
-def test_links_are_resolved_on_both_sides(tmp_path: Path) -> None:
-    own = made(tmp_path / "root")
-    shared, outside = tmp_path / "shared", tmp_path / "outside"
-    shared.mkdir()
-    outside.mkdir()
-    (shared / "escape").symlink_to(outside)
-    (own.ingest / "escape").symlink_to(outside / "secret")
-    (tmp_path / "alias").symlink_to(shared)
-    for path in (shared / "escape" / "secret", own.ingest / "escape"):
-        with pytest.raises(AccessDenied):
-            canonical_source(path, own, [shared])
-    assert canonical_source(shared / "a", own, [tmp_path / "alias"]) == shared / "a"
 
 
 def test_another_orchestrator_is_out_of_reach_even_under_an_allowed_root(tmp_path: Path) -> None:

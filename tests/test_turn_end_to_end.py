@@ -19,7 +19,6 @@ from examples.orchestrator.channels import Inbox, read
 from examples.orchestrator.host import Host
 from examples.orchestrator.models import ScriptedModel
 from memgraph import (
-    EdgeType,
     MemoryHooks,
     MemoryService,
     MemoryType,
@@ -113,11 +112,6 @@ def test_what_one_channel_says_another_channel_of_the_orchestrator_recalls(shop:
     assert shop.codes == set()
 
 
-def test_what_nobody_said_is_not_known(shop: Shop) -> None:
-    (answer,) = shop.hear("pressroom/Jonas: Which paper does the festival want for its posters?")
-    assert answer == "I do not know."
-
-
 def test_a_steps_decision_and_todo_are_in_the_next_context_and_bulletin(shop: Shop) -> None:
     shop.hear(FESTIVAL, DAMP, PLAN)
     (written,) = shop.of("remembered")
@@ -140,38 +134,6 @@ def test_a_steps_decision_and_todo_are_in_the_next_context_and_bulletin(shop: Sh
     bulletin = prompt.split("<data-")[0]
     assert all(short_id(each.memory_id) in bulletin for each in memories)
     assert set(written["memory_ids"]) <= ids(shop.of("step")[-1]["recalled"])
-
-
-def test_diagnostics_gets_bounded_evidence_and_what_it_found_is_recalled(shop: Shop) -> None:
-    answers = shop.hear(FESTIVAL, DAMP, JAMMED, WHY)
-    (evidence,) = shop.of("evidence")
-    contents = {each["text"]: each for each in evidence["items"]}
-    for line in (DAMP, JAMMED):
-        item = contents[line.partition(": ")[2]]
-        assert item["source_type"] == "channel_transcript"
-        assert item["citation"]
-    assert len(evidence["items"]) <= 50
-    assert answers[-1].startswith("The proof run jammed since the store room was too damp")
-    (finding,) = shop.of("remembered")[-1]["memory_ids"]
-    orc = shop.service.orchestrator(NAME, viewer=INSIDE)
-    traced = orc.trace(finding)
-    assert traced.source.source_type is SourceType.DIAGNOSTICS
-    assert traced.source.workflow_run_id == shop.of("remembered")[-1]["run"]
-    causes = {
-        edge.to_id
-        for edge in orc.graph.subgraph([finding], hops=1).edges
-        if edge.edge_type is EdgeType.CAUSED_BY and edge.from_id == finding
-    }
-    assert {contents[line.partition(": ")[2]]["memory_id"] for line in (DAMP, JAMMED)} == causes
-    (later,) = shop.hear("pressroom/Ayla: What should I watch before I print the festival posters?")
-    assert later.startswith("The humidity of the store room.")
-    assert finding in ids(shop.of("step")[-1]["recalled"])
-
-
-def test_a_question_without_evidence_finds_nothing_and_writes_nothing(shop: Shop) -> None:
-    (answer,) = shop.hear(WHY)
-    assert answer == "Nothing in the memory tells why."
-    assert shop.of("remembered") == []
 
 
 def test_the_bulletin_goes_with_every_prompt(shop: Shop) -> None:

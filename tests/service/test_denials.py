@@ -89,19 +89,3 @@ def test_each_refusal_is_a_line_and_a_count_and_the_database_stays_as_it_is(
         figures, _ = meters.exposition(ServiceReadiness(status="ready"))
         assert b'memgraph_denials_total{field="task"} 60.0' in figures
         assert orc.maintenance.stats() == before
-
-
-def test_a_refused_recall_is_logged_too(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True, actor="reader")
-    with pytest.raises(AccessDenied):
-        orc.recall("anything", project_ids=["p9"])
-    expected = {"actor": "reader", "field": "project_ids", "code": "access.denied"}
-    assert denials(service.root) == [expected]
-
-
-def test_a_refusal_stands_where_the_settings_cannot_be_read(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True)
-    service.paths("orc-1").config_file.write_text("[memory\n", "utf-8")
-    with pytest.raises(AccessDenied):
-        orc.stores.task("t1")
-    assert [line["field"] for line in denials(service.root)] == ["task"]

@@ -142,6 +142,8 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
             clock=service.clock,
         ),
         send_a_copy,
+        lambda: orc.exchange.backup(root / "copy"),
+        lambda: orc.exchange.export(root / "copy"),
         lambda: keys.create({"name": "late", "permissions": ["read"], "orchestrators": [NAME]}),
         lambda: stage([note], service.paths(NAME).ingest),
     ]
@@ -156,18 +158,6 @@ def test_what_makes_files_names_it_and_leaves_nothing_half_made(
 def files(folder: Path) -> list[Path]:
     """The files of a folder that hold something; a lock holds nothing."""
     return sorted(each for each in folder.rglob("*") if each.is_file() and each.stat().st_size)
-
-
-def test_a_backup_and_an_export_name_it_and_leave_nothing(
-    service: MemoryService, small: Path
-) -> None:
-    orc = service.orchestrator(NAME)
-    orc.remember("Stored while there was room.")
-    fill_up(small)
-    for write in (orc.exchange.backup, orc.exchange.export):
-        with pytest.raises(DatabaseFull):
-            write(small / "copy")
-    assert sorted(each.name for each in small.iterdir()) == [FILLER, "root"]
 
 
 LIMITED = """

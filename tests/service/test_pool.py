@@ -214,15 +214,6 @@ def test_receipts_are_written_down_beside_a_model_that_does_not_answer(tmp_path:
         model.answer.set()
 
 
-def test_receipts_are_written_where_nothing_runs_in_the_background(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True)
-    orc.remember("The harbour is closed.")
-    for _ in range(40):
-        orc.recall("harbour")
-    with service.opened("orc-1") as opened, opened.database.read() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM recalls").scalar() == 32
-
-
 def test_what_one_worker_finished_another_cannot_fail(tmp_path: Path) -> None:
     with MemoryService(
         tmp_path, environ={}, embedding=FakeEmbedding(16), background=False

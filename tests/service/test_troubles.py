@@ -6,11 +6,12 @@ import json
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from memgraph import MemoryService
-from memgraph.errors import DatabaseBusy, DatabaseCorrupt, DatabaseEmpty, MemgraphError
+from memgraph.errors import DatabaseBusy, DatabaseCorrupt, DatabaseEmpty
 from memgraph.operations.maintenance.maintenance import restore
 from memgraph.service.open_orchestrator import Housekeeping, OpenOrchestrator
 from memgraph.service.readiness import Readiness
@@ -145,16 +146,11 @@ def test_a_file_that_cannot_be_opened_is_logged_once(service: MemoryService) -> 
     assert service.troubles.code(NAME) == "storage.empty"
 
 
-@pytest.mark.parametrize("passing", [DatabaseBusy("try again")])
 def test_what_passes_by_itself_is_no_trouble(
-    service: MemoryService, monkeypatch: pytest.MonkeyPatch, passing: MemgraphError
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.create(NAME)
-
-    def busy(_name: str) -> None:
-        raise passing
-
-    monkeypatch.setattr(service._pool, "_open_one", busy)
+    monkeypatch.setattr(service._pool, "_open_one", Mock(side_effect=DatabaseBusy("try again")))
     with pytest.raises(DatabaseBusy):
         contents(service)
     assert service.troubles.code(NAME) is None

@@ -29,11 +29,6 @@ def test_another_text_role_turn_or_session_is_another_turn(orc: Orchestrator) ->
     assert len(set(said)) == 5
 
 
-def test_turns_without_an_id_repeat_one_another(orc: Orchestrator) -> None:
-    said = {orc.save_episode("Yes.", session_id="s", source_role="user") for _ in range(3)}
-    assert len(said) == 3
-
-
 def test_a_file_that_was_cut_off_can_be_handed_over_again(orc: Orchestrator) -> None:
     turns = [
         {"content": f"Line {at}.", "session_id": "s", "source_role": "user", "turn_id": f"t{at}"}

@@ -182,28 +182,6 @@ def test_a_page_waits_for_recalls_of_any_orchestrator(
     assert len(facts(orc)) == 1
 
 
-def test_one_at_which_another_is_stays_told(
-    service: MemoryService, orc: Orchestrator, clock: FixedClock
-) -> None:
-    talk(orc, "s-1", "Decision: SQLite for the archive.")
-    talk(orc, "s-2", "Good evening.")
-    worker = Worker(service)
-    with service.opened(orc.name) as opened:
-        jobs._claim(
-            opened,
-            "run_x",
-            jobs.RunRequest(JobName.CONSOLIDATION, "event", session_id="s-1"),
-            jobs.WALL,
-        )
-        worker.once()
-        with opened.database.write() as connection:
-            # The other one is gone without a word.
-            connection.exec_driver_sql("UPDATE job_runs SET renewed_at = 0")
-    assert pending(orc) == {"s-1", "s-2"}
-    worker.once()
-    assert pending(orc) == {"s-2"}
-
-
 def test_many_sessions_wait_quietly_while_another_process_consolidates(
     service: MemoryService, orc: Orchestrator, ran: tuple[Worker, list[JobRun]]
 ) -> None:

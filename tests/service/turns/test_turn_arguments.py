@@ -10,9 +10,6 @@ import pytest
 
 from memgraph import MemoryHooks, MemoryService, Orchestrator
 from memgraph.errors import InvalidInput
-from memgraph.model.turns import (
-    DiagnosisFinding,
-)
 
 NAME = "a"
 LONG_MS = 30_000
@@ -67,20 +64,6 @@ def test_hooks_are_made_of_a_service() -> None:
     service: Any = "root"
     with pytest.raises(InvalidInput, match="service"):
         MemoryHooks(service, "z")
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        "The pump leaks.",
-        {"content": "The pump leaks."},
-        DiagnosisFinding(content="The pump leaks."),
-    ],
-    ids=["text", "mapping", "finding"],
-)
-def test_one_finding_is_one_memory(orc: Orchestrator, hooks: MemoryHooks, given: Any) -> None:
-    [found] = hooks.record_findings([given]).memory_ids
-    assert orc.get(found).content == "The pump leaks."
 
 
 def test_a_list_of_texts_is_read_as_its_lines(orc: Orchestrator, hooks: MemoryHooks) -> None:
