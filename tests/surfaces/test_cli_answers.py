@@ -47,16 +47,6 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
         assert (told["empty"], told["memories"]) == ("budget_too_small", {})
 
 
-def test_a_profile_is_pleasant_to_read(cli: CommandLine) -> None:
-    cli.remember("Ada Okafor bakes with Nora Quill.")
-    cli.remember("Ada Okafor lives in Lisbon.")
-    told = cli("entity", "orc-1", "ada okafor").out
-    assert "canonical name  Ada Okafor\n" in told
-    assert "mention count   2\n" in told
-    assert "Nora Quill       person" in told
-    assert "Ada Okafor lives in Lisbon." in told
-
-
 def test_differences_are_told_until_now(cli: CommandLine) -> None:
     one = cli.remember("The oven is slow.")
     at = cli.json("trace", "orc-1", one)["memory"]["created_at"]
@@ -87,55 +77,6 @@ def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> Non
     assert "query: is empty" in cli.error("recall", "orc-1", " ")["message"]
 
 
-def test_what_was_handed_out_itself_is_told_apart_from_what_was_derived_from_it(
-    cli: CommandLine,
-) -> None:
-    other = cli.remember("The Monday boat sails at eight.")
-    # The later side of a contradiction is handed out first.
-    ground = cli.remember("The ferry leaves at seven.")
-    late = cli.remember("Luggage is taken aboard before boarding.", "--derived-from", ground)
-    edge = cli.json("relate", "orc-1", other, "Contradicts", ground)["edge_id"]
-    asked = ("recall", "orc-1", "--top-n", "1")
-    own = cli.json(*asked, "ferry leaves at seven")
-    further = cli.json(*asked, "luggage taken aboard before boarding")
-    assert [[one["memory"]["memory_id"] for one in each["items"]] for each in (own, further)] == [
-        [ground],
-        [late],
-    ]
-    told = [line.strip() for line in cli("impact", "orc-1", ground).out.splitlines()]
-    for label, receipt, memory in (
-        ("own hand outs (1)", own["receipt_id"], ground),
-        ("further hand outs (1)", further["receipt_id"], late),
-    ):
-        line = told[told.index(label) + 3]
-        assert line.startswith(receipt)
-        assert line.endswith(memory[-6:].lower())
-    sides = cli.json("case", "orc-1", edge)["sides"]
-    counts = {each["memory"]["memory_id"]: each["influence"]["recalls"] for each in sides}
-    assert counts == {ground: 1, other: 0}
-
-
-def test_a_memory_goes_up_a_step_at_a_time(cli: CommandLine) -> None:
-    old = cli.remember("The parser drops the last line.", *TASK)
-    first = cli.json(
-        *("promote", "orc-1", old, "--to", "project"),
-        *("--scope-id", "web", "--session", "t1", "--reason", "it holds for all"),
-    )
-    assert (first["promoted"], first["to"]) == (old, "project")
-    second = cli.json("promote", "orc-1", first["memory_id"], "--to", "global", "--project", "web")
-    assert cli.json("get", "orc-1", second["memory_id"])["scope"] == "global"
-    told = cli.json("tier", "orc-1", "task", "t1")
-    assert (told["tier"], told["scope_id"], told["count"]) == ("task", "t1", 1)
-    assert told["items"][0]["context_item_id"] == told["items"][0]["memory_id"] == old
-    told = cli.json("tier", "orc-1", "project", "web")
-    assert (told["tier"], told["scope_id"], told["count"]) == ("project", "web", 1)
-    assert told["items"][0]["payload"] == {"text": "The parser drops the last line."}
-    assert cli.json("tier", "orc-1", "global")["count"] == 1
-    shown = cli("tier", "orc-1", "global").out
-    assert "count  1\n" in shown
-    assert "The parser drops the last line." in shown
-
-
 def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     old = cli.remember("Answers are short.", *PROJECT, "--type", "Preference")
     up = ("promote", "orc-1", old, "--to", "global", "--project", "web")
@@ -146,12 +87,6 @@ def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
     assert cli(*up).code == 1
     assert cli.json("tier", "orc-1", "global")["count"] == 0
     assert cli.json(*up, "--yes")["to"] == "global"
-
-
-def test_what_was_said_in_a_session_is_erased_by_its_name(cli: CommandLine) -> None:
-    cli("say", "orc-1", "My badge says 4711, and I live at Elm Row.", "--session-id", "tuesday")
-    told = cli.json("erase", "orc-1", "--session-id", "tuesday", *WHY)
-    assert (told["kind"], told["target"], len(told["memory_ids"])) == ("session", "tuesday", 1)
 
 
 def test_a_dry_run_shows_what_goes_and_what_stays(cli: CommandLine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,17 +103,6 @@ def test_a_mark_is_named_by_a_side_that_has_no_other(cli: CommandLine) -> None:
     assert cli.error("dismiss", "orc-1", "zzzzzz", *WHY)["code"] == "memory.not_found"
 
 
-def test_files_are_listed_up_to_the_clearance(cli: CommandLine, tmp_path: Path) -> None:
-    cli.json("init", "orc-1", "--exist-ok")
-    (tmp_path / "notes.md").write_text("# Notes\n\n- The gate closes at nine.\n")
-    cli.json("ingest", "orc-1", str(tmp_path / "notes.md"))
-    [file] = cli.json("files", "orc-1")["items"]
-    assert file["manifest"]["path"] == "notes.md"
-    assert cli.json("files", "orc-1", "--clearance", "Public")["items"] == []
-    again = cli.json("files", "orc-1", "--clearance", "Public", "--actor", "somebody")
-    assert again["items"] == []
-
-
 def test_a_node_of_a_tree_is_one_line_in_a_pipe(cli: CommandLine) -> None:
     said_in = "minutes of the annual meeting, " * 6 + "page 9"
     memory = cli.remember("The fee is 20 EUR.", "--conversation-id", said_in)
@@ -152,23 +140,3 @@ def test_an_erased_memory_is_nowhere_called_retracted(cli: CommandLine) -> None:
     assert gone[-6:].lower() in listed
     assert "erased" in listed
     assert "retracted" not in listed
-
-
-def test_an_erasure_that_names_nothing_or_two_things_is_told_the_options(cli: CommandLine) -> None:
-    for given in ((), ("--entity", "Ada", "--path", "a.md")):
-        refused = cli("erase", "orc-1", *given, *WHY)
-        assert refused.code == 2
-        assert "exactly one" in refused.err
-
-
-def test_a_contradiction_that_opens_with_a_source_is_named(cli: CommandLine) -> None:
-    cli("init", "orc-1")
-    won = cli.json("remember", "orc-1", "It is red.", "--conversation-id", "forum")["memory_id"]
-    lost = cli.json("remember", "orc-1", "The gate is blue.")["memory_id"]
-    edge = cli.json("relate", "orc-1", won, "Contradicts", lost)["edge_id"]
-    cli("resolve", "orc-1", edge, "--winner", won, *WHY)
-    command = ("retract-source", "orc-1", "--conversation-id", "forum", *WHY)
-    for options in ((), ("--yes",)):
-        told = cli(*command, *options).out
-        assert "reopened items (1)" in told
-        assert all(one[-6:].lower() in told for one in (edge, won, lost))

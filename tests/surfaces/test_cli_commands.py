@@ -202,13 +202,6 @@ def test_a_memory_is_stored_once_and_shown_as_it_was_given(cli: CommandLine) -> 
     assert "Decision, active" in shown
 
 
-def test_a_turn_is_stored_with_its_speaker(cli: CommandLine) -> None:
-    said = cli.json("say", "orc-1", "Hello.", "--session-id", "s-1", "--role", "Anna")
-    turn = cli.json("get", "orc-1", said["memory_id"])
-    assert (said["session_id"], turn["session_id"], turn["kind"]) == ("s-1", "s-1", "episode")
-    assert (turn["content"], turn["source_role"]) == ("Hello.", "Anna")
-
-
 def test_content_and_questions_come_from_standard_input_too(cli: CommandLine) -> None:
     stored = cli.json("remember", "orc-1", "-", stdin="Two lines\nof text.\n")["memory_id"]
     memory = cli.json("get", "orc-1", stored)
@@ -353,20 +346,6 @@ def contents(folder: Path) -> dict[str, bytes]:
         for each in sorted(folder.rglob("*"))
         if each.is_file() and each.suffix not in (".log", ".lock", ".db-shm")
     }
-
-
-def test_of_many_files_those_that_need_a_look_are_shown(cli: CommandLine, tmp_path: Path) -> None:
-    folder = tmp_path / "papers"
-    folder.mkdir()
-    for number in range(60):
-        (folder / f"{number}.txt").write_text(f"We decided to buy {number} lamps.\n")
-    (folder / "x.json").write_text("{")
-    for options in (["--dry-run"], []):
-        told = cli("ingest", "orc-1", str(folder), *options).out
-        assert "x.json" in told
-        assert "7.txt" not in told
-        assert "60 more files need no attention; --json lists all" in told
-        assert "60 processed, 1 rejected" in told
 
 
 def test_what_is_stored_cannot_act_on_the_terminal(

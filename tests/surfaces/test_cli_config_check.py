@@ -41,15 +41,6 @@ def test_a_model_that_answers_by_the_schema_is_reported_with_its_context(
     assert shown.split()[1:5] == ["yes", "yes", "yes", "128000"]
 
 
-def test_what_is_not_known_of_a_model_is_unknown(
-    cli: Any, model: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMGRAPH_MEMORY__LLM__PROVIDER", "litellm/openai/my-own")
-    model.behave(model.writes(GOOD))
-    [check] = cli.json("config", "check")["models"]
-    assert (check["tools"], check["context_tokens"]) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("answer", "answers", "code"),
     [
@@ -69,10 +60,6 @@ def test_a_model_that_fails_is_an_error_with_a_code(
     assert KEY not in str(error)
     assert len(model.requests) == 1
     assert cli("config", "check").out.splitlines()[-1].endswith(f"   {code}")
-
-
-def test_without_a_model_nothing_is_called(cli: Any) -> None:
-    assert cli.json("config", "check")["models"] == []
 
 
 def test_what_was_checked_is_named_and_how_to_add_a_model(cli: Any) -> None:

@@ -117,13 +117,6 @@ def test_a_damaged_orchestrator_is_disabled_and_the_others_go_on(cli: CommandLin
     assert cli.json("health", "orc-1")["orchestrators"][0]["status"] == "ready"
 
 
-def test_the_bulletin_of_a_damaged_orchestrator_is_empty_and_says_so(cli: CommandLine) -> None:
-    garbled(cli.database())
-    told = cli.json("bulletin", "orc-1")
-    assert (told["warning"], told["cause"]) == ("bulletin.empty", "storage.corrupt")
-    assert "bulletin.empty" in cli("bulletin", "orc-1").err
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -196,10 +189,3 @@ def test_a_wrong_setting_is_named_by_every_command(cli: CommandLine) -> None:
         assert error["details"]["key"] == "memory.retrieval.top"
     checked = cli.error("config", "check")
     assert checked["details"]["problems"][0]["orchestrator"] == "orc-1"
-
-
-def test_memory_that_is_switched_off_says_so(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MEMGRAPH_MEMORY__ENABLED", "false")
-    assert cli.error("list", "orc-1")["code"] == "memory.disabled"

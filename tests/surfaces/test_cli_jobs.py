@@ -119,15 +119,3 @@ def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPa
     [run] = told["details"]["runs"]
     assert (run["state"], run["error_code"]) == ("failed", "provider.unavailable")
     assert cli.json("health", "orc-1")["orchestrators"][0]["degraded"] == ["jobs.failing"]
-
-
-def test_what_a_run_that_is_done_was_about_is_under_no_error(cli: CommandLine) -> None:
-    cli.json("say", "orc-1", "Ada: The oven is slow.", "--session-id", "monday")
-    cli.json("run", "orc-1", "consolidation", "--session-id", "monday")
-    (head, row) = (
-        line
-        for line in cli("jobs", "orc-1").out.splitlines()
-        if "remark" in line or "session monday" in line
-    )
-    assert "done" in row
-    assert "error" not in head + row

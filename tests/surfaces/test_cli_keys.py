@@ -63,15 +63,6 @@ def test_a_key_that_is_not_there_makes_no_root_and_no_file(
         assert not target.exists()
 
 
-def test_only_a_key_that_has_ended_is_forgotten(cli: CommandLine) -> None:
-    kept, gone = (cli.json("key", "create", "app", *GRANTS)["key_id"] for _ in range(2))
-    assert cli.error("key", "forget", gone)["code"] == "memory.conflict"
-    cli.json("key", "revoke", gone)
-    assert cli.json("key", "forget", gone)["state"] == "revoked"
-    assert states(cli) == {kept: "valid"}
-    assert gone not in (cli.root / "keys.json").read_text("utf-8")
-
-
 def test_a_key_for_an_orchestrator_that_is_not_there_is_made_with_a_note(cli: CommandLine) -> None:
     made = cli("key", "create", "app", *GRANTS, "--orchestrator", "nosuch")
     assert (made.code, made.err.count("\n")) == (0, 1)
@@ -79,11 +70,3 @@ def test_a_key_for_an_orchestrator_that_is_not_there_is_made_with_a_note(cli: Co
     for names in (["orc-1"], ["*"]):
         given = [part for each in names for part in ("--orchestrator", each)]
         assert cli("key", "create", "app", *given, "--permission", "read").err == ""
-
-
-def test_what_is_no_expiry_is_told_what_one_is(cli: CommandLine) -> None:
-    for text in ("1s", "soon"):
-        refused = cli.error("key", "create", "app", *GRANTS, "--expires", text)
-        assert refused["code"] == "input.invalid"
-        assert "ISO 8601" in refused["message"]
-        assert "90d, 12h, 30m" in refused["message"]

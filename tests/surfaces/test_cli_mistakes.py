@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from server_processes import server_process
 
-from memgraph import MemoryService
-from memgraph.service.access.keys import KeyStore
 from memgraph.surfaces.cli import screen
 
 if TYPE_CHECKING:
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
 else:
     CommandLine = object
 
+KEY = ("--orchestrator", "orc-1", "--permission", "read")
 MISTAKES = [
     (["recal", "orc-1", "x"], 2, "Did you mean 'recall'?"),
     (["recall", "nobody", "x"], 1, "memgraph init nobody"),
@@ -58,6 +56,12 @@ MISTAKES = [
     (["recall", "nobody", "x"], 1, " has orc-1\n"),
     (["export", "orc-1", "-o", "no-such-folder/x.jsonl"], 1, "the folder does not exist: "),
     (["backup", "orc-1", "no-such-folder/x.db"], 1, "the folder does not exist: "),
+    (["restore", "orc-1", "{notes}"], 1, "restore needs a file of memgraph backup"),
+    (["backup", "orc-1", "{notes}"], 1, "--force"),
+    (["key", "create", "a", *KEY, "-o", "{notes}"], 1, "name a new file"),
+    (["key", "create", "a", *KEY, "--expires", "soon"], 2, "90d, 12h, 30m"),
+    (["erase", "orc-1", "--reason", "x"], 2, "exactly one"),
+    (["ask", "orc-1", "x"], 1, "in the root's memgraph.toml"),
     (["entity", "orc-1", "Bob"], 1, "memgraph entities orc-1"),
     (["worker", "--once", "--orchestrator", "nobody"], 1, "memgraph init nobody"),
     (["run", "orc-1", "nojob"], 2, "'enrichment', 'consolidation'"),
@@ -84,19 +88,6 @@ def test_a_mistake_is_answered_with_what_to_do(
     assert "Try: " not in error["message"]
     assert [each.name for each in cli.root.iterdir() if each.name.startswith("orc-7")] == []
     assert not Path("no-such-folder").exists()
-
-
-def test_a_wrong_key_and_a_port_in_use_are_told_with_what_to_do(cli: CommandLine) -> None:
-    with MemoryService(cli.root, environ={}, background=False) as service:
-        grants = {"name": "desk", "orchestrators": ("orc-1",), "permissions": {"read"}}
-        KeyStore(service.root, service.clock).create(grants)
-    with server_process(cli.root, keyless=False) as server:
-        at = ("--server", server.url)
-        assert "name one with --key-file" in cli(*at, "list", "orc-1").err
-        wrong = cli(*at, "--key", "mgk_wrong", "list", "orc-1").err
-        assert "mistyped, revoked or expired" in wrong
-        port = server.url.rpartition(":")[2]
-        assert "choose another with --port" in cli("serve", "--port", port).err
 
 
 def test_a_backup_is_restored_under_another_name_when_that_is_asked_for(
@@ -157,7 +148,7 @@ def test_a_narrow_output_shows_the_columns_that_matter_and_wraps_the_text(
     receipts = lines("receipts", "orc-1")
     assert receipts[0].split() == ["id", "query", "at", "memories"]
     assert "(not kept)" in receipts[2]
-    assert "not shown: what for" in receipts[3]
+    assert "not shown: purpose" in receipts[3]
     assert max(map(len, (*listed, *receipts[:4]))) <= 80
 
 

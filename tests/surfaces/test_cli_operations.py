@@ -125,11 +125,6 @@ def test_every_operation_has_a_form_on_the_command_line(name: str) -> None:
     assert declared.rest not in sent
 
 
-def test_what_has_no_plain_form_is_json(cli: CommandLine) -> None:
-    stored = cli.remember("The shop closes at six.", "--attributes", '{"door": "front"}')
-    assert cli.json("get", "orc-1", stored)["attributes"] == {"door": "front"}
-
-
 class Options(Value):
     """An object among the parameters."""
 

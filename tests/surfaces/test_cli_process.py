@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from ingest.claims import exclusive_run
 from memgraph import MemoryService
 
 SESSIONS = 120
@@ -169,13 +168,6 @@ def test_an_interrupted_command_says_so_and_ends_with_130(root: Path) -> None:
         assert err == "error[cli.interrupted]: interrupted\n"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts_are_printed(root: Path, shell: str) -> None:
-    done = run(root, _MEMGRAPH_COMPLETE=f"source_{shell}")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"complete_{shell}" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -261,21 +253,3 @@ def _at_work(root: Path) -> bool:
     with MemoryService(root, environ={}, background=False) as service:
         runs = service.orchestrator("orc-1").jobs.list(limit=1)
     return bool(runs) and runs[0].state == "running"
-
-
-def test_an_ingestion_that_waits_for_another_run_reports_it(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    assert run(root, "init", "orc-1").returncode == 0
-    zone = root / "orc-1" / "memory" / "ingest"
-    with exclusive_run(zone, lambda: False, 0.0):
-        waiting = subprocess.Popen(
-            [*START, "ingest", "orc-1"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(root),
-        )
-        assert waiting.stderr is not None
-        assert "another run" in waiting.stderr.readline()
-    assert waiting.wait(30) == 0
-    waiting.stderr.close()

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
-
-from memgraph import MemoryService
-from memgraph.model.receipts import Receipt
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from conftest import CommandLine
 
 REACH = "Anything that you may not see is left out"
-
-
-def keep(cli: CommandLine, receipt_id: str, asked: dict[str, Any]) -> None:
-    with MemoryService(cli.root, background=False) as service, service.opened("orc-1") as opened:
-        # Before what is handed out in the test, and not so old that it is removed.
-        yesterday = service.clock.now_ms() - 86_400_000
-        opened.receipts.add(Receipt(receipt_id, yesterday, "", asked, (), counts=False))
-        opened.receipts.flush()
 
 
 def test_a_receipt_tells_when_for_whom_what_and_why(cli: CommandLine) -> None:
@@ -44,44 +33,6 @@ def test_a_receipt_tells_when_for_whom_what_and_why(cli: CommandLine) -> None:
         assert each in shown
     for leg, rank in data["items"][0]["legs"].items():
         assert f"{leg} {rank}" in shown
-
-
-def test_a_turns_receipt_shows_its_bulletin_and_whatever_else_it_says(cli: CommandLine) -> None:
-    told = cli.remember("The shop sells bread.")
-    left = [{"memory_id": told, "reason": "over_budget", "token_cost": 9}]
-    asked = {
-        "purpose": "on_step",
-        "conversation_id": "monday",
-        "workflow_run_id": "run-4",
-        "step_id": "plan",
-        "bulletin": {"change_seq": 3, "memory_ids": [told]},
-        "left_out": left,
-    }
-    keep(cli, "rcl_00", asked)
-    assert cli.json("receipt", "orc-1", "rcl_00")["asked"] == asked
-    lines = cli("receipt", "orc-1", "rcl_00").out.splitlines()
-    rows = [" ".join(line.split()) for line in lines]
-    for each in ("purpose on_step", "conversation id monday", "workflow run id run-4"):
-        assert each in rows
-    assert f"{told[-6:].lower()} over_budget 9" in rows
-
-
-def test_a_recall_is_for_a_run(cli: CommandLine) -> None:
-    cli.remember("The oven is slow.")
-    whom = (
-        "--for-conversation-id",
-        "talk",
-        "--for-workflow-run-id",
-        "run-7",
-        "--for-step-id",
-        "s1",
-    )
-    receipt_id = cli.json("recall", "orc-1", "oven", *whom)["receipt_id"]
-    [listed] = cli.json("receipts", "orc-1", "--workflow-run-id", "run-7")["receipts"]
-    assert listed["receipt_id"] == receipt_id
-    assert "conversation talk, run run-7, step s1" in cli("receipts", "orc-1").out
-    shown = cli("receipt", "orc-1", receipt_id).out
-    assert all(one in shown for one in ("talk", "run-7"))
 
 
 def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: CommandLine) -> None:

@@ -66,13 +66,6 @@ def test_the_docs_name_no_command_that_is_not_there() -> None:
     assert sorted(headings) == sorted([*command_paths(), *groups])
 
 
-@pytest.mark.parametrize("name", command_names())
-def test_every_command_of_the_table_loads_under_its_name(name: str) -> None:
-    command = load_command(name)
-    assert command.name == name
-    assert command.help
-
-
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [

@@ -124,22 +124,11 @@ def test_whoever_shows_a_key_means_a_server(cli: CommandLine, tmp_path: Path) ->
     for option in (
         ["--key", "mgk_k"],
         ["--key-file", f"{tmp_path}/file"],
-        ["--ca-file", f"{tmp_path}/file"],
         ["--plain-http"],
     ):
         for command in (["remember", "orc-1", "Not here."], ["repair", "orc-1"]):
             assert cli.error(*command, *option)["code"] == "cli.usage", option
     assert cli.json("list", "orc-1")["items"] == []
-
-
-def test_only_an_admin_counts_everything(cli: CommandLine, served: Served) -> None:
-    cli.remember("Seen.")
-    cli.remember("Hidden.", "--sensitivity", "Restricted")
-    secret = served.key(permissions=frozenset({"read"}), clearance="Internal")
-    key = ("--server", served.url, "--key", secret)
-    refused = cli.error("stats", "orc-1", *key)
-    assert (refused["code"], refused["details"]) == ("access.denied", {"permission": "admin"})
-    assert sum(cli.json("stats", "orc-1")["memories"]["kind"].values()) == 2
 
 
 def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> None:
@@ -152,26 +141,11 @@ def test_what_a_server_refuses_has_the_librarys_code(remote: CommandLine) -> Non
         (["stats", "orc-1", "--actor", "ada"], "cli.usage"),
         (["stats", "orc-1", "--server", "memory.example"], "input.invalid"),
         (["stats", "orc-1", "--server", "http://memory.example"], "input.invalid"),
-        (["stats", "orc-1", "--ca-file", "no-such-file"], "cli.system"),
     ):
         assert remote.error(*arguments)["code"] == code, arguments
     assert remote.json("init", "orc-1", "--exist-ok")["created"] is False
     for command, named in ((["ingest", "orc-1"], True), (["key", "list"], False)):
         assert ("PUT /ingest/files" in remote.error(*command)["message"]) is named
-
-
-def test_an_answer_about_hand_outs_reaches_as_far_as_the_key(remote: CommandLine) -> None:
-    told = remote("receipts", "orc-1").out.splitlines()
-    assert told[-1] == "Anything that you may not see is left out"
-
-
-def test_nobody_at_the_address_is_told_so(cli: CommandLine) -> None:
-    with serving(cli.root) as gone:
-        url = gone.url
-    ran = cli("stats", "orc-1", "--server", url, "--key", "mgk_k")
-    assert ran.code == 1
-    told = f"error[remote.unavailable]: {url} cannot be reached; is the server running? ("
-    assert ran.err.startswith(told)
 
 
 def test_errors_name_the_options_of_the_command_line(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.surfaces.cli.screen import counted, json_line, plain
+from memgraph.surfaces.cli.screen import json_line, plain
 
 ANY_TEXT = st.text(st.characters(codec=None))
 HARMLESS = "\u200c\u200d\u00ad"
@@ -19,11 +19,6 @@ ACTING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 def acting(text: str) -> list[str]:
     """Characters that a terminal could obey."""
     return [one for one in text if one not in HARMLESS and unicodedata.category(one) in ACTING]
-
-
-def test_one_is_no_plural() -> None:
-    assert [counted(each, "time") for each in (0, 1, 2)] == ["0 times", "1 time", "2 times"]
-    assert [counted(each, "memory", "memories") for each in (1, 2)] == ["1 memory", "2 memories"]
 
 
 @given(ANY_TEXT)
@@ -56,7 +51,3 @@ def test_json_is_one_line_without_acting_characters_and_comes_back(
     assert acting(line) == []
     assert line.isascii() or not ascii_only
     assert json.loads(line) == value
-
-
-def test_json_leaves_readable_text_readable() -> None:
-    assert json_line({"text": "Grüße 👋 \x9b"}) == '{"text": "Grüße 👋 \\u009b"}'

@@ -15,7 +15,6 @@ from memgraph.surfaces.cli.invocation import Invocation, invocation
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
-    from typer._click.formatting import HelpFormatter
 
 Function = Callable[..., Any]
 """Returns a ``CommandResult`` or None."""
@@ -37,26 +36,27 @@ def make_command(function: Function, name: str) -> TyperCommand:
     def run(*args: Any, **values: Any) -> int:
         context: typer.Context = values["context"]
         call = invocation(context)
-        call.command = _path(context)
+        call.command = context.command_path.partition(" ")[2]
         report = function(*args, **values)
         return 0 if report is None else call.answer(report)
 
     app.command(name, cls=_Command)(run)
     command = cast(TyperCommand, get_command(app))
+    # The line in the help of a group, which would else be truncated.
+    command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())
     command.params.extend(common_parameters())
     return command
 
 
 def make_group(name: str, text: str, functions: Mapping[str, Function]) -> TyperGroup:
     """Return a command with subcommands."""
-    return _Group(
+    return TyperGroup(
         name=name,
         help=text,
         commands={item: make_command(function, item) for item, function in functions.items()},
         no_args_is_help=True,
-        subcommand_metavar="COMMAND [ARGS]...",
         rich_markup_mode=None,
-        params=common_parameters(),
+        params=[*common_parameters()],
     )
 
 
@@ -69,26 +69,9 @@ class _Command(TyperCommand):
         ]
 
 
-class _Group(TyperGroup):
-    """A group that lists help lines without truncating them."""
-
-    def format_commands(
-        self,
-        ctx: Context,  # noqa: ARG002 - typer calls it so
-        formatter: HelpFormatter,
-    ) -> None:
-        lines = [(name, (item.help or "").split("\n\n")[0]) for name, item in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, " ".join(line.split())) for name, line in lines])
-
-
-def common_parameters() -> list[Parameter]:
-    """Return the options that every command accepts, before and after its name."""
-    return list(_common_parameters())
-
-
 @cache
-def _common_parameters() -> Sequence[Parameter]:
+def common_parameters() -> Sequence[Parameter]:
+    """Return the options that every command accepts, before and after its name."""
     hints = get_type_hints(Invocation, include_extras=True)
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=None)
@@ -115,12 +98,3 @@ def _store_value(context: Context, parameter: Parameter, value: Any) -> Any:
     if parameter.name is not None and not context.resilient_parsing:
         invocation(context).set(parameter.name, value)
     return value
-
-
-def _path(context: Context) -> str:
-    names: list[str] = []
-    node: Context | None = context
-    while node is not None and node.parent is not None:
-        names.append(node.info_name or "")
-        node = node.parent
-    return " ".join(reversed(names))

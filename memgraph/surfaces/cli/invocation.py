@@ -13,7 +13,7 @@ import typer
 
 from memgraph.errors import InvalidInput, MemgraphError
 from memgraph.model.enums import Sensitivity
-from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, json_line, note, stages, steps
+from memgraph.surfaces.cli.screen import LINES_EVERY_S, Screen, json_line, note, stages
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -101,7 +101,6 @@ class Invocation:
         value("SECRET", "The server's key; other users here may see the option. [MEMGRAPH_KEY]"),
     ] = field(default=None, repr=False)
     key_file: Annotated[str | None, value("FILE", "A file with the server's key.")] = None
-    ca_file: Annotated[str | None, value("FILE", "Trusted CAs, PEM. [the default ones]")] = None
     plain_http: Annotated[
         bool, typer.Option("--plain-http", help="Send the key unencrypted to another machine.")
     ] = False
@@ -198,9 +197,7 @@ class Invocation:
         report: dict[str, Any] = {"embedded": 0, "pending": 0}
         waiting = 0 if provider == "none" else maintenance.pending_embeddings()
         if waiting and provider in LOCAL_PROVIDERS:
-            with stages("embedding") as advance:
-                shown = steps(advance, "", min(waiting, MAX_EMBEDDED))
-                drained = maintenance.embed_pending(limit=MAX_EMBEDDED, progress=shown)
+            drained = maintenance.embed_pending(limit=MAX_EMBEDDED)
             report["embedded"] = drained.ready
             if drained.error_code is not None:
                 report["code"] = drained.error_code

@@ -15,8 +15,6 @@ from memgraph.operations.handle import Handle
 from memgraph.surfaces.cli.invocation import InvalidContent
 
 if TYPE_CHECKING:
-    import ssl
-
     from memgraph.client import Client
     from memgraph.surfaces.cli.invocation import Invocation
 
@@ -51,10 +49,10 @@ def address(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | 
     url = call.server
     if url is None and call.root is None:
         url = environ.get(SERVER_VARIABLE) or None
-    if url is None and (call.key or call.key_file or call.ca_file or call.plain_http):
+    if url is None and (call.key or call.key_file or call.plain_http):
         # A key implies a server, so a forgotten --server must not write to the local root.
         raise typer.BadParameter(
-            "--key, --key-file, --ca-file and --plain-http are for a server: name it with --server"
+            "--key, --key-file and --plain-http are for a server: name it with --server"
         )
     return url
 
@@ -70,10 +68,13 @@ def client(call: Invocation, url: str) -> Iterator[Client]:
     """
     if call.actor is not None:
         raise typer.BadParameter("on a server the journal records the key: omit --actor")
+    import ssl
+
     from memgraph.client import Client
 
     key = _key(call)
-    verify = _trusted_certificates(call.ca_file)
+    authorities = os.environ.get("SSL_CERT_FILE")
+    verify = ssl.create_default_context(cafile=authorities) if authorities else True
     with (
         _errors_about_options(key),
         Client(url, key=key, verify=verify, plain_http=call.plain_http) as remote,
@@ -127,32 +128,9 @@ def _key(call: Invocation, environ: Mapping[str, str] = os.environ) -> str | Non
         raise typer.BadParameter("name a --key or a --key-file, not both")
     if call.key_file is None:
         return call.key or environ.get(KEY_VARIABLE) or None
-    try:
-        with Path(call.key_file).open(encoding="ascii") as file:
-            text = file.read(MAX_KEY_CHARS + 1)
-    except UnicodeDecodeError:
-        text = ""
-    words = text.split()
-    if len(words) != 1 or len(text) > MAX_KEY_CHARS:
+    with Path(call.key_file).open("rb") as file:
+        data = file.read(MAX_KEY_CHARS + 1)
+    words = data.decode("ascii", "replace").split()
+    if len(words) != 1 or not data.isascii() or len(data) > MAX_KEY_CHARS:
         raise InvalidContent("the --key-file must contain exactly one key", field="key_file")
     return words[0]
-
-
-def _trusted_certificates(ca_file: str | None) -> ssl.SSLContext | bool:
-    """Return the trusted certificates; True: those of the system.
-
-    Raises:
-        InvalidContent: the file contains no certificates.
-        OSError: the file cannot be read.
-    """
-    if ca_file is None:
-        return True
-    import ssl
-
-    # ssl does not name the missing file.
-    with Path(ca_file).open("rb"):
-        pass
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except ssl.SSLError:
-        raise InvalidContent(f"{ca_file} contains no certificates", field="ca_file") from None

@@ -13,7 +13,6 @@ from typing import Any, Final
 from memgraph.ids import short_id
 from memgraph.model.values import Memory, Value
 from memgraph.surfaces.cli.formats import (
-    NO_AGENT,
     citation,
     date_of,
     edge_line,
@@ -228,18 +227,6 @@ def _label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _receivers(value: Any) -> str:
-    """Return whom a receipt is for: run, conversation and so on, as far as known."""
-    asked = getattr(value, "asked", {})
-    kinds = ("conversation_id", "workflow_run_id", "step_id", "task_id", "project_id", "agent_id")
-    labels = ((name, getattr(value, name, None) or asked.get(name)) for name in kinds)
-    return ", ".join(
-        f"{name.removesuffix('_id').removeprefix('workflow_')} {item}"
-        for name, item in labels
-        if item and (name, item) != ("agent_id", NO_AGENT)
-    )
-
-
 def _source_line(line: Any, _: Known) -> str:
     """Return a line of a file, shortened, with its number and its indentation."""
     indent = min(len(line.text) - len(line.text.lstrip()), LINE_CHARS // 2)
@@ -351,15 +338,17 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         ("query", lambda item: item.query or ("(not kept)" if item.query_sha256 else "")),
         "at",
         ("memories", lambda item: len(item.items)),
-        ("what for", lambda item: item.purpose or "recall"),
-        ("for whom", _receivers),
+        *("purpose", "conversation_id", "workflow_run_id", "step_id"),
     ),
     "ReceiptItem": (
         *("memory_id", "score", "legs"),
         ("modifiers", lambda item: {name: n for name, n in item.modifiers.items() if n != 1}),
         "reasons",
     ),
-    "ReceiptMention": ("receipt_id", "at", "purpose", ("for whom", _receivers), "memory_ids"),
+    "ReceiptMention": (
+        *("receipt_id", "at", "purpose", "memory_ids", "conversation_id", "workflow_run_id"),
+        "step_id",
+    ),
     "MemoryEvent": ("memory_id", "text", "type", "actor", "at", "reason"),
     "HealthMeasure": ("measure", "count", "of", "rate", "limit", "failed", "examples"),
     "JobRun": ("job", "state", "started_at", "ended_at", "trigger", "remark", _COUNTS, "due_at"),

@@ -204,20 +204,6 @@ def stages(
         )
 
 
-def steps(
-    advance: Callable[[str, int, int], None], stage: str, total: int
-) -> Callable[[int], None]:
-    """Return a function of the number of steps done since its last call, which shows them all."""
-    done = 0
-
-    def more(number: int) -> None:
-        nonlocal done
-        done += number
-        advance(stage, done, total)
-
-    return more
-
-
 def _width() -> int | None:
     """Return the width of the output in characters; None: rich measures the terminal."""
     if sys.stdout is not None and sys.stdout.isatty():

@@ -5,6 +5,7 @@ The first argument is the handle of an orchestrator; see ``command_of`` for the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
@@ -15,7 +16,6 @@ from memgraph.errors import ConfirmationMissing, InvalidInput
 from memgraph.model.enums import JobName
 from memgraph.model.operation import Time
 from memgraph.surfaces.cli.invocation import InvalidContent
-from memgraph.surfaces.cli.screen import steps
 
 Progress = Callable[[str, int, int], None]
 
@@ -118,8 +118,13 @@ def embed(handle: Any, *, retry: bool = False, rebuild: bool = False, progress: 
     else:
         if retry:
             handle.maintenance.retry_embeddings()
-        waiting = handle.maintenance.pending_embeddings()
-        drained = handle.maintenance.embed_pending(progress=steps(progress, "embedding", waiting))
+        waiting, done = handle.maintenance.pending_embeddings(), Counter[str]()
+
+        def more(number: int) -> None:
+            done["memories"] += number
+            progress("memories", done["memories"], waiting)
+
+        drained = handle.maintenance.embed_pending(progress=more)
     result = {"embedded": drained.ready, "failed": drained.failed, "code": drained.error_code}
     result["message"] = drained.error
     return result | handle.maintenance.embeddings_status().as_dict()
