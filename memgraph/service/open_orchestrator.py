@@ -261,7 +261,7 @@ class OpenOrchestrator:
 
     def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
         """Measure the block as one part of an operation on this orchestrator."""
-        return self.meters.timed(work, part, self.paths.name)
+        return self.meters.timed(work, part)
 
     @contextmanager
     def _writing(self, after_commit: Callable[[], None]) -> Iterator[Transaction]:

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.enums import JobName, JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
-from memgraph.service.meters import Work
+from memgraph.service.meters import Meters, Work
 
 try:
     from prometheus_client import (
@@ -36,7 +36,7 @@ SHARED_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder in which processes share their metrics."""
 
 
-class PrometheusMeters:
+class PrometheusMeters(Meters):
     """Collects the metrics of this process; ``exposition`` returns them.
 
     With ``SHARED_FOLDER`` in the environment, it returns those of all processes that share the
@@ -83,12 +83,7 @@ class PrometheusMeters:
         self._oldest = self._gauge("outbox_oldest_seconds", "Age of the oldest waiting memory.")
         self._disk = self._gauge("disk_free_bytes", "Free space on the disk of the databases.")
 
-    def timed(
-        self,
-        work: Work,
-        part: str,
-        orchestrator: str,  # noqa: ARG002 - a label with names would multiply the series
-    ) -> AbstractContextManager[object]:
+    def timed(self, work: Work, part: str) -> AbstractContextManager[object]:
         return self._work[work].labels(part).time()
 
     def degraded(self, code: str) -> None:

@@ -18,7 +18,7 @@ from starlette.routing import Match
 from memgraph.errors import MemgraphError, ServerEnding
 from memgraph.log import EventLog, bug_fields
 from memgraph.model.values import Value
-from memgraph.service.meters import ReadableMeters
+from memgraph.service.meters import SILENT, Meters
 from memgraph.surfaces.asgi import (
     CODE,
     ENTERED,
@@ -55,15 +55,15 @@ class Envelope:
 
     Args:
         log: returns the log of the process; None: nothing is logged.
-        meters: measure the requests, if they can be read.
+        meters: measure the requests.
     """
 
     def __init__(
-        self, app: ASGIApp, log: Callable[[], EventLog | None], meters: object = None
+        self, app: ASGIApp, log: Callable[[], EventLog | None], meters: Meters = SILENT
     ) -> None:
         self._app = app
         self._log = log
-        self._meters = meters if isinstance(meters, ReadableMeters) else None
+        self._meters = meters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -89,8 +89,7 @@ class Envelope:
                 code = scope.get(CODE) or _code_of(message.get("body", b""))
             await send(message)
 
-        if self._meters is not None:
-            self._meters.request_began()
+        self._meters.request_began()
         try:
             await self._app(scope, receive, completed)
         except asyncio.CancelledError:
@@ -104,9 +103,7 @@ class Envelope:
                 await refuse(completed, MemgraphError(BUG), 500)
         finally:
             route, seconds = route_of(scope), time.monotonic() - began
-            if self._meters is not None:
-                method = known_method(scope["method"])
-                self._meters.request_ended(method, route, status, seconds)
+            self._meters.request_ended(known_method(scope["method"]), route, status, seconds)
             self._log_request(scope, route, request_id, (status, code), seconds)
 
     def _log_request(

@@ -27,7 +27,6 @@ from memgraph.model.remote import (
 from memgraph.model.values import Millis, Name, Reason, Value
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import refusal, sees_everything
-from memgraph.service.meters import ReadableMeters
 from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.http import examples
@@ -283,10 +282,10 @@ def metrics(request: Request, principal: Asking) -> Response:
     """Return metrics for Prometheus; requires the admin permission for all orchestrators."""
     if refusal(principal, ANY, Permission.ADMIN, now_ms=gate_of(request).service.clock.now_ms()):
         raise AccessDenied("this requires the permission admin for all orchestrators")
-    meters = gate_of(request).service.meters
-    if not isinstance(meters, ReadableMeters):
+    text = gate_of(request).service.meters.exposition(_readiness(request).look())
+    if text is None:
         raise NotFound("this process does not collect metrics")
-    body, media_type = meters.exposition(_readiness(request).look())
+    body, media_type = text
     return Response(body, media_type=media_type)
 
 
