@@ -1,7 +1,7 @@
 """Parse dates and times in text.
 
-``periods`` parses the times that a question names (English: parts of months and years, seasons,
-days relative to now), ``find_dates`` locates the dates in a text, and ``read_date`` parses a
+``periods`` parses the times that a question names (English: days, months, years and times relative
+to now), ``find_dates`` locates the dates in a text, and ``read_date`` parses a
 written date. Ambiguous dates are not guessed. All times are UTC.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
 from typing import Final, Literal
 
@@ -31,68 +31,27 @@ MONTHS = tuple(name.title() for name in MONTH_NAMES["en"])
 DAYS_AWAY = 10.0
 """The number of days outside a period over which agreement decays by the factor e."""
 _WEEKDAYS = WEEKDAY_NAMES["en"]
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_HOLIDAYS = {
-    "christmas": (12, 25),
-    "halloween": (10, 31),
-    "valentine's day": (2, 14),
-    "new year's eve": (12, 31),
-    "new year's day": (1, 1),
-    "new year's": (1, 1),
-}
-_NUMBERS = {
-    word: number
-    for number, words in enumerate(
-        ("a an one first", "two second", "three third", "four fourth", "five", "six"), start=1
-    )
-    for word in words.split()
-}
 _EPOCH = date(1970, 1, 1).toordinal()
 _ANY_YEAR = 2001
 _WEEK = 7
 _NAMES = [each[:3].lower() for each in MONTHS]
 _PERIOD = re.compile(r"\d{4}(?:-\d\d)?")
-_YEAR = r"(?:19|20)\d\d"
 _MONTH = "|".join(rf"{each}|{each[:3]}t?\b\.?" for each in MONTHS)
-_OF_YEAR = r"(?:,?\s+(?:of\s+|in\s+)?(?P<{}>(?:19|20)\d\d)\b)?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _UNIT = r"day|week|weekend|month|year"
-_COUNT = rf"\d{{1,3}}|an?|{'|'.join(CARDINALS[1:7])}"
-_NAMED = re.compile(
-    rf"\b(?P<iso>{_YEAR}-\d\d(?:-\d\d)?)\b"
-    rf"|\b(?:(?:the\s+)?(?P<day>{_DAY})\s+(?:of\s+)?)?(?P<month>{_MONTH})(?!\w)"
+_COUNTS = ("a", "an", *CARDINALS[1:7])
+_TIME = re.compile(
+    r"\b(?P<iso>(?:19|20)\d\d(?:-\d\d){0,2})\b"
+    rf"|\b(?:(?P<day>{_DAY})\s+(?:of\s+)?)?(?P<month>{_MONTH})(?!\w)"
     rf"(?:\s+(?:the\s+)?(?P<day_after>{_DAY})\b(?!\s*(?:{_MONTH})))?"
-    rf"{_OF_YEAR.format('month_year')}"
-    rf"|\b(?P<season>spring|summer|autumn|fall(?!\s+of\s+\D)|winter)\b{_OF_YEAR.format('season_year')}"
-    rf"|\b(?P<holiday>{'|'.join(_HOLIDAYS)})(?!\w){_OF_YEAR.format('holiday_year')}"
-    rf"|\bq(?P<quarter>[1-4])\s+(?:of\s+)?(?P<quarter_year>{_YEAR})\b"
-    rf"|\b(?P<year>{_YEAR})\b"
-    rf"|\b(?P<today>yesterday|today|tonight|tomorrow)\b"
-    rf"|\b(?P<count>{_COUNT})\s+(?P<ago>{_UNIT})s?\s+ago\b"
+    r"(?:,?\s+(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
+    r"|\b(?P<today>yesterday|today|tonight|tomorrow)\b"
+    rf"|\b(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})\s+(?P<ago>{_UNIT})s?\s+ago\b"
     rf"|\b(?P<which>last|this|next|past)\s+(?P<unit>{_UNIT}|{'|'.join(_WEEKDAYS)})\b"
     r"(?!\s+(?:of|before|after)\b)",
     re.IGNORECASE,
 )
-# Words directly before a named time that change which time is meant.
-_PART = re.compile(
-    r"\b(?:(?P<edge>early|mid|late|beginning|start|middle|end)(?:\s+(?:of|in))?"
-    r"|(?P<half>first|second|last)\s+half\s+(?:of|in)"
-    r"|(?P<week>first|second|third|fourth|last)\s+(?P<unit>week|weekend)\s+(?:of|in))"
-    r"[\s-]+(?:the\s+)?$",
-    re.IGNORECASE,
-)
-_OFFSET = re.compile(
-    rf"\b(?:(?P<count>{_COUNT})\s+)?(?P<unit>{_UNIT}|{'|'.join(_WEEKDAYS)})s?\s+"
-    r"(?:right\s+|just\s+)?(?P<side>before|after|following|prior\s+to|preceding)\s+(?:the\s+)?$",
-    re.IGNORECASE,
-)
-_WHICH = re.compile(r"\b(?P<which>last|this|next|past)\s+$", re.IGNORECASE)
-_OF_A_SEASON = re.compile(
-    r"\b(?:the|in|during|over|that|since|early|late|mid)[\s-]+$", re.IGNORECASE
-)
 _SENTENCE_START = re.compile(r"(?:^|[.!?])\s*$")
-_RANGE = re.compile(r"^\s*(?:and|to|until|till|-|–)\s*(?:the\s+)?$", re.IGNORECASE)
-_EITHER_SIDE = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,85 +131,49 @@ def periods(text: str, now_ms: int) -> tuple[DaySpan, ...]:
         now_ms: the present in milliseconds, for relative times such as "last week".
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
-    spans: list[DaySpan] = []
-    end, open_range = 0, False
-    for match in _NAMED.finditer(text):
-        before = text[max(end, match.start() - 60) : match.start()]
+    spans: dict[DaySpan, None] = {}
+    for match in _TIME.finditer(text):
         try:
-            period = _named_period(match, before, today)
-            if period is None:
-                continue
-            if open_range and _RANGE.match(before):
-                spans[-1] = _combined(spans[-1], period)
-                open_range = False
-            else:
-                spans += _modified(period, before)
-                open_range = _EITHER_SIDE.search(before) is not None
+            if (span := _span_of(match, text[: match.start()], today)) is not None:
+                spans[span] = None
         except (ValueError, OverflowError):
             # An invalid date such as 31 June, or a year out of range.
             continue
-        end = match.end()
-    return tuple(dict.fromkeys(spans))
+    return tuple(spans)
 
 
-def _named_period(match: re.Match[str], before: str, today: date) -> DaySpan | None:
-    """Return the period of a match of `_NAMED`, or None if it is not a time."""
-    group = match.groupdict()
-    if group["iso"]:
-        year, month, *day = (int(part) for part in group["iso"].split("-"))
-        return _in_month(year, month, day[0] if day else None)
-    if group["month"]:
-        return _month(group, before)
-    if group["season"]:
-        return _season(group, before, today)
-    if group["holiday"]:
-        month, number = _HOLIDAYS[group["holiday"].lower()]
-        which = _WHICH.search(before)
-        if which and not group["holiday_year"]:
-            passed = (today.month, today.day) > (month, number)
-            return _in_month(today.year - (not passed), month, number)
-        return _in_month(_year(group["holiday_year"]), month, number)
-    if group["quarter"]:
-        return _months(int(group["quarter_year"]), 3 * int(group["quarter"]) - 2, 3)
-    if group["year"]:
-        return _months(int(group["year"]), 1, 12)
-    return _from_today(group, today)
-
-
-def _month(group: Mapping[str, str | None], before: str) -> DaySpan | None:
-    name, day = group["month"] or "", group["day"] or group["day_after"]
-    year = _year(group["month_year"])
-    # "May" at the start of a sentence and "march" may be verbs. So a month without a day or a year
-    # must be capitalised and written in full.
-    is_full_name = name[0].isupper() and name.rstrip(".").title() in MONTHS
-    is_verb = name == "May" and _SENTENCE_START.search(before) is not None
-    if not (day or year or (is_full_name and not is_verb)):
-        return None
-    month = _NAMES.index(name[:3].lower()) + 1
-    return _in_month(year, month, int(re.sub(r"\D", "", day)) if day else None)
-
-
-def _season(group: Mapping[str, str | None], before: str, today: date) -> DaySpan | None:
-    month, year = _SEASONS[(group["season"] or "").lower()], _year(group["season_year"])
-    if year is None and (which := _WHICH.search(before)):
-        now, span = today.toordinal(), _months(today.year, month, 3)
-        # The last season has ended, the next one has not begun yet.
-        step = {"this": 0, "next": int(span.first <= now)}.get(which["which"].lower())
-        return _months(today.year + (int(span.last < now) - 1 if step is None else step), month, 3)
-    if year is None and not _OF_A_SEASON.search(before):
-        return None
-    return _months(year, month, 3)
-
-
-def _from_today(group: Mapping[str, str | None], today: date) -> DaySpan:
+def _span_of(match: re.Match[str], before: str, today: date) -> DaySpan | None:
+    """Return the period of a match of `_TIME`, or None if it is not a time."""
+    group = {name: value.lower() for name, value in match.groupdict().items() if value}
     ordinal = today.toordinal()
-    if word := group["today"]:
-        ordinal += {"yesterday": -1, "tomorrow": 1}.get(word.lower(), 0)
+    if "iso" in group:
+        iso_year, *rest = (int(part) for part in group["iso"].split("-"))
+        return _in_month(iso_year, *rest) if rest else _months(iso_year, 1, 12)
+    if "month" in group:
+        day = group.get("day") or group.get("day_after")
+        year = int(group["year"]) if "year" in group else None
+        # "May" at the start of a sentence and "march" may be verbs. So a month without a day or a
+        # year must be capitalised and written in full.
+        name = match["month"].rstrip(".")
+        is_verb = name == "May" and _SENTENCE_START.search(before) is not None
+        if not (day or year or (name in MONTHS and not is_verb)):
+            return None
+        month = _NAMES.index(group["month"][:3]) + 1
+        return _in_month(year, month, int(day.rstrip("stndrh")) if day else None)
+    if "today" in group:
+        ordinal += {"yesterday": -1, "tomorrow": 1}.get(group["today"], 0)
         return DaySpan(ordinal, ordinal)
-    if group["ago"]:
-        return _steps(DaySpan(ordinal, ordinal), _count(group["count"]), group["ago"].lower(), -1)
-    unit, which = (group["unit"] or "").lower(), (group["which"] or "").lower()
-    step = {"this": 0, "next": 1}.get(which, -1)
+    if "ago" in group:
+        count = group["count"]
+        steps = int(count) if count.isdecimal() else max(_COUNTS.index(count) - 1, 1)
+        return _days_ago(ordinal, steps, group["ago"])
+    step = {"this": 0, "next": 1}.get(group["which"], -1)
+    return _beside(today, group["unit"], step)
+
+
+def _beside(today: date, unit: str, step: int) -> DaySpan:
+    """Return the weekday or the period before (-1), around (0) or after (1) a day."""
+    ordinal = today.toordinal()
     if unit in _WEEKDAYS:
         away = _WEEKDAYS.index(unit) - today.weekday()
         day = ordinal + away + 7 * ((step == 1 and away <= 0) - (step == -1 and away >= 0))
@@ -266,75 +189,16 @@ def _from_today(group: Mapping[str, str | None], today: date) -> DaySpan:
     return _months(today.year + step, 1, 12)
 
 
-def _modified(period: DaySpan, before: str) -> list[DaySpan]:
-    """Return the periods meant by a named period after words such as "early" or "the week before".
-
-    Events of the week before a day were often reported on that day, so both periods count.
-    """
-    days = period.last - period.first + 1
-    if part := _PART.search(before):
-        if part["week"]:
-            return [_week(period, _count(part["week"]), part["unit"].lower() == "weekend")]
-        if part["half"]:
-            half = days // 2
-            if part["half"].lower() == "first":
-                return [replace(period, last=period.first + half - 1)]
-            return [replace(period, first=period.first + half)]
-        third = max(days // 3, 1)
-        edge = part["edge"].lower()
-        if edge in ("early", "beginning", "start"):
-            return [replace(period, last=period.first + third - 1)]
-        if edge in ("late", "end"):
-            return [replace(period, first=period.last - third + 1)]
-        if days < 3:
-            return [period]
-        return [replace(period, first=period.first + third, last=period.last - third)]
-    if offset := _OFFSET.search(before):
-        side = 1 if offset["side"].lower() in ("after", "following") else -1
-        return [_steps(period, _count(offset["count"]), offset["unit"].lower(), side), period]
-    return [period]
-
-
-def _steps(period: DaySpan, count: int, unit: str, side: int) -> DaySpan:
-    """Return the period ``count`` units before (``side`` -1) or after (1) a period."""
-    edge = period.last if side > 0 else period.first
-    if unit in _WEEKDAYS:
-        weekday = (edge - 1) % _WEEK
-        away = side * (_WEEKDAYS.index(unit) - weekday) % _WEEK or _WEEK
-        return replace(period, first=edge + side * away, last=edge + side * away)
-    if unit == "weekend":
-        saturday = edge - (edge - 1) % _WEEK + 5 - (_WEEK if side < 0 else 0)
-        saturday += side * _WEEK * (count - 1)
-        return replace(period, first=saturday, last=saturday + 1)
-    days = {"day": 1, "week": _WEEK, "month": 30, "year": 365}[unit]
+def _days_ago(ordinal: int, count: int, unit: str) -> DaySpan:
+    """Return the days meant by "two weeks ago": as many as the unit has, around the day."""
+    days = {"day": 1, "month": 30, "year": 365}.get(unit, _WEEK)
     if count == 1:
-        first, last = sorted((edge + side, edge + side * days))
-        return replace(period, first=first, last=last)
-    middle, wide = edge + side * days * count, days // 2
-    return replace(period, first=middle - wide, last=middle + wide)
+        return DaySpan(ordinal - days, ordinal - 1)
+    middle = ordinal - days * count
+    return DaySpan(middle - days // 2, middle + days // 2)
 
 
-def _week(period: DaySpan, number: int, weekend: bool) -> DaySpan:
-    """Return the ``number``-th week of a period, counted from its first day; 0 is the last week."""
-    first = period.first + _WEEK * (number - 1) if number else period.last - _WEEK + 1
-    if weekend:
-        first += (5 - (first - 1)) % _WEEK
-        return replace(period, first=first, last=first + 1)
-    return replace(period, first=first, last=first + _WEEK - 1)
-
-
-def _combined(start: DaySpan, end: DaySpan) -> DaySpan:
-    """Return the span from one period to the other; a missing start year is taken from the end."""
-    if start.yearly and not end.yearly:
-        first = date.fromordinal(start.first)
-        year = date.fromordinal(end.first).year
-        start = DaySpan(first.replace(year=year).toordinal(), start.last)
-    if start.yearly != end.yearly or end.last < start.first:
-        return start
-    return replace(start, last=end.last)
-
-
-def _in_month(year: int | None, month: int, day: int | None) -> DaySpan:
+def _in_month(year: int | None, month: int, day: int | None = None) -> DaySpan:
     """Return a day of a month, or the whole month. Raises ValueError: there is no such day."""
     if day is None:
         return _months(year, month, 1)
@@ -348,18 +212,6 @@ def _months(year: int | None, month: int, count: int) -> DaySpan:
     after = month - 1 + count
     end = date(begin + after // 12, after % 12 + 1, 1)
     return DaySpan(date(begin, month, 1).toordinal(), end.toordinal() - 1, year is None)
-
-
-def _year(digits: str | None) -> int | None:
-    return int(digits) if digits else None
-
-
-def _count(word: str | None) -> int:
-    """Return the number that a word names: 0 for "last", 1 for None."""
-    if word is None:
-        return 1
-    low = word.lower()
-    return int(low) if low.isdecimal() else _NUMBERS.get(low, 0)
 
 
 # Lower-cased, these are verbs more often than months when a number follows ("may 5 people").

@@ -13,7 +13,7 @@ from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseBusy, IngestRejected, MemoryDisabled, StorageError
-from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryKind, MemoryStatus, MemoryType
+from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import Document, DocumentOutcome
 from memgraph.operations.ingestion.ingest import ABANDONED_MS
 
@@ -202,20 +202,6 @@ def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Dro
         file.write(record(1, "Tea")[20:])
     assert only(run(orc)).outcome == "processed"
     assert list(decisions(orc)) == ["Tea"]
-
-
-def test_a_conversation(orc: Orchestrator, drop: Drop) -> None:
-    drop("talk-session-01.txt", "# 8 May 2023\n\nAnn: We go to Porto.\nBob: Fine.\nAnn: Good.\n")
-    run(orc)
-    turns = orc.memories.list(kinds=[MemoryKind.EPISODE], session_id="talk-session-01")
-    ordered = sorted(turns, key=lambda each: each.sequence or 0)
-    assert [(each.source_role, each.content) for each in ordered] == [
-        ("Ann", "We go to Porto."),
-        ("Bob", "Fine."),
-        ("Ann", "Good."),
-    ]
-    source = orc.trace(ordered[0].memory_id).sources[0]
-    assert (source.source_type, source.conversation_id) == ("channel_transcript", "talk")
 
 
 def test_a_part_that_was_left_out_is_counted_and_nothing_else(

@@ -78,17 +78,6 @@ def test_new_files_come_before_interrupted_ones(orc: Orchestrator) -> None:
     assert paths == ["z.md", "a-large.txt", "keys.md"]
 
 
-def test_another_file_of_the_same_content_waits_for_the_first(orc: Orchestrator) -> None:
-    drop(orc, "keys.md", notes())
-    interrupt(orc, 1)
-    drop(orc, "same.md", notes())
-    first = {each.path: each.outcome for each in IngestPipeline(orc).run().results}
-    assert first == {"same.md": "skipped", "keys.md": "processed"}
-    (second,) = IngestPipeline(orc).run().results
-    assert (second.path, second.outcome) == ("same.md", "duplicate")
-    assert len(todos(orc)) == TODOS
-
-
 def test_a_claim_whose_folder_was_deleted_is_taken_over_at_once(orc: Orchestrator) -> None:
     drop(orc, "keys.md", notes())
     interrupt(orc, 1)

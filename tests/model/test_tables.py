@@ -29,8 +29,6 @@ from memgraph.model.tables import (
     EdgeRow,
     EntityRow,
     MemoryRow,
-    RecallItemRow,
-    RecallRow,
     SourceRow,
     StatusRow,
 )
@@ -200,29 +198,6 @@ def test_json_is_asked_for_by_its_paths(session: Session, orc: Orchestrator) -> 
         "done": True,
         "who": {"name": "Ana"},
     }
-
-
-def test_an_edge_that_is_open_has_no_resolution(session: Session, orc: Orchestrator) -> None:
-    orc.relate(orc.remember("One."), EdgeType.CONTRADICTS, orc.remember("Two."))
-    edge = session.exec(select(EdgeRow)).one()
-    assert (edge.resolution, edge.resolved_at) == (None, None)
-
-
-def test_receipts_are_read_with_their_reasons(session: Session, orc: Orchestrator) -> None:
-    gate = orc.remember("The gate closes at nine.")
-    orc.maintenance.embed_pending()
-    bundle = orc.recall("when does the gate close?")
-    orc.receipts.get(bundle.receipt_id)
-
-    receipt = session.get(RecallRow, bundle.receipt_id)
-    assert receipt is not None
-    assert receipt.request == {}
-    assert receipt.viewer is not None
-    assert receipt.viewer["clearance"] == "Internal"
-    item = session.get(RecallItemRow, (bundle.receipt_id, 1))
-    assert item is not None
-    assert item.memory_id == gate
-    assert item.explanation["legs"]["text"] == 1
 
 
 def test_a_relationship_is_loaded_for_all_rows_at_once(session: Session, orc: Orchestrator) -> None:

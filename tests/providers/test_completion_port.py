@@ -15,7 +15,6 @@ from memgraph.errors import (
     InvalidConfig,
     ProviderAnswerInvalid,
     ProviderError,
-    ProviderRejected,
     ProviderUnavailable,
 )
 from memgraph.providers.completion import (
@@ -76,11 +75,6 @@ def test_a_good_answer_comes_back_parsed(model_server: Any, make: Any, key: str)
     assert request["temperature"] == 0
 
 
-def test_another_shape_is_left_to_the_caller(model_server: Any, make: Any) -> None:
-    model_server.behave(model_server.writes("[1, 2]"))
-    assert make().complete_json("s", "u", SCHEMA) == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("text", "finish", "reason"),
     [
@@ -106,21 +100,6 @@ def test_no_completion_at_all_is_invalid(model_server: Any, make: Any, body: Any
     assert isinstance(failure(make()), ProviderAnswerInvalid)
 
 
-def test_a_hanging_model_is_unavailable(
-    model_server: Any, make: Any, assert_no_secret: NoSecret
-) -> None:
-    model_server.behave(model_server.hangs)
-    error = failure(make(timeout_s=0.2))
-    assert isinstance(error, ProviderUnavailable)
-    assert len(model_server.requests) == 2
-    assert_no_secret(error)
-
-
-def test_overload_passes(model_server: Any, make: Any) -> None:
-    model_server.behave(model_server.fails(429), model_server.writes('{"n": 1}'))
-    assert make().complete_json("s", "u", SCHEMA) == {"n": 1}
-
-
 def test_a_model_that_never_ends_its_answer_is_unavailable(model_server: Any, make: Any) -> None:
     model_server.behave(model_server.writes("{}"))
     make().complete_json("s", "u", SCHEMA)
@@ -138,23 +117,6 @@ def test_a_local_server_that_is_down_is_named_at_once(make: Any) -> None:
     assert isinstance(error, ProviderUnavailable)
     assert "connection refused; is the server at 127.0.0.1:9 running?" in error.message
     assert time.monotonic() - began < 9
-
-
-def test_the_wait_that_a_server_asks_for_is_kept(model_server: Any, make: Any) -> None:
-    model_server.behave(model_server.fails(429, retry_after="1"), model_server.writes('{"n": 1}'))
-    began = time.monotonic()
-    assert make().complete_json("s", "u", SCHEMA) == {"n": 1}
-    assert time.monotonic() - began >= 1
-
-
-def test_a_server_that_asks_for_a_long_wait_is_not_asked_again(
-    model_server: Any, make: Any
-) -> None:
-    model_server.behave(model_server.fails(429, retry_after="3600"))
-    error = failure(make())
-    assert isinstance(error, ProviderUnavailable)
-    assert error.details["retry_after_s"] == 3600
-    assert len(model_server.requests) == 1
 
 
 def test_an_answer_cut_in_the_middle_is_unavailable_or_invalid(
@@ -180,18 +142,6 @@ def test_an_answer_of_ten_million_characters_is_invalid(model_server: Any, make:
     error = failure(make())
     assert isinstance(error, ProviderAnswerInvalid)
     assert len(model_server.requests) == 1
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_a_refusal_is_not_retried(
-    model_server: Any, make: Any, assert_no_secret: NoSecret, status: int
-) -> None:
-    model_server.behave(model_server.fails(status))
-    error = failure(make())
-    assert isinstance(error, ProviderRejected)
-    assert error.details["status"] == status
-    assert len(model_server.requests) == 1
-    assert_no_secret(error)
 
 
 FRAMES = [

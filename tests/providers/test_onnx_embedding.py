@@ -224,14 +224,6 @@ def test_a_run_that_fails_is_typed(folder: Path) -> None:
     assert "stork" not in str(failed.value)
 
 
-@pytest.mark.parametrize(("row", "reason"), [(np.nan, "not_finite"), (0.0, "zero")])
-def test_an_answer_is_checked(folder: Path, row: float, reason: str) -> None:
-    (folder / "model.onnx").write_bytes(graph(np.full_like(TABLE, row)))
-    with pytest.raises(ProviderAnswerInvalid) as invalid:
-        provider(folder).embed(["stork"])
-    assert invalid.value.details["reason"] == reason
-
-
 def test_without_the_package_the_extra_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

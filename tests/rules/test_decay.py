@@ -87,26 +87,11 @@ def test_time_never_raises_it(c: float, rate: float, d: float, more: float, e: f
     assert effective_confidence(c, rate, d + more, e) <= effective_confidence(c, rate, d, e)
 
 
-@given(confidences, days_, exponents)
-def test_rate_zero_protects(c: float, d: float, e: float) -> None:
-    assert effective_confidence(c, 0.0, d, e) == c
-
-
-@given(confidences, rates, st.floats(-1000, 0))
-def test_a_time_in_the_future_changes_nothing(c: float, rate: float, d: float) -> None:
-    assert effective_confidence(c, rate, d) == c
-
-
 def test_days_count_from_the_last_access_else_from_creation() -> None:
     now = 1_000 * MS_PER_DAY
     assert days_idle(now, now - 4 * MS_PER_DAY, None) == 4.0
     assert days_idle(now, now - 4 * MS_PER_DAY, now - MS_PER_DAY // 2) == 0.5
     assert days_idle(now, now + 1, None) == 0.0
-
-
-def test_an_unread_fact_retires_on_day_30_not_before() -> None:
-    assert not retires(days=29.9)
-    assert retires(days=30.0)
 
 
 @pytest.mark.parametrize(

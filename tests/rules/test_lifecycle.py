@@ -76,10 +76,6 @@ def test_every_other_transition_is_illegal_and_says_which() -> None:
         assert caught.value.details == {"status": status.value, "action": action.value}
 
 
-def test_only_restore_leads_out_of_retracted() -> None:
-    assert [action for action in StatusAction if may(RETRACTED, action)] == [StatusAction.RESTORE]
-
-
 def test_supersession_changes_the_older_alone() -> None:
     change = plan_supersession(state("fact_new"), state("fact_old"))
     assert change == MemoryChange("fact_old", status=SUPERSEDED)
@@ -170,11 +166,6 @@ def test_reopening_leaves_what_happened_since() -> None:
     assert retracted == (MemoryChange("l", confidence=0.9),)
     confirmed = plan_reopening(record, winner=None, loser=state("l", SUPERSEDED, 1.0))
     assert confirmed == (MemoryChange("l", status=ACTIVE),)
-
-
-def test_reopening_copes_with_erased_memories() -> None:
-    record = plan_resolution(state("w"), state("l")).record
-    assert plan_reopening(record, winner=None, loser=None) == ()
 
 
 @given(statuses, confidences, st.booleans())

@@ -69,23 +69,6 @@ def test_rule_and_predicate_agree(viewer: Viewer, memory: ScopeFacts) -> None:
     assert visible(viewer, memory).allowed == holds(predicate(viewer), memory)
 
 
-@given(viewers, memories)
-def test_allowed_is_the_only_reason_that_shows(viewer: Viewer, memory: ScopeFacts) -> None:
-    verdict = visible(viewer, memory)
-    assert verdict.allowed == (verdict.reason is VisibilityReason.ALLOWED)
-
-
-@given(viewers, memories)
-def test_less_granted_never_shows_more(viewer: Viewer, memory: ScopeFacts) -> None:
-    poorer = replace(
-        viewer,
-        clearance=Sensitivity.PUBLIC,
-        project_ids=frozenset(),
-        session_ids=frozenset(),
-    )
-    assert visible(viewer, memory).allowed or not visible(poorer, memory).allowed
-
-
 @pytest.mark.parametrize(
     ("memory", "reason"),
     [
@@ -106,23 +89,10 @@ def test_the_default_viewer(memory: ScopeFacts, reason: VisibilityReason) -> Non
     assert visible(DEFAULT_VIEWER, memory).reason is reason
 
 
-def test_granted_ids_open_their_own_scope_only() -> None:
-    viewer = Viewer(project_ids=frozenset({"x"}))
-    assert visible(viewer, facts("project", "x")).allowed
-    assert visible(viewer, facts("session", "x")).reason is VisibilityReason.SCOPE_ID_NOT_GRANTED
-
-
 def test_a_scope_that_was_not_asked_for_is_left_out() -> None:
     viewer = Viewer(project_ids=frozenset({"x"}), scopes=frozenset({Scope.PROJECT}))
     assert visible(viewer, facts()).reason is VisibilityReason.SCOPE_NOT_REQUESTED
     assert predicate(viewer).grants == ((Scope.PROJECT, "x"),)
-
-
-def test_an_agent_sees_its_own_and_what_belongs_to_no_agent() -> None:
-    viewer = Viewer(agent_id="a1")
-    assert visible(viewer, facts(agent_id="a1")).allowed
-    assert visible(viewer, facts()).allowed
-    assert visible(viewer, facts(agent_id="a2")).reason is VisibilityReason.OTHER_AGENT
 
 
 def test_an_agent_may_see_what_is_its_own_alone() -> None:
@@ -241,13 +211,3 @@ def test_narrowing_never_widens(granted: Viewer, asked: Viewer, memory: ScopeFac
     except AccessDenied:
         return
     assert visible(granted, memory).allowed or not visible(narrowed, memory).allowed
-
-
-def test_every_combination_of_stored_values_is_decided() -> None:
-    rows = [
-        facts(*row)
-        for row in product([*Scope, None], [*IDS, None], [*Sensitivity, None], [*IDS, None])
-    ]
-    viewer = Viewer(Sensitivity.RESTRICTED, frozenset("ab"), frozenset("c"), agent_id="a")
-    shown = [row for row in rows if visible(viewer, row).allowed]
-    assert len(shown) == (4 + 2 + 1) * 4 * 2

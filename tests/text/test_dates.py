@@ -12,7 +12,7 @@ from memgraph.clock import parse_time
 from memgraph.text.dates import DaySpan, periods
 
 WEDNESDAY = parse_time("2024-05-15T12:00")
-TIMES = "|".join(("March 3", "in May 2023", "late 2022", "Christmas", "last week", "2 days ago"))
+TIMES = "|".join(("March 3", "in May 2023", "2022", "last week", "2 days ago"))
 
 
 def spans(text: str, now_ms: int = WEDNESDAY) -> list[tuple[str, str]]:
@@ -36,24 +36,6 @@ def spans(text: str, now_ms: int = WEDNESDAY) -> list[tuple[str, str]]:
         ("on Aug 3", "08-03", "08-03"),
         ("in August", "08-01", "08-31"),
         ("in 2021", "2021-01-01", "2021-12-31"),
-        ("Q3 2022", "2022-07-01", "2022-09-30"),
-        ("at the end of summer 2023", "2023-08-02", "2023-08-31"),
-        ("winter of 2022", "2022-12-01", "2023-02-28"),
-        ("last spring", "2023-03-01", "2023-05-31"),
-        ("this summer", "2024-06-01", "2024-08-31"),
-        ("next spring", "2025-03-01", "2025-05-31"),
-        ("during the winter", "12-01", "02-28"),
-        ("early May", "05-01", "05-10"),
-        ("in the second half of 2022", "2022-07-02", "2022-12-31"),
-        ("the first half of September 2022", "2022-09-01", "2022-09-15"),
-        ("in the middle of June 2022", "2022-06-11", "2022-06-20"),
-        ("the second week of November", "11-08", "11-14"),
-        ("the last week of May 2023", "2023-05-25", "2023-05-31"),
-        ("the last weekend of May 2023", "2023-05-27", "2023-05-28"),
-        ("around Christmas", "12-25", "12-25"),
-        ("last Christmas", "2023-12-25", "2023-12-25"),
-        ("between August 11 and August 15 2023", "2023-08-11", "2023-08-15"),
-        ("from June to September 2022", "2022-06-01", "2022-09-30"),
         ("yesterday", "2024-05-14", "2024-05-14"),
         ("tomorrow", "2024-05-16", "2024-05-16"),
         ("this week", "2024-05-13", "2024-05-19"),
@@ -65,29 +47,12 @@ def spans(text: str, now_ms: int = WEDNESDAY) -> list[tuple[str, str]]:
         ("this Friday", "2024-05-17", "2024-05-17"),
         ("3 weeks ago", "2024-04-21", "2024-04-27"),
         ("a week ago", "2024-05-08", "2024-05-14"),
+        ("one week ago", "2024-05-08", "2024-05-14"),
+        ("two weeks ago", "2024-04-28", "2024-05-04"),
     ],
 )
 def test_a_time_is_some_days(text: str, first: str, last: str) -> None:
     assert spans(f"What was {text}?") == [(first, last)]
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
-    [
-        ("the week after July 4, 2023", "2023-07-05", "2023-07-11"),
-        ("the week before August 3, 2023", "2023-07-27", "2023-08-02"),
-        ("two weeks before August 11, 2023", "2023-07-25", "2023-07-31"),
-        ("the Sunday before October 25, 2022", "2022-10-23", "2022-10-23"),
-        ("the Monday after October 25, 2022", "2022-10-31", "2022-10-31"),
-        ("the day after Christmas 2022", "2022-12-26", "2022-12-26"),
-        ("last weekend before April 10, 2023", "2023-04-08", "2023-04-09"),
-        ("the weekend after May 10, 2023", "2023-05-13", "2023-05-14"),
-    ],
-)
-def test_beside_a_day_both_count(text: str, first: str, last: str) -> None:
-    beside, day = spans(text)
-    assert beside == (first, last)
-    assert day[0] == day[1]
 
 
 def test_several_times_in_their_order() -> None:
@@ -107,7 +72,6 @@ def test_several_times_in_their_order() -> None:
         "31 June 2022",
         "2023-02-31",
         "February 29",
-        "spring roll, fall of the wall",
         "last but not least",
     ],
 )
@@ -136,7 +100,6 @@ def test_any_text_has_some_periods(text: str, now_ms: int) -> None:
         ("on 17 June 2024", 0.368),
         ("in May 2024", 0.497),
         ("in 2022", 0.0),
-        ("in the winter", 0.0),
     ],
 )
 def test_agreement_with_a_moment(text: str, agreement: float) -> None:
@@ -144,17 +107,7 @@ def test_agreement_with_a_moment(text: str, agreement: float) -> None:
     assert period.agreement(parse_time("2024-06-07T12:00")) == pytest.approx(agreement, abs=1e-3)
 
 
-@pytest.mark.parametrize("day", ["2023-12-30", "2024-01-02", "2000-02-29"])
-def test_a_winter_lies_in_two_years(day: str) -> None:
-    [period] = periods("over the winter", 0)
-    assert period.agreement(parse_time(f"{day}T12:00")) >= 0.45
-
-
 @given(st.integers(-62_135_596_800_000, 253_402_300_799_999), st.booleans())
 def test_agreement_lies_between_0_and_1(ms: int, yearly: bool) -> None:
     first = date(2001, 12, 1).toordinal()
     assert 0.0 <= DaySpan(first, first + 89, yearly).agreement(ms) <= 1.0
-
-
-def test_the_middle_of_a_day_is_that_day() -> None:
-    assert spans("in the middle of 5 May 2026") == [("2026-05-05", "2026-05-05")]
