@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
@@ -137,8 +137,8 @@ class LocalJobs(Jobs[F]):
         dry_run: bool = False,
         extractor: Extractor | None = None,
         now: Time | None = None,
-        progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
-        stop: Callable[[], bool] = lambda: False,
+        progress: Progress = lambda _part, _done, _total: None,
+        stop: Stop = lambda: False,
     ) -> Sequence[SessionReport]:
         """Extract facts from the turns that were not consolidated yet.
 
@@ -164,30 +164,19 @@ class LocalJobs(Jobs[F]):
         from memgraph.operations.life.consolidation import consolidate_pending, consolidate_session
 
         reports: list[SessionReport] = []
+        how: dict[str, Any] = {
+            "actor": self.actor,
+            "extractor": extractor,
+            "dry_run": dry_run,
+            "progress": progress,
+            "stop": stop,
+        }
         with self._then(now) as opened:
             if session_id is None:
-                consolidate_pending(
-                    opened,
-                    actor=self.actor,
-                    extractor=extractor,
-                    dry_run=dry_run,
-                    progress=progress,
-                    stop=stop,
-                    on_session=reports.append,
-                )
+                consolidate_pending(opened, on_session=reports.append, **how)
             else:
                 _require_session(opened, self._view, session_id)
-                reports.append(
-                    consolidate_session(
-                        opened,
-                        session_id,
-                        actor=self.actor,
-                        extractor=extractor,
-                        dry_run=dry_run,
-                        progress=progress,
-                        stop=stop,
-                    )
-                )
+                reports.append(consolidate_session(opened, session_id, **how))
             visible_reports = [self._as_seen(opened, report) for report in reports]
             if not dry_run:
                 self._embed_soon(opened)

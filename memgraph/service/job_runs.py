@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
@@ -185,29 +186,33 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
 def _work(
     opened: OpenOrchestrator, request: RunRequest, progress: Progress, stop: Stop
 ) -> JobReport:
-    now_ms, actor = opened.clock.now_ms(), request.actor or request.job.value
+    now_ms = opened.clock.now_ms()
+    how: dict[str, Any] = {
+        "now_ms": now_ms,
+        "actor": request.actor or request.job.value,
+        "progress": progress,
+        "stop": stop,
+    }
     match request.job:
         case JobName.ENRICHMENT:
             from memgraph.operations.life.enrichment import enrich
 
-            return enrich(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+            return enrich(opened, **how)
         case JobName.CONSOLIDATION:
             from memgraph.operations.life.consolidation import consolidate_pending
 
             if request.session_id is not None:
-                return _one_session(opened, request.session_id, actor, progress, stop)
-            report = consolidate_pending(
-                opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop
-            )
+                return _one_session(opened, request.session_id, how)
+            report = consolidate_pending(opened, **how)
             return _with_summaries(opened, report, now_ms, progress, stop)
         case JobName.DECAY:
             from memgraph.operations.life.decay import decay
 
-            return decay(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+            return decay(opened, **how)
         case JobName.REFLECTION:
             from memgraph.operations.life.reflection import reflect
 
-            return reflect(opened, now_ms=now_ms, actor=actor, progress=progress, stop=stop)
+            return reflect(opened, **how)
         case JobName.VERIFICATION:
             return _verify(opened, progress, stop)
 
@@ -254,30 +259,17 @@ def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobRepo
     return result.model_copy(update={"reason": f"found {codes}; run: memgraph verify"})
 
 
-def _one_session(
-    opened: OpenOrchestrator, session_id: str, actor: str, progress: Progress, stop: Stop
-) -> JobReport:
+def _one_session(opened: OpenOrchestrator, session_id: str, how: dict[str, Any]) -> JobReport:
     from memgraph.operations.life.consolidation import consolidate_session
 
-    session_report = consolidate_session(
-        opened,
-        session_id,
-        actor=actor,
-        now_ms=opened.clock.now_ms(),
-        progress=progress,
-        stop=stop,
-    )
-    report = JobReport.done(session_report.counts, session_report.rejected)
-    if session_report.error_code is not None:
-        state = JobState.FAILED
-    else:
-        state = JobState.SKIPPED if session_report.state == "unchanged" else JobState.DONE
+    session = consolidate_session(opened, session_id, **how)
+    state = JobState.SKIPPED if session.state == "unchanged" else JobState.DONE
     ending = {
-        "state": state,
-        "error_code": session_report.error_code,
-        "reason": session_report.reason or session_report.state,
+        "state": state if session.error_code is None else JobState.FAILED,
+        "error_code": session.error_code,
+        "reason": session.reason or session.state,
     }
-    return report.model_copy(update=ending)
+    return JobReport.done(session.counts, session.rejected).model_copy(update=ending)
 
 
 OVERDUE_MS = MS_PER_DAY

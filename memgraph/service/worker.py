@@ -30,7 +30,7 @@ from memgraph.service import job_runs as jobs
 from memgraph.service import pool
 from memgraph.service.job_runs import WALL, RunRequest
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import comparisons, embeddings, sessions
+from memgraph.store import embeddings, sessions
 from memgraph.store import jobs as jobs_rows
 from memgraph.store.stores import store_of
 
@@ -293,19 +293,11 @@ class Worker:
 
     def _embed(self, opened: OpenOrchestrator) -> bool:
         """Embed waiting memories; return True when there may be more to embed now."""
-        if opened.embedding is None or opened.other_model is not None:
-            return False
-        with opened.database.read() as snapshot:
-            if not embeddings.has_pending(snapshot):
-                return False
         drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
         return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
 
     def _compare(self, opened: OpenOrchestrator) -> bool:
         """Compare waiting facts; return True when there may be more to compare now."""
-        with opened.database.read() as snapshot:
-            if not comparisons.has_waiting(snapshot):
-                return False
         compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
         done = max(compared.compared, compared.judged)
         return compared.error_code is None and done >= COMPARED_AT_ONCE
