@@ -200,8 +200,8 @@ def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals 
     m, joined = _memories_joined(source.kind)
     number, status, at = sa.func.count(), m.c.status, m.c.created_at
     of_status = (
-        sa.func.sum(status == MemoryStatus.ACTIVE),
-        sa.func.sum(status == MemoryStatus.RETRACTED),
+        number.filter(status == MemoryStatus.ACTIVE),
+        number.filter(status == MemoryStatus.RETRACTED),
     )
     columns: tuple[Column, ...] = (number, *of_status, sa.func.min(at), sa.func.max(at))
     query = sa.select(*columns).select_from(joined).where(view.where(m))

@@ -98,17 +98,6 @@ class _Compiler(PGCompiler_psycopg):
         [number] = self._listed(function.clauses, options)
         return f"(ln(CAST({number} AS DOUBLE PRECISION)) / ln(CAST(2 AS DOUBLE PRECISION)))"
 
-    def visit_sum_func(self, function: Any, **options: Any) -> str:
-        [summed] = function.clauses
-        text = self.process(summed, **options)
-        is_truth = isinstance(summed.type, sa.Boolean)
-        return f"sum(CAST({text} AS INTEGER))" if is_truth else f"sum({text})"
-
-    def visit_max_func(self, function: Any, **options: Any) -> str:
-        [column] = function.clauses
-        text = self.process(column, **options)
-        return f"bool_or({text})" if isinstance(column.type, sa.Boolean) else f"max({text})"
-
     def visit_json_func(self, function: Any, **options: Any) -> str:
         [text] = self._listed(function.clauses, options)
         return f"CAST({text} AS jsonb)"
@@ -121,14 +110,7 @@ class _Compiler(PGCompiler_psycopg):
         return f"jsonb_build_array({', '.join(self._listed(function.clauses, options))})"
 
     def visit_json_object_func(self, function: Any, **options: Any) -> str:
-        # A bare parameter has no type, so cast it to text.
-        arguments = (
-            f"CAST({self.process(clause, **options)} AS text)"
-            if isinstance(clause, sa.BindParameter) and isinstance(clause.type, sa.types.NullType)
-            else self.process(clause, **options)
-            for clause in function.clauses
-        )
-        return f"jsonb_build_object({', '.join(arguments)})"
+        return f"jsonb_build_object({', '.join(self._listed(function.clauses, options))})"
 
     def visit_json_group_array_func(self, function: Any, **options: Any) -> str:
         [value] = self._listed(function.clauses, options)
@@ -154,14 +136,9 @@ class _Compiler(PGCompiler_psycopg):
         return f"CAST(({rest}) || jsonb_strip_nulls(CAST({patch} AS jsonb)) AS text)"
 
     def _found(self, document: Any, path: Any, options: Any) -> str:
-        """Return the SQL for a member as jsonb; the path is a literal or a parameter, ``$.a.b``."""
-        steps = getattr(path, "value", None)
-        if steps is None:
-            bound = self.process(path, **options)
-            where = f"string_to_array(substr(CAST({bound} AS text), 3), '.')"
-        else:
-            where = "'{" + ",".join(steps.removeprefix("$.").split(".")) + "}'"
-        return f"(CAST({self.process(document, **options)} AS jsonb) #> {where})"
+        """Return the SQL for a member as jsonb; the path is a literal, ``$.a.b``."""
+        steps = path.value.removeprefix("$.").replace(".", ",")
+        return f"(CAST({self.process(document, **options)} AS jsonb) #> '{{{steps}}}')"
 
     def visit_binary(self, binary: Any, *rest: Any, **options: Any) -> Any:
         if binary.operator is operators.in_op and _is_of_list(binary.right):
