@@ -389,15 +389,6 @@ class IngestReport:
 
     results: tuple[FileResult, ...] = ()
 
-    @property
-    def totals(self) -> dict[str, int]:
-        """Return the number of files by outcome."""
-        return dict(sorted(Counter(result.outcome for result in self.results).items()))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON for a surface."""
-        return {"files": [result.as_dict() for result in self.results], "totals": self.totals}
-
 
 def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
     """Return the manifest's fields for findings.

@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
@@ -56,7 +57,7 @@ def watch(
     own = {pipeline.zone / name for name in (*OWN_FOLDERS, CLAIMS)}
     changes = watch_files(
         pipeline.zone,
-        watch_filter=lambda _, path: _is_drop(Path(path), own),
+        watch_filter=lambda _, path: own.isdisjoint((Path(path), *Path(path).parents)),
         debounce=debounce_ms,
         stop_event=stop,
         rust_timeout=max(1, int(retry_seconds * 1000)),
@@ -64,21 +65,9 @@ def watch(
         raise_interrupt=False,
     )
     # The first retry finds files that were dropped before the watcher started.
-    report = pipeline.run()
-    if _something(report):
-        yield report
-    for _ in changes:
-        report = pipeline.run()
-        if _something(report):
+    for report in (pipeline.run() for _ in chain([None], changes)):
+        if any(result.outcome != "skipped" for result in report.results):
             yield report
-
-
-def _is_drop(path: Path, own: set[Path]) -> bool:
-    return path not in own and own.isdisjoint(path.parents)
-
-
-def _something(report: IngestReport) -> bool:
-    return any(result.outcome != "skipped" for result in report.results)
 
 
 # The number of past results that --watch keeps.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from ingest.candidates import (
@@ -100,33 +101,23 @@ def _memory(candidate: IngestCandidate, sha256: str, source_path: str) -> Memory
     kind = MemoryType.FACT if candidate.type is MemoryType.IDENTITY else candidate.type
     importance = candidate.importance
     fields: dict[str, Any] = {
-        "key": candidate.key,
-        "content": candidate.content,
-        "summary": candidate.summary,
-        "kind": candidate.kind,
+        each.name: getattr(candidate, each.name) for each in dataclass_fields(candidate)
+    }
+    fields |= {
         "type": kind,
         "importance": min(
             DEFAULT_IMPORTANCE[kind] if importance is None else importance, MAX_IMPORTANCE
         ),
         "confidence": min(candidate.confidence, MAX_CONFIDENCE),
-        "status": candidate.status,
         "sensitivity": candidate.sensitivity or Sensitivity.INTERNAL,
         "scope": candidate.scope or Scope.GLOBAL,
-        "scope_id": candidate.scope_id,
-        "session_id": candidate.session_id,
-        "sequence": candidate.sequence,
-        "turn_id": candidate.turn_id,
-        "source_role": candidate.source_role,
-        "event_time": candidate.event_time,
-        "valid_until": candidate.valid_until,
-        "tags": candidate.tags,
         "attributes": dict(candidate.attributes),
         "source": Source(
             source_type=SourceType.CHANNEL_TRANSCRIPT if turn else SourceType.INGEST_FILE,
             source_path=source_path,
-            conversation_id=candidate.conversation_id,
+            conversation_id=fields.pop("conversation_id"),
             captured_by=CapturedBy.EXTRACTOR,
-            locator=shortened(candidate.locator),
+            locator=shortened(fields.pop("locator")),
             content_sha256=sha256,
         ),
     }

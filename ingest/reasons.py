@@ -61,7 +61,6 @@ class SkippedPart(StrEnum):
     PICTURE = "picture"
     COMMENT = "comment"
     TABLE_OF_CONTENTS = "table_of_contents"
-    LICENCE_HEADER = "licence_header"
     EMPTY_ROW = "empty_row"
     EMPTY_SECTION = "empty_section"
     PLACEHOLDER = "placeholder"

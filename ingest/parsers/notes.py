@@ -36,9 +36,6 @@ PART_WEIGHT: Final = 0.6
 CONFIDENCE: Final = 0.8
 _MAX_SECTION_CHARS: Final = 300
 _MAX_LINKS: Final = 20
-# A licence stands at the top of a file.
-_HEAD_BLOCKS: Final = 3
-_LICENCE: Final = ("copyright", "©", "spdx-license-identifier", "licensed under")
 
 
 @dataclass(slots=True)
@@ -89,13 +86,8 @@ def parse_note(
     for passage in _properties(front, source):
         _add(draft, passage, ())
     properties = len(draft.candidates)
-    licences = _licences(blocks)
-    draft.findings += [
-        ParseFinding(SkippedPart.LICENCE_HEADER, f"L{block.first}-L{block.last}")
-        for block in licences
-    ]
     for part, following in zip_longest(parts, parts[1:]):
-        _add_section(draft, part, following, licences)
+        _add_section(draft, part, following)
     # A line of the text stands for the document, rather than a property.
     main = next(iter(draft.candidates[properties:] or draft.candidates), None)
     return ParsedDocument(
@@ -117,15 +109,6 @@ def left_out(blocks: Sequence[Block]) -> Iterator[ParseFinding]:
             yield ParseFinding(SkippedPart(block.text), f"L{block.first}-L{block.last}")
 
 
-def _licences(blocks: Sequence[Block]) -> list[Block]:
-    head = [block for block in blocks if block.kind != "omitted"][:_HEAD_BLOCKS]
-    return [
-        block
-        for block in head
-        if block.kind == "paragraph" and block.text.casefold().startswith(_LICENCE)
-    ]
-
-
 def _properties(front: FrontMatter, source: Sequence[str]) -> Iterator[Passage]:
     """Yield the properties of a note that have no meaning for memgraph itself."""
     for name, values in front.others():
@@ -136,12 +119,7 @@ def _properties(front: FrontMatter, source: Sequence[str]) -> Iterator[Passage]:
         yield Passage(f"{name}: {text}", line, line)
 
 
-def _add_section(
-    draft: _Draft,
-    part: HeadedSection,
-    following: HeadedSection | None,
-    licences: Sequence[Block],
-) -> None:
+def _add_section(draft: _Draft, part: HeadedSection, following: HeadedSection | None) -> None:
     above = (*part.path, part.title) if part.title else part.path
     # The document's title does not describe a single section.
     section = above[1:] if len(above) > 1 else above
@@ -156,8 +134,7 @@ def _add_section(
         ),
         None,
     )
-    blocks = [block for block in part.blocks if block not in licences]
-    for passage in passages(blocks, draft.source, draft.width):
+    for passage in passages(part.blocks, draft.source, draft.width):
         _add(draft, passage, section, moment)
 
 

@@ -15,7 +15,6 @@ from ingest.candidates import (
     KeySource,
     ParsedDocument,
     ParseFinding,
-    clean_tags,
     lines,
     split_long,
     summarize,
@@ -97,20 +96,26 @@ class ParsedConversation:
         for piece in pieces:
             sequence = self._next[session]
             self._next[session] += 1
-            candidate = episode(
-                self.keys.new(),
-                piece,
-                where,
-                speaker=speaker,
-                session=session,
-                conversation=conversation,
-                sequence=sequence if numbered else None,
-                event_time=event_time,
-                turn_id=turn_id or str(sequence),
+            self.candidates.append(
+                IngestCandidate(
+                    self.keys.new(),
+                    piece,
+                    where,
+                    type=MemoryType.OBSERVATION,
+                    kind=MemoryKind.EPISODE,
+                    summary=summarize(f"{speaker}: {piece}"),
+                    importance=EPISODE_IMPORTANCE,
+                    confidence=EPISODE_CONFIDENCE,
+                    event_time=event_time,
+                    conversation_id=conversation,
+                    session_id=session,
+                    sequence=sequence if numbered else None,
+                    turn_id=turn_id or str(sequence),
+                    source_role=speaker,
+                    tags=("conversation",),
+                    attributes={"speaker": speaker, **(attributes or {})},
+                )
             )
-            if attributes:
-                candidate = replace(candidate, attributes={**candidate.attributes, **attributes})
-            self.candidates.append(candidate)
 
     def document(self, format_: Format, title: str | None = None) -> ParsedDocument:
         """Return the episodes as a document."""
@@ -192,39 +197,6 @@ def parse_transcript(
             event_time=turn.event_time if turn.event_time is not None else starts[turn.session],
         )
     return replace(conversation.document("transcript"), title=title)
-
-
-def episode(
-    key: str,
-    content: str,
-    locator: str,
-    *,
-    speaker: str,
-    session: str,
-    conversation: str,
-    sequence: int | None,
-    event_time: int | None,
-    turn_id: str,
-) -> IngestCandidate:
-    """Return a turn of a conversation as a candidate of the type Observation."""
-    return IngestCandidate(
-        key,
-        content,
-        locator,
-        type=MemoryType.OBSERVATION,
-        kind=MemoryKind.EPISODE,
-        summary=summarize(f"{speaker}: {content}"),
-        importance=EPISODE_IMPORTANCE,
-        confidence=EPISODE_CONFIDENCE,
-        event_time=event_time,
-        conversation_id=conversation,
-        session_id=session,
-        sequence=sequence,
-        turn_id=turn_id,
-        source_role=speaker,
-        tags=clean_tags(("conversation",)),
-        attributes={"speaker": speaker},
-    )
 
 
 def _read_turns(text: str) -> tuple[list[_Turn], list[int | None], str | None]:

@@ -80,7 +80,7 @@ def test_structure_of_a_document() -> None:
 
 def test_boilerplate_is_left_out_and_counted() -> None:
     text = (
-        "<!-- a comment -->\n# Tools\n\nCopyright 2026 Ann\n\n"
+        "<!-- a comment -->\n# Tools\n\n"
         "[![build](b.svg)](https://ci.example.org) ![logo](l.png)\n\n"
         "- [ADR 1](0001-a.md) - Use queues for all jobs\n\n"
         "## Contents\n\n1. [Start](#start)\n2. [Statuses](#statuses)\n\n[TOC]\n\n---\n\n"
@@ -94,7 +94,6 @@ def test_boilerplate_is_left_out_and_counted() -> None:
     assert summary_of(document.findings)["left_out"] == {
         "comment": 1,
         "empty_row": 1,
-        "licence_header": 1,
         "no_words": 1,
         "picture": 2,
         "rule": 2,
