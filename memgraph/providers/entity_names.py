@@ -50,8 +50,8 @@ class EntityFindings:
 class EntityProvider(Protocol):
     """Finds entities in texts. Threads may share an instance; creating one loads no model.
 
-    ``extract`` and ``extract_many`` raise ProviderError if a model fails or is not available, and
-    ExtraMissing if a package is not installed.
+    ``extract`` raises ProviderError if a model fails or is not available, and ExtraMissing if a
+    package is not installed.
     """
 
     @property
@@ -59,12 +59,8 @@ class EntityProvider(Protocol):
         """The name in the settings: ``regex``, ``spacy`` or ``llm``."""
         ...
 
-    def extract(self, text: str) -> list[EntitySpan]:
-        """Return the entities of one text, in order; they may overlap."""
-        ...
-
-    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
-        """Return the entities of several texts, in order; cheaper if a model works in batches."""
+    def extract(self, texts: Sequence[str]) -> list[EntityFindings]:
+        """Return the entities of each text, in order; those of a text may overlap."""
         ...
 
 
@@ -73,10 +69,7 @@ class RegexNames:
 
     name = "regex"
 
-    def extract(self, text: str) -> list[EntitySpan]:
-        return extract(text)
-
-    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+    def extract(self, texts: Sequence[str]) -> list[EntityFindings]:
         return [EntityFindings(extract(text)) for text in texts]
 
 
@@ -117,7 +110,7 @@ class EntityStrategy:
             if provider.name in without:
                 continue
             try:
-                results = provider.extract_many(texts)
+                results = provider.extract(texts)
             except (ProviderError, ExtraMissing) as error:
                 failures[provider.name] = error
                 continue
@@ -194,10 +187,7 @@ class LlmNames:
         self._model = model
         self._mark = mark
 
-    def extract(self, text: str) -> list[EntitySpan]:
-        return self._ask([text])[0].spans
-
-    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+    def extract(self, texts: Sequence[str]) -> list[EntityFindings]:
         return [found for batch in _batches(texts) for found in self._ask(batch)]
 
     def _ask(self, texts: Sequence[str]) -> list[EntityFindings]:
@@ -330,10 +320,7 @@ class SpacyNames:
         self._loaded: Language | None = None
         self._lock = threading.Lock()
 
-    def extract(self, text: str) -> list[EntitySpan]:
-        return self.extract_many([text])[0].spans
-
-    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+    def extract(self, texts: Sequence[str]) -> list[EntityFindings]:
         # One call at a time: a pipeline adds every new word to a shared vocabulary.
         with self._lock:
             pipeline = self._load()

@@ -49,7 +49,8 @@ def test_names_are_found_wherever_the_text_has_them(server: ModelServer) -> None
     )
     provider = asking(server)
     assert isinstance(provider, EntityProvider)
-    spans = provider.extract(TEXT)
+    [found] = provider.extract([TEXT])
+    spans = found.spans
     assert [(each.text, each.type) for each in spans] == [
         ("Oswin", EntityType.PERSON),
         ("Oswin", EntityType.PERSON),
@@ -60,7 +61,7 @@ def test_names_are_found_wherever_the_text_has_them(server: ModelServer) -> None
 
 def test_the_text_is_fenced_as_data(server: ModelServer) -> None:
     server.behave(server.writes(answers()))
-    asking(server).extract(TEXT)
+    asking(server).extract([TEXT])
     [request] = server.requests
     lines = request["messages"][-1]["content"].split("\n")
     assert lines[0] == "<data-m1>"
@@ -73,7 +74,7 @@ def test_texts_are_sent_together_and_a_name_counts_for_its_text(server: ModelSer
     will = {"text": 2, "name": "Will", "type": "person"}
     ana = {"name": "Ana", "type": "person"}
     server.behave(server.writes(answers(will, ana)), server.writes(answers(ana)))
-    found = asking(server).extract_many(texts)
+    found = asking(server).extract(texts)
     assert [[each.text for each in one.spans] for one in found] == [
         ["Ana"],
         ["Will", "Ana"],
@@ -101,7 +102,7 @@ def test_texts_are_sent_together_and_a_name_counts_for_its_text(server: ModelSer
 )
 def test_a_bad_item_costs_itself_alone(server: ModelServer, item: Any, code: str) -> None:
     server.behave(server.writes(answers(item, {"name": "Quillon", "type": "organization"})))
-    [found] = asking(server).extract_many([TEXT])
+    [found] = asking(server).extract([TEXT])
     assert [each.text for each in found.spans] == ["Quillon"]
     assert found.rejected == (code,)
 
@@ -111,7 +112,7 @@ def test_a_bad_item_costs_itself_alone(server: ModelServer, item: Any, code: str
 )
 def test_an_answer_that_is_none_is_told(server: ModelServer, text: str) -> None:
     server.behave(server.writes(text))
-    found = asking(server).extract_many([TEXT, TEXT])
+    found = asking(server).extract([TEXT, TEXT])
     assert [(each.spans, each.rejected) for each in found] == [
         ([], (ProviderAnswerInvalid.code,))
     ] * 2
@@ -139,7 +140,7 @@ def test_a_model_that_is_down_or_refuses_says_so(
 ) -> None:
     server.behave(server.fails(status))
     with pytest.raises(error):
-        asking(server).extract(TEXT)
+        asking(server).extract([TEXT])
 
 
 JSON = st.recursive(

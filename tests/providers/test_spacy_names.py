@@ -45,7 +45,7 @@ def test_it_fulfils_the_port(pipeline: str) -> None:
 
 def test_labels_become_types(pipeline: str) -> None:
     text = "Oswin Tarrant of Quillon left Vellmark by Harbour Gate with Lumo for Tidewater."
-    found = {each.text: each.type for each in SpacyNames(pipeline).extract(text)}
+    found = {each.text: each.type for each in SpacyNames(pipeline).extract([text])[0].spans}
     assert found == {
         "Oswin Tarrant": EntityType.PERSON,
         "Quillon": EntityType.ORGANIZATION,
@@ -58,7 +58,7 @@ def test_labels_become_types(pipeline: str) -> None:
 
 def test_offsets_are_code_points_and_what_names_no_entity_is_left_out(pipeline: str) -> None:
     text = "🙂 Vellmarkian food: Quillon served it yesterday and on 3 May 2026."
-    found = SpacyNames(pipeline).extract(text)
+    found = SpacyNames(pipeline).extract([text])[0].spans
     assert [each.text for each in found] == ["Quillon", "3 May 2026"]
     assert [text[each.start : each.end] for each in found] == ["Quillon", "3 May 2026"]
     assert {each.confidence for each in found} == {SPACY_CONFIDENCE}
@@ -67,13 +67,13 @@ def test_offsets_are_code_points_and_what_names_no_entity_is_left_out(pipeline: 
 def test_a_batch_gives_what_single_calls_give(pipeline: str) -> None:
     provider = SpacyNames(pipeline)
     texts = ["Quillon", "nothing here", "", "in Vellmark with Lumo"]
-    batch = [each.spans for each in provider.extract_many(texts)]
-    assert batch == [provider.extract(text) for text in texts]
+    batch = [each.spans for each in provider.extract(texts)]
+    assert batch == [provider.extract([text])[0].spans for text in texts]
 
 
 def test_a_pipeline_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ProviderRejected, match="spacy_model"):
-        SpacyNames(str(tmp_path / "none")).extract("Quillon")
+        SpacyNames(str(tmp_path / "none")).extract(["Quillon"])
 
 
 def test_without_the_package_the_extra_is_named(
@@ -81,5 +81,5 @@ def test_without_the_package_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(ExtraMissing, match=r"memgraph-memory\[spacy\]") as caught:
-        SpacyNames(pipeline).extract("Quillon")
+        SpacyNames(pipeline).extract(["Quillon"])
     assert caught.value.details == {"extra": "spacy"}

@@ -23,10 +23,7 @@ class Says:
     rejected: tuple[str, ...] = ()
     asked: int = 0
 
-    def extract(self, text: str) -> list[EntitySpan]:
-        return self.extract_many([text])[0].spans
-
-    def extract_many(self, texts: Sequence[str]) -> list[EntityFindings]:
+    def extract(self, texts: Sequence[str]) -> list[EntityFindings]:
         self.asked += 1
         if self.error is not None:
             raise self.error

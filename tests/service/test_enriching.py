@@ -289,15 +289,15 @@ def test_a_key_or_model_that_is_refused_costs_no_memory(
 def test_one_text_that_breaks_a_pipeline_holds_up_no_other(tmp_path: Path, pipeline: str) -> None:
     from memgraph.providers import entity_names
 
-    extract_many = entity_names.SpacyNames.extract_many
+    extract = entity_names.SpacyNames.extract
 
     def breaks(self: Any, texts: Any) -> Any:
         if any("poison" in each for each in texts):
             raise ProviderRejected("broken", provider="spacy")
-        return extract_many(self, texts)
+        return extract(self, texts)
 
     with (
-        patch.object(entity_names.SpacyNames, "extract_many", breaks),
+        patch.object(entity_names.SpacyNames, "extract", breaks),
         opened_with(tmp_path, entities__spacy_model=pipeline) as service,
     ):
         orc = service.orchestrator("orc-1", create=True)
