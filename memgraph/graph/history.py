@@ -56,7 +56,11 @@ def diff(
         view = View(viewer)
         began: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
         for start in history_rows.statuses_begun(snapshot, view, during):
-            began["learnt" if start.first else _BEGAN[start.status]].append(start)
+            if start.first:
+                began["learnt"].append(start)
+            # A memory may be stored as already replaced or retracted, for instance from a file.
+            if not start.first or start.status != MemoryStatus.ACTIVE:
+                began[_BEGAN[start.status]].append(start)
         found = history_rows.contradictions_found(snapshot, view, during)
         decided = _decided(snapshot, view, during)
         counts = {name: len(events) for name, events in (began | decided).items()}

@@ -135,13 +135,15 @@ class SpeakerRole(StrEnum):
 def voice_of(role: str | None, told_as: str | None = None) -> SpeakerRole:
     """Return the speaker role for the role of a turn; a declared role takes precedence.
 
-    ``told_as`` is ``person`` or ``agent``; other values are ignored. A tool stays silent even if it
-    is declared to be an agent.
+    ``told_as`` is ``person`` or ``agent``; other values are ignored. A tool stays silent whatever
+    it is declared to be.
     """
     lower = " ".join((role or "").split()).casefold()
+    if lower in SILENT:
+        return SpeakerRole.SILENT
     if told_as == "person":
         return SpeakerRole.PERSON
-    if lower in SILENT or not any(character.isalnum() for character in lower):
+    if not any(character.isalnum() for character in lower):
         return SpeakerRole.SILENT
     if told_as == "agent" or lower in AGENTS:
         return SpeakerRole.AGENT

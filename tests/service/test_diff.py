@@ -70,6 +70,19 @@ def test_everything_that_happened_is_told_once(story: Story) -> None:
     assert not found.cut
 
 
+def test_a_memory_that_is_stored_as_replaced_is_new_and_replaced(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
+    before = clock.now_ms()
+    clock.advance(days=1)
+    old = put(orc, "The shop opens at nine.", status="superseded")
+    new = put(orc, "The shop opens at ten.")
+    orc.relate(new, "Updates", old)
+    found = orc.history.diff(before, clock.now_ms())
+    assert ids(found.learnt) == [new, old]
+    assert ids(found.replaced) == [old]
+
+
 def test_an_interval_is_without_its_beginning_and_with_its_end(story: Story) -> None:
     first = story.orc.history.diff(story.start, story.told)
     assert (len(first.learnt), len(first.contradicted), len(first.resolved)) == (2, 1, 0)
