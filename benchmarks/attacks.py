@@ -39,9 +39,9 @@ from benchmarks.faults import (
 )
 from ingest.pipeline import IngestPipeline
 from memgraph.audit import anchor
-from memgraph.audit.journal import JournalHead
 from memgraph.errors import Conflict, DatabaseBusy, MemgraphError
 from memgraph.service.access.keys import KeyStore
+from memgraph.store.journal import JournalHead
 
 PROCESSES = 4
 WRITE = """

@@ -13,10 +13,10 @@ import re
 from enum import StrEnum
 from pathlib import Path
 
-from memgraph.audit.journal import JournalHead
 from memgraph.errors import JournalBroken
 from memgraph.store import journal, metadata
 from memgraph.store.files import fsync
+from memgraph.store.journal import JournalHead
 from memgraph.store.snapshot import Snapshot
 
 _FORM = re.compile(r"(\d{20}) ([0-9a-f]{64}|-{64})\n")

@@ -16,18 +16,18 @@ from pydantic import ValidationError
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
-from memgraph.audit.journal import (
-    SEALED_FIELDS,
-    JournalHead,
-    memory_seal,
-)
 from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
 from memgraph.model.values import Source
 from memgraph.rules.erasure import ERASED
 from memgraph.rules.similarity import content_hash
 from memgraph.store import embeddings, integrity, journal, postings, text_index, whole_tables
-from memgraph.store.journal import chain_hash
+from memgraph.store.journal import (
+    SEALED_FIELDS,
+    JournalHead,
+    chain_hash,
+    memory_seal,
+)
 from memgraph.store.memories import source_id
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count

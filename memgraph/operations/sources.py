@@ -82,13 +82,14 @@ class Sources(Handle[F], group="sources"):
             InvalidInput: the kind or name is invalid.
             NotFound: no memory that this handle sees comes from the source.
         """
-        from memgraph.operations.provenance import sources
+        from memgraph.operations.provenance.sources import no_source
+        from memgraph.store.sources import info
 
         source = self._named(kind, name)
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            result = sources.info_of(snapshot, source, self._view)
+            result = info(snapshot, source, self._view)
         if result is None:
-            raise sources.no_source(source)
+            raise no_source(source)
         return result
 
     @operation(

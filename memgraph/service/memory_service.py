@@ -223,7 +223,7 @@ class MemoryService:
             DatabaseFull: there is no room for it.
         """
         from memgraph.audit import anchor
-        from memgraph.audit.journal import JournalHead
+        from memgraph.store.journal import JournalHead
         from memgraph.store.stores import store_of
 
         paths = OrchestratorPaths(self.root, name)
@@ -463,7 +463,6 @@ class MemoryService:
         which detects later changes to entries up to it.
         """
         from memgraph.audit import anchor
-        from memgraph.audit.journal import JournalHead
         from memgraph.store import journal
         from memgraph.store.stores import store_of
 
@@ -471,7 +470,7 @@ class MemoryService:
         if not store.exists():
             return
         with store.inspect() as snapshot:
-            head = JournalHead(*journal.head(snapshot))
+            head = journal.head(snapshot)
         paths.make_folders()
         file = anchor.anchor_path(paths.database, settings.memory.audit.anchor_path)
         if anchor.read_state(file) is None:

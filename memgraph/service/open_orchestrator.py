@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
-from memgraph.audit import anchor, journal
+from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.journal import JournalHead
 from memgraph.bulletin.board import BulletinBoard, LatestReflections
 from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config import Settings
@@ -28,11 +27,12 @@ from memgraph.operations.write.entity_links import NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.background import BackgroundWork
 from memgraph.service.meters import TOTAL, Work
-from memgraph.store import comparisons, embeddings, metadata, postings, whole_tables
-from memgraph.store import journal as rows_of_journal
+from memgraph.store import comparisons, embeddings, journal, metadata, postings, whole_tables
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.engine import Database
 from memgraph.store.erasure import UNFINISHED_KEY, erased_through
+from memgraph.store.journal import JournalHead
+from memgraph.store.key_file import journal_key
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class OpenOrchestrator:
         self.paths = paths
         self.database = database
         self.settings = settings
-        database.journal_key = journal.read_key(settings.memory.audit.key_file, paths.root)
+        database.journal_key = journal_key(settings.memory.audit.key_file, paths.root)
         self.clock = clock = service.clock
         self.ids = service.ids
         self.callbacks = service.session_callbacks(paths.name)
@@ -158,7 +158,7 @@ class OpenOrchestrator:
 
     def _require_key(self, snapshot: Snapshot) -> None:
         key = self.database.journal_key
-        if key is not None and not rows_of_journal.is_keyed(snapshot, key):
+        if key is not None and not journal.is_keyed(snapshot, key):
             raise JournalBroken(
                 "the journal's last entry is not sealed with the key of memory.audit.key_file;"
                 f" nothing is written until: memgraph repair {self.paths.name} --accept REASON"

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
+from memgraph.store.journal import SEALED_FIELDS
 from memgraph.store.rows import SOURCE_FIELDS
 from memgraph.store.statements import (
     Column,
@@ -70,13 +71,6 @@ def redactions() -> sa.Select[Any]:
     return sa.select(log.c.details).where(records).order_by(log.c.seq)
 
 
-_MEMORY = (
-    *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
-    *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time", "created_at"),
-    *("source_id", "content_hash", "search_terms"),
-)
-
-
 @prepared
 def memories() -> sa.Select[Any]:
     """Select memories in order with their first journal entry; the sealed fields come first."""
@@ -84,8 +78,8 @@ def memories() -> sa.Select[Any]:
     entry = (a.c.subject == m.c.memory_id) & (a.c.action == "remember")
     return (
         sa.select(
-            *(m.c[name] for name in _MEMORY),
-            metadata_of(m),
+            *(m.c[name] for name in SEALED_FIELDS),
+            *(m.c.content_hash, m.c.search_terms, metadata_of(m)),
             *(a.c.seq, a.c.at, a.c.details, _is_erased(m.c.memory_id, m)),
         )
         .select_from(m.outerjoin(a, entry))

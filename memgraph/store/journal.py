@@ -1,4 +1,4 @@
-"""Rows of ``audit_log``, a hash chain of journal entries; ``memgraph.audit`` writes them.
+"""Rows of ``audit_log``, a hash chain of journal entries, and the seals of memories.
 
 ``hash = sha256(previous hash, newline, JSON of [seq, at, actor, action, subject, details])``, the
 JSON without spaces and with sorted keys; ``state`` follows the details if the entry has one (see
@@ -11,20 +11,28 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import tables
-from memgraph.store.rows import compact_array
-from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
+from memgraph.store.rows import compact_array, compact_json
+from memgraph.store.snapshot import InsertRows, NewEntry, Snapshot, Transaction
 from memgraph.store.statements import bound, prepared, value
 
 SEAL: Final = "seal"
 """The action of an entry that only records the state of the tables."""
 _COLUMNS: Final = ("seq", "at", "actor", "action", "subject", "details", "hash", "state")
 insert = InsertRows("audit_log", _COLUMNS)
+
+
+class JournalHead(NamedTuple):
+    """The end of the journal: the number of its last entry and its seal; 0 and "" if empty."""
+
+    seq: int
+    hash: str
 
 
 def chain_hash(
@@ -73,12 +81,38 @@ def _of_entry(name: str) -> sa.Select[Any]:
     return sa.select(log.c[name]).where(log.c.seq == value("seq"))
 
 
+def append(
+    transaction: Transaction,
+    entries: Sequence[NewEntry],
+    *,
+    at: int,
+    actor: str,
+    state: str | None = None,
+    key: bytes | None = None,
+) -> JournalHead:
+    """Append entries, inside the caller's transaction.
+
+    Args:
+        state: the digests of the tables for the last entry; None: no table changed.
+        key: of a keyed journal.
+    """
+    seq, last = head(transaction)
+    rows = []
+    for number, entry in enumerate(entries, 1):
+        seq += 1
+        entry_state = state if number == len(entries) else None
+        row = (seq, at, actor, entry.action, entry.subject, compact_json(entry.details))
+        last = chain_hash(last, *row, entry_state, key=key)
+        rows.append((*row, last, entry_state))
+    insert(transaction, rows)
+    return JournalHead(seq, last)
+
+
 def append_seal(transaction: Transaction, state: str, *, key: bytes | None = None) -> None:
     """Append an entry that only records a state, with the time of the previous entry."""
-    seq, last = head(transaction)
-    at = _of_entry("at").scalar(transaction, seq=seq) or 0
-    entry = (seq + 1, at, "memgraph", SEAL, None, "{}")
-    insert(transaction, [(*entry, chain_hash(last, *entry, state, key=key), state)])
+    at = _of_entry("at").scalar(transaction, seq=head(transaction).seq) or 0
+    entry = NewEntry(SEAL, None, {})
+    append(transaction, [entry], at=at, actor="memgraph", state=state, key=key)
 
 
 def sealed_state(snapshot: Snapshot) -> str | None:
@@ -95,9 +129,9 @@ def _head() -> sa.Select[Any]:
     return sa.select(log.c.seq, log.c.hash).order_by(log.c.seq.desc()).limit(1)
 
 
-def head(snapshot: Snapshot) -> tuple[int, str]:
-    """Return (seq, seal) of the last entry; (0, "") if the journal is empty."""
-    return _head().row(snapshot) or (0, "")
+def head(snapshot: Snapshot) -> JournalHead:
+    """Return the end of the journal."""
+    return JournalHead(*(_head().row(snapshot) or (0, "")))
 
 
 def hash_of(snapshot: Snapshot, seq: int) -> str | None:
@@ -145,3 +179,20 @@ def authors_of_turns(snapshot: Snapshot, memory_id: str) -> frozenset[str]:
     )
     actors = snapshot.column(query)
     return frozenset() if None in actors else frozenset(map(str, actors))
+
+
+SEALED_FIELDS: Final = (
+    *("memory_id", "kind", "type", "content", "summary", "sensitivity", "scope", "scope_id"),
+    *("agent_id", "session_id", "sequence", "turn_id", "source_role", "event_time"),
+    *("created_at", "source_id"),
+)
+
+
+def memory_seal(row: Mapping[str, Any]) -> str:
+    """Return the hex SHA-256 of the sealed fields as a compact JSON array.
+
+    Args:
+        row: the columns of ``memories``; only ``SEALED_FIELDS`` are used.
+    """
+    sealed = compact_array([row[name] for name in SEALED_FIELDS])
+    return hashlib.sha256(sealed.encode("utf-8", "surrogatepass")).hexdigest()

@@ -192,3 +192,34 @@ class KeyFile:
         fsync(draft)
         draft.replace(self.path)
         fsync(self.path.parent)
+
+
+LEAST_KEY: Final = 32
+"""The minimum length of a journal's key, bytes."""
+
+
+def journal_key(chosen: str, root: Path) -> bytes | None:
+    """Return the key that seals the journals, or None if none is configured.
+
+    Args:
+        chosen: the path of ``memory.audit.key_file``; empty: no key.
+        root: the runtime root; the file must lie outside it.
+
+    Raises:
+        InvalidConfig: the file cannot be read, has less than 32 bytes, lies inside the root, or is
+            readable by other users.
+    """
+    if not chosen:
+        return None
+    path = Path(chosen).expanduser()
+    if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise InvalidConfig(
+            f"{path} must lie outside the root whose journals it seals", path=str(path)
+        )
+    try:
+        key = own_bytes(path).strip()
+    except OSError as error:
+        raise InvalidConfig(f"{path} cannot be read as a key", path=str(path)) from error
+    if len(key) < LEAST_KEY:
+        raise InvalidConfig(f"{path} must hold at least {LEAST_KEY} bytes", path=str(path))
+    return key

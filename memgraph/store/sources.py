@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from memgraph.model.enums import EdgeType, MemoryStatus, SourceName
-from memgraph.model.sources import NamedSource
+from memgraph.model.sources import DisputedPair, NamedSource, SourceInfo
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, bound, listed, member, ordered, value
@@ -138,16 +138,6 @@ def supported_by(snapshot: Snapshot, source: NamedSource, view: View) -> dict[st
     return result
 
 
-class SourceTotals(NamedTuple):
-    """The numbers of a source's visible memories, and their first and last time (ms)."""
-
-    memories: int
-    active: int
-    retracted: int
-    first_at: int
-    last_at: int
-
-
 def _is_sent(m: sa.FromClause) -> Column:
     """Return the condition that a memory was said or stored by ``sender``."""
     a = tables.audit_log.alias("a")
@@ -195,18 +185,20 @@ def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
     return bool(snapshot.scalar(query, view.params, name=source.name))
 
 
-def totals(snapshot: Snapshot, source: NamedSource, view: View) -> SourceTotals | None:
+def info(snapshot: Snapshot, source: NamedSource, view: View) -> SourceInfo | None:
     """Return the totals of a source's visible memories; None if it has none."""
     m, joined = _memories_joined(source.kind)
     number, status, at = sa.func.count(), m.c.status, m.c.created_at
-    of_status = (
-        number.filter(status == MemoryStatus.ACTIVE),
-        number.filter(status == MemoryStatus.RETRACTED),
-    )
-    columns: tuple[Column, ...] = (number, *of_status, sa.func.min(at), sa.func.max(at))
-    query = sa.select(*columns).select_from(joined).where(view.where(m))
-    row = snapshot.row(query, view.params, name=source.name)
-    return SourceTotals(*row) if row[0] else None
+    columns: dict[str, Column] = {
+        "memories": number,
+        "active": number.filter(status == MemoryStatus.ACTIVE),
+        "retracted": number.filter(status == MemoryStatus.RETRACTED),
+        "first_at": sa.func.min(at),
+        "last_at": sa.func.max(at),
+    }
+    query = sa.select(*columns.values()).select_from(joined).where(view.where(m))
+    row = dict(zip(columns, snapshot.row(query, view.params, name=source.name), strict=True))
+    return SourceInfo(kind=source.kind, name=source.name, **row) if row["memories"] else None
 
 
 def summaries(snapshot: Snapshot, memory_ids: Collection[str]) -> dict[str, str]:
@@ -254,17 +246,7 @@ def replaced_by(
     return snapshot.rows(query.order_by(m.c.pk, r.c.new), view.params)
 
 
-class JoinedContradiction(NamedTuple):
-    """A contradiction with its two ends."""
-
-    edge_id: str
-    from_id: str
-    to_id: str
-
-
-def decided_for(
-    snapshot: Snapshot, replaced: Mapping[str, Collection[str]]
-) -> list[JoinedContradiction]:
+def decided_for(snapshot: Snapshot, replaced: Mapping[str, Collection[str]]) -> list[DisputedPair]:
     """Return the contradictions that memories lost to their given successors, by age."""
     pairs = [{"old": old, "new": new} for old, by in replaced.items() for new in by]
     p, e = listed(pairs, "p"), tables.edges.alias("e")
@@ -280,7 +262,7 @@ def decided_for(
         for lost, won in ENDS
     )
     rows = snapshot.rows(sa.union(*ways).order_by("created_at", "edge_id"))
-    return [JoinedContradiction(*row) for _, *row in rows]
+    return [DisputedPair(edge_id=edge, from_id=near, to_id=far) for _, edge, near, far in rows]
 
 
 def of_run(snapshot: Snapshot, workflow_run_id: str, view: View, *, limit: int) -> list[str]:

@@ -9,13 +9,17 @@ entry.
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from memgraph.model.columns import JSON
+from memgraph.model.enums import EmbeddingState
 from memgraph.store import journal, tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -225,32 +229,78 @@ def _state(digests: Mapping[str, TableDigest]) -> str:
     return hashlib.sha256(compact_array(parts).encode()).hexdigest()
 
 
-Columns = tuple[tuple[str, str], ...]
-"""Pairs of column and field. The field is the column's own name, or the id column of the table that
-its key refers to."""
-_REFERRED: Final = {"memory_id": "memories", "entity_id": "entities"}
+EXPORTED: Final[Mapping[str, str]] = {
+    "source": "memory_sources",
+    "memory": "memories",
+    "edge": "memory_edges",
+    "derivation": "memory_derivations",
+    "support": "memory_supports",
+    "status": "memory_status",
+    "entity": "entities",
+    "alias": "entity_aliases",
+    "mention": "memory_entities",
+    "session": "sessions",
+    "ingest_file": "ingest_files",
+    "document_key": "ingest_document_keys",
+    "pending_link": "ingest_pending_links",
+    "recall": "recalls",
+    "recall_item": "recall_items",
+    "bulletin": "bulletins",
+    "job_run": "job_runs",
+    "journal": "audit_log",
+    "embedding": "memory_embeddings",
+}
+"""The tables of an export by the name of their records. No record refers to a later one."""
+_MADE_ANEW: Final[Mapping[str, frozenset[str]]] = {
+    "memory": frozenset({"pk", "orchestrator_id", "search_terms"}),
+    "status": frozenset({"status_id"}),
+    "entity": frozenset({"pk"}),
+    "pending_link": frozenset({"link_id"}),
+    "job_run": frozenset({"renewed_at"}),
+    "embedding": frozenset({"state", "attempts", "next_attempt_at", "error_code", "visibility"}),
+}
+_PUBLIC: Final = {
+    "memory_pk": tables.memories.c.memory_id,
+    "entity_pk": tables.entities.c.entity_id,
+}
+"""The ids that stand for internal keys."""
 
 
-def _table(name: str) -> sa.Table:
-    return tables.memories.metadata.tables[name]
+def exported_columns(record: str) -> dict[str, Column]:
+    """Return the columns of a record by field: internal keys as ids, without what is made anew."""
+    table = tables.memories.metadata.tables[EXPORTED[record]]
+    hidden = _MADE_ANEW.get(record, frozenset())
+    columns = [column for column in table.c if column.name not in hidden]
+    return {
+        _PUBLIC[column.name].name if column.name in _PUBLIC else column.name: column
+        for column in columns
+    }
 
 
-@prepared
-def rows(table: str, columns: Columns, order: tuple[str, ...], state: str | None) -> sa.Select[Any]:
-    """Select the rows of a table, sorted by the columns ``order``.
+def exported(snapshot: Snapshot, record: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table by primary key, as values of JSON; of embeddings the ready ones.
 
-    Args:
-        state: only rows with this state; None: all rows.
+    Raises:
+        ValueError: a text is not the JSON that its column holds.
     """
-    t = _table(table).alias("t")
-    joined: sa.FromClause = t
-    selected = []
-    for column, field in columns:
-        if field == column:
-            selected.append(t.c[column])
-            continue
-        other = _table(_REFERRED[field])
-        joined = joined.join(other, other.c.pk == t.c[column])
-        selected.append(other.c[field])
-    query = sa.select(*selected).select_from(joined).order_by(*(t.c[name] for name in order))
-    return query if state is None else query.where(t.c.state == state)
+    columns = exported_columns(record)
+    table = tables.memories.metadata.tables[EXPORTED[record]]
+    joined: sa.FromClause = table
+    for key, public in _PUBLIC.items():
+        if key in table.c:
+            joined = joined.join(public.table, public.table.c.pk == table.c[key])
+    chosen = [_PUBLIC.get(column.name, column) for column in columns.values()]
+    query = sa.select(*chosen).select_from(joined).order_by(*table.primary_key)
+    if record == "embedding":
+        query = query.where(table.c.state == EmbeddingState.READY)
+    for row in snapshot.cursor(query):
+        pairs = zip(columns.items(), row, strict=True)
+        yield {field: _as_json(column, value) for (field, column), value in pairs}
+
+
+def _as_json(column: Column, value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if value is not None and column.info.get(JSON):
+        return json.loads(value)
+    return bool(value) if value is not None and isinstance(column.type, sa.Boolean) else value

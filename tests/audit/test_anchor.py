@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from working import NAME, copy_folder, filled, tampering, working
 
 from memgraph.audit import anchor
-from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
 from memgraph.errors import JournalBroken
 from memgraph.model.enums import JobName
+from memgraph.store.journal import JournalHead
 
 hashes = st.text("0123456789abcdef", min_size=64, max_size=64) | st.just("")
 

@@ -11,9 +11,8 @@ from erasing_worlds import filled
 from working import tampering
 
 from memgraph import Orchestrator
-from memgraph.audit.journal import memory_seal
 from memgraph.rules.similarity import content_hash
-from memgraph.store.journal import chain_hash
+from memgraph.store.journal import chain_hash, memory_seal
 
 FORGED = "The transfer was approved by the whole board."
 

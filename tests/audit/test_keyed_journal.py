@@ -10,9 +10,8 @@ from working import NAME, tampering, working
 
 from memgraph import MemoryService
 from memgraph.audit import anchor
-from memgraph.audit.journal import JournalHead
 from memgraph.errors import InvalidConfig, JournalBroken
-from memgraph.store.journal import chain_hash
+from memgraph.store.journal import JournalHead, chain_hash
 
 
 def key_file(folder: Path, key: str = "k" * 64) -> Path:

@@ -14,11 +14,10 @@ from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.audit.anchor import anchor_path
 from memgraph.audit.findings import MAX_PER_CODE, FindingCode, VerifyReport
-from memgraph.audit.journal import JournalHead
 from memgraph.audit.verify import verify
 from memgraph.config.schema import StorageSettings
 from memgraph.rules.similarity import content_hash
-from memgraph.store.journal import chain_hash
+from memgraph.store.journal import JournalHead, chain_hash
 from memgraph.store.sqlite.database import SqliteDatabase
 from memgraph.store.sqlite.stores import SqliteStore
 

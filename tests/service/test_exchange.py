@@ -15,7 +15,7 @@ from memgraph.errors import (
     DatabaseCorrupt,
 )
 from memgraph.model.tables import metadata
-from memgraph.operations.exchange import records as exchange_records
+from memgraph.store import whole_tables
 from memgraph.store.sqlite import engine
 from memgraph.store.statements import row_count
 
@@ -38,11 +38,12 @@ def test_every_column_of_every_table_is_exported_or_made_anew() -> None:
         "memory_embeddings": {"state", "attempts", "next_attempt_at", "error_code", "visibility"},
     }
     keys = {"memory_pk": "memory_id", "entity_pk": "entity_id"}
-    exported_tables = {record.table.name for record in exchange_records.RECORDS}
-    assert exported_tables == set(metadata.tables) - {"memory_metadata"} - UNDER_WAY
-    for record in exchange_records.RECORDS:
-        columns = {keys.get(column.name, column.name) for column in record.table.c}
-        assert columns - set(record.fields) == made_anew.get(record.table.name, set())
+    exported = whole_tables.EXPORTED
+    assert set(exported.values()) == set(metadata.tables) - {"memory_metadata"} - UNDER_WAY
+    for record, table in exported.items():
+        columns = {keys.get(column.name, column.name) for column in metadata.tables[table].c}
+        fields = whole_tables.exported_columns(record).keys()
+        assert columns - fields == made_anew.get(table, set())
 
 
 @pytest.mark.parametrize("with_vectors", [True, False])
@@ -57,9 +58,9 @@ def test_an_export_has_a_line_for_each_row_and_an_end_that_fits(
         assert list(orc.exchange.export_lines(with_vectors=with_vectors))[1:] == [*body, end]
         with engine.inspected(opened.paths.database) as snapshot:
             rows = {
-                record.name: row_count(snapshot, record.table.name)
-                for record in exchange_records.RECORDS
-                if with_vectors or record.name != "embedding"
+                record: row_count(snapshot, table)
+                for record, table in whole_tables.EXPORTED.items()
+                if with_vectors or record != "embedding"
             }
     assert json.loads(header)["orchestrator"] == NAME
     assert Counter(json.loads(line)["record"] for line in body) == rows

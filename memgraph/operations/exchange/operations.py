@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,10 @@ from memgraph.clock import iso
 from memgraph.errors import Conflict, DatabaseCorrupt, StorageError
 from memgraph.model.operation import F, local
 from memgraph.model.values import Report
-from memgraph.operations.exchange.records import RECORDS, encode
 from memgraph.operations.handle import Handle
 from memgraph.operations.write.embedding import MODEL_KEY
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import embeddings, metadata
+from memgraph.store import embeddings, metadata, whole_tables
 from memgraph.store.erasure import UNFINISHED_KEY
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.snapshot import Snapshot
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = "memgraph-export"
 VERSION = 1
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +60,20 @@ def _header(opened: OpenOrchestrator, snapshot: Snapshot, with_vectors: bool) ->
 
 
 def _records(snapshot: Snapshot, with_vectors: bool) -> Iterator[bytes]:
-    for record in RECORDS:
-        if record.name == "embedding" and not with_vectors:
+    for record in whole_tables.EXPORTED:
+        if record == "embedding" and not with_vectors:
             continue
-        for row in record.select.cursor(snapshot):
-            try:
-                yield record.write(row)
-            except ValueError as error:
-                raise DatabaseCorrupt(
-                    f"a stored {record.name} cannot be exported; run: memgraph verify",
-                    what=record.name,
-                    id=row[0],
-                ) from error
+        try:
+            for row in whole_tables.exported(snapshot, record):
+                yield _line({"record": record, **row})
+        except ValueError as error:
+            raise DatabaseCorrupt(
+                f"a stored {record} cannot be exported; run: memgraph verify", what=record
+            ) from error
 
 
 def _line(value: dict[str, Any]) -> bytes:
-    return encode(value).encode() + b"\n"
+    return _encode(value).encode() + b"\n"
 
 
 class Exchange(Handle[F], group="exchange"):
@@ -117,6 +116,9 @@ class Exchange(Handle[F], group="exchange"):
 
     def export_lines(self, *, with_vectors: bool = False) -> Iterator[bytes]:
         """Yield all data of every sensitivity as JSON Lines, from one snapshot.
+
+        A line is a JSON object: ``record`` names its kind, every other field is a column of its
+        table. Times are milliseconds since 1970. Ids stand for internal keys.
 
         The snapshot stays open until the last line is read, so do not pause between lines for long.
 

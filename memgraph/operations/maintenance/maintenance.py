@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memgraph.audit import anchor, journal
+from memgraph.audit import anchor
 from memgraph.audit import verify as audit
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
-from memgraph.audit.journal import JournalHead
 from memgraph.audit.redactions import accepted, secrets_of
 from memgraph.clock import Clock, iso
 from memgraph.errors import (
@@ -27,9 +26,9 @@ from memgraph.errors import (
 from memgraph.model.values import Report
 from memgraph.paths import OrchestratorPaths, naming_full_disk
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import metadata, whole_tables
+from memgraph.store import journal, metadata, whole_tables
 from memgraph.store.engine import Store
-from memgraph.store.journal import head as journal_head
+from memgraph.store.journal import JournalHead
 from memgraph.store.snapshot import NewEntry, Snapshot, Transaction
 from memgraph.store.stores import store_of
 
@@ -86,7 +85,7 @@ def backup(
 
     def stamp(transaction: Transaction) -> None:
         nonlocal head
-        head = JournalHead(*journal_head(transaction))
+        head = journal.head(transaction)
         details = {"at": iso(opened.clock.now_ms()), "seq": head.seq, "hash": head.hash}
         metadata.put(transaction, BACKUP_KEY, json.dumps(details))
 

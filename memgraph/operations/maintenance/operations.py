@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
-from memgraph.audit.journal import JournalHead
 from memgraph.errors import InvalidInput
 from memgraph.model.operation import F, local
 from memgraph.model.values import Report
 from memgraph.operations.handle import Handle
 from memgraph.store import journal, metadata
+from memgraph.store.journal import JournalHead
 from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class Maintenance(Handle[F], group="maintenance"):
             with opened.database.write() as writing:
                 head = journal.head(writing)
                 metadata.note_verification(writing, opened.clock.now_ms(), {}, head)
-                anchor.write(path, JournalHead(*head))
+                anchor.write(path, head)
 
     @local
     def verify_chain(self, start: JournalHead | None = None) -> tuple[VerifyReport, JournalHead]:

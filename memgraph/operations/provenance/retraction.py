@@ -28,7 +28,6 @@ from memgraph.operations.write import changes
 from memgraph.rules.evidence import Origin, stands_without, weakened
 from memgraph.store import edges, memories, sources, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
-from memgraph.store.sources import JoinedContradiction
 from memgraph.store.visibility import View
 
 F = TypeVar("F")
@@ -66,7 +65,7 @@ class RetractionPlan:
     said_own: set[str] = field(default_factory=set)
     weakened: dict[str, SourceLoss] = field(default_factory=dict)
     reinstated: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    reopened: list[JoinedContradiction] = field(default_factory=list)
+    reopened: list[DisputedPair] = field(default_factory=list)
 
 
 def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> RetractionPlan:
@@ -166,7 +165,7 @@ def retraction_report(
             lambda loss: {"confidence_before": loss.before, "confidence_after": loss.after},
         ),
         reinstated_items=items(ReinstatedMemory, plan.reinstated, lambda by: {"by": by}),
-        reopened_items=tuple(DisputedPair(**pair._asdict()) for pair in plan.reopened[:MAX_TOLD]),
+        reopened_items=tuple(plan.reopened[:MAX_TOLD]),
         cut=any(len(found) > MAX_TOLD for found in (*lists, plan.reopened)),
     )
 

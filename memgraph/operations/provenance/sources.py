@@ -83,19 +83,13 @@ def listing(
         names = sources_rows.names(
             snapshot, source_kind, view, after=name, limit=room, sender=sender
         )
-        infos = (info_of(snapshot, NamedSource(source_kind, source), view) for source in names)
+        infos = (
+            sources_rows.info(snapshot, NamedSource(source_kind, source), view) for source in names
+        )
         results.extend(source for source in infos if source is not None)
     more = len(results) > limit
     following = f"{results[limit - 1].kind.value}:{results[limit - 1].name}" if more else None
     return SourcePage(items=tuple(results[:limit]), next_after=following)
-
-
-def info_of(snapshot: Snapshot, source: NamedSource, view: View) -> SourceInfo | None:
-    """Return one source; None if it has no visible memory."""
-    totals = sources_rows.totals(snapshot, source, view)
-    if totals is None:
-        return None
-    return SourceInfo(kind=source.kind, name=source.name, **totals._asdict())
 
 
 def no_source(source: NamedSource) -> NotFound:

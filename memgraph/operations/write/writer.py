@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.audit.journal import memory_seal
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.entities import METADATA
@@ -43,6 +42,7 @@ from memgraph.store import (
     text_index,
 )
 from memgraph.store.entities import EntityName
+from memgraph.store.journal import memory_seal
 from memgraph.store.memories import TurnIdentity
 from memgraph.store.rows import json_text
 from memgraph.store.sessions import RegisteredSession

@@ -49,7 +49,8 @@ _BY_PRIMARY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite.SQLITE_IOERR: (StorageError, "the disk failed to read or write; nothing was written"),
     sqlite.SQLITE_CORRUPT: (
         DatabaseCorrupt,
-        "the database is damaged; run: memgraph verify, then memgraph restore with a backup",
+        "the database is damaged; memgraph verify lists what can be read, memgraph restore takes a"
+        " backup",
     ),
     sqlite.SQLITE_NOTADB: (DatabaseCorrupt, "the file is not a database; restore a backup"),
     sqlite.SQLITE_CANTOPEN: (DatabaseMissing, "the database cannot be opened"),

@@ -23,10 +23,10 @@ from memgraph.surfaces.web.render import FOLDER, environment
 if TYPE_CHECKING:
     import jinja2
 
-    from memgraph.audit.journal import JournalHead
     from memgraph.model.graph import Case
     from memgraph.model.influence import SourceLines
     from memgraph.operations.orchestrator import Orchestrator
+    from memgraph.store.journal import JournalHead
     from memgraph.surfaces.web.requests import Visit
 
 
