@@ -227,10 +227,6 @@ class OpenFailures:
         self._codes: dict[str, str] = {}
         self._lock = threading.Lock()
 
-    def code(self, name: str) -> str | None:
-        """Return the code of the current error, or None."""
-        return self._codes.get(name)
-
     def codes(self) -> dict[str, str]:
         """Return the codes of all current errors by orchestrator."""
         with self._lock:

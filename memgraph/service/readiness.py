@@ -188,7 +188,7 @@ class Readiness:
             unknown = _Known(OrchestratorState(orchestrator=name, status="unknown"))
             known = self._known.setdefault(name, unknown)
             looked_at = known.state.looked_at or 0
-            failure = self._service.troubles.code(name)
+            failure = self._service.troubles.codes().get(name)
             is_changed = known.stamp != self._stamp(name) or known.failure != failure
             # With a clock that was set back the state counts as old, too.
             if is_changed or not 0 <= now - looked_at < FRESH_MS:
@@ -204,7 +204,7 @@ class Readiness:
         # The orchestrator may have moved to another store.
         self._stores.pop(name, None)
         # Taken before the check, so that a change during the check leads to another one.
-        stamp, failure = self._stamp(name), self._service.troubles.code(name)
+        stamp, failure = self._stamp(name), self._service.troubles.codes().get(name)
         try:
             with self._service.if_open(name) as opened:
                 if opened is None or self._service.is_elsewhere(opened):

@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_opened_is_logged_once(service: MemoryService) -> 
         with pytest.raises(DatabaseEmpty):
             contents(service)
     assert [each["code"] for each in lines(service)] == ["storage.empty"]
-    assert service.troubles.code(NAME) == "storage.empty"
+    assert service.troubles.codes() == {NAME: "storage.empty"}
 
 
 def test_what_passes_by_itself_is_no_trouble(
@@ -153,5 +153,5 @@ def test_what_passes_by_itself_is_no_trouble(
     monkeypatch.setattr(service._pool, "_open_one", Mock(side_effect=DatabaseBusy("try again")))
     with pytest.raises(DatabaseBusy):
         contents(service)
-    assert service.troubles.code(NAME) is None
+    assert service.troubles.codes() == {}
     assert lines(service) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import TracebackType
@@ -22,7 +22,7 @@ from memgraph.errors import (
 from memgraph.model.context import AgentProfile
 from memgraph.model.enums import Sensitivity
 from memgraph.model.turns import TurnFields, TurnInput, TurnWarning
-from memgraph.model.values import MAX_CONTENT_CHARS, ActorReason, Outcome, Value, validated
+from memgraph.model.values import MAX_CONTENT_CHARS, ActorReason, Outcome, validated
 from memgraph.paths import Stamp
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.service.denials import Denial, record_denial
@@ -316,17 +316,6 @@ def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     for warning in warnings:
         first.setdefault(warning.code, warning)
     return tuple(first.values())
-
-
-def several(items: Iterable[T], name: str) -> list[T]:
-    """Return the items of an iterable; strings and mappings are not accepted.
-
-    Raises:
-        InvalidInput: it is not a list.
-    """
-    if isinstance(items, str | bytes | Mapping | Value) or not isinstance(items, Iterable):
-        raise InvalidInput(f"{name} must be a list", field=name)
-    return list(items)
 
 
 def storable(text: str) -> str:

@@ -38,7 +38,7 @@ from memgraph.model.turns import (
     TurnInput,
     WriteBackResult,
 )
-from memgraph.model.values import Edge, EdgeInput, Memory, MemoryInput, validated
+from memgraph.model.values import Edge, EdgeInput, Memory, MemoryInput, Value, validated
 from memgraph.operations.context.block import new_mark
 from memgraph.operations.read.recall import answer
 from memgraph.operations.tools.rules import sensitivity_of
@@ -51,7 +51,7 @@ from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
 from memgraph.rules.workflow import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.service.turns.base import several, storable, unfit, warning_of
+from memgraph.service.turns.base import storable, unfit, warning_of
 from memgraph.service.turns.write_back import WriteBackHooks, stored
 from memgraph.store import sources
 from memgraph.store.graph import visible_memories
@@ -251,7 +251,10 @@ class DiagnosisHooks(WriteBackHooks):
         """
         call = self._begin("record_findings", TurnInput, turn)
         place = call.turn
-        parsed = [_finding(each) for each in several(findings, "findings")]
+        # A text or a finding is iterable, too, but is one and no list.
+        if not isinstance(findings, Iterable) or isinstance(findings, str | Mapping | Value):
+            raise InvalidInput("findings must be a list", field="findings")
+        parsed = [_finding(each) for each in findings]
         if len(parsed) > MAX_FINDINGS:
             raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
         if call.denied:
