@@ -35,35 +35,8 @@ def with_name(command: tuple[str, ...], name: str) -> list[str]:
     return [command[0], name, *command[1:]]
 
 
-def missing(database: Path) -> None:
-    database.unlink()
-
-
-def emptied(database: Path) -> None:
-    database.write_bytes(b"")
-
-
-def cut_short(database: Path) -> None:
-    database.write_bytes(database.read_bytes()[:9_000])
-
-
 def garbled(database: Path) -> None:
     database.write_bytes(b"not a database, but as long as one. " * 400)
-
-
-def foreign(database: Path) -> None:
-    content = bytearray(database.read_bytes())
-    content[68:72] = b"\x00\x00\x00\x01"  # application_id
-    database.write_bytes(bytes(content))
-
-
-DAMAGE: list[tuple[Callable[[Path], None], str]] = [
-    (missing, "storage.missing"),
-    (emptied, "storage.empty"),
-    (cut_short, "storage.corrupt"),
-    (garbled, "storage.corrupt"),
-    (foreign, "storage.foreign"),
-]
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
@@ -94,16 +67,12 @@ def test_a_bad_name_is_refused_before_anything_is_made(empty: CommandLine, name:
     assert not empty.root.exists()
 
 
-@pytest.mark.parametrize(("damage", "code"), DAMAGE, ids=lambda each: getattr(each, "__name__", ""))
-def test_damage_is_told_apart_and_left_alone(
-    cli: CommandLine, damage: Callable[[Path], None], code: str
-) -> None:
-    damage(cli.database())
+def test_damage_is_named_and_left_alone(cli: CommandLine) -> None:
+    garbled(cli.database())
     before = fingerprint(cli.root)
-    for command in NEEDING_A_DATABASE if damage is garbled else NEEDING_A_DATABASE[2:5]:
+    for command in NEEDING_A_DATABASE:
         ran = cli(*with_name(command, "orc-1"), "--json")
-        assert ran.code == 1
-        assert ran.error["code"] == code
+        assert (ran.code, ran.error["code"]) == (1, "storage.corrupt")
     assert fingerprint(cli.root) == before
 
 

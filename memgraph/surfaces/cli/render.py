@@ -350,6 +350,7 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         "step_id",
     ),
     "MemoryEvent": ("memory_id", "text", "type", "actor", "at", "reason"),
+    "BulletinEntry": ("bulletin_id", "created_at", "change_seq", "receipts"),
     "HealthMeasure": ("measure", "count", "of", "rate", "limit", "failed", "examples"),
     "JobRun": ("job", "state", "started_at", "ended_at", "trigger", "remark", _COUNTS, "due_at"),
 }

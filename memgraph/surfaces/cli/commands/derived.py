@@ -69,11 +69,6 @@ def _embedded(call: Invocation, handle: Any, _: Any, arguments: Call) -> dict[st
     return {} if arguments.get("dry_run") else {"embedding": call.after_writing(handle)}
 
 
-def _said(call: Invocation, handle: Any, memory_id: str, arguments: Call) -> dict[str, Any]:
-    embedded = _embedded(call, handle, memory_id, arguments)
-    return {"session_id": arguments["session_id"], **embedded}
-
-
 def _case_of(handle: Any, memory_id: str, other_id: str) -> str | None:
     """Return the id of the open contradiction between two memories; None if the key only writes."""
     try:
@@ -219,7 +214,10 @@ CUSTOM: Final[Mapping[str, Custom]] = {
             "source_role": typer.Option("--role", metavar="NAME", help="The speaker."),
         },
         defaults={"source_role": "user"},
-        extra=_said,
+        extra=lambda call, handle, new_id, given: {
+            "session_id": given["session_id"],
+            **_embedded(call, handle, new_id, given),
+        },
         done=lambda memory_id, _: f"stored {with_short(memory_id)}",
     ),
     "stats": Custom(method=methods.stats),

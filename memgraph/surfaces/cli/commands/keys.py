@@ -146,11 +146,11 @@ def _with_secret(create: Callable[[], NewKey], output: Path | None) -> CommandRe
     data = _fields(new_key.key)
     if output is None:
         data["secret"] = new_key.secret
-        text = f"{new_key.secret}\n\n{about}; it is not shown again"
+        text = f"{new_key.secret}\n\n{about}; it is not shown again\n"
     else:
         data["path"] = str(output)
-        text = f"wrote {about} to {output}"
-    return CommandResult(data, lambda screen: screen.block(text))
+        text = f"wrote {about} to {output}\n"
+    return CommandResult(data, lambda screen: screen.raw_lines(text))
 
 
 def _written(create: Callable[[], NewKey], output: Path) -> NewKey:

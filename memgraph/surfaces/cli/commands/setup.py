@@ -157,15 +157,11 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
                 wrong.append((name, error))
         configured = [chosen for chosen in models if chosen.provider != "none"]
         checks = [_checked(chosen, service.environ) for chosen in configured]
-    problems = [{"orchestrator": name, **error.as_dict()} for name, error in wrong]
-
     errors = [error for _, error in wrong] + [each.error for each in checks if each.error]
     refusal = type(errors[0])(errors[0].message) if errors else None
-    data = {
-        "checked": len(names),
-        "problems": problems,
-        "models": [each.as_dict() for each in checks],
-    }
+    rows = [each.as_dict() for each in checks]
+    problems = [{"orchestrator": name, **error.as_dict()} for name, error in wrong]
+    data = {"checked": len(names), "problems": problems, "models": rows}
 
     def show(screen: Screen) -> None:
         messages = {name: error.message for name, error in wrong}
@@ -174,10 +170,8 @@ def check_config(context: typer.Context, orchestrator: SomeOrchestrator = None) 
             screen.line(f"{place}: {messages.get(name, 'ok')}")
         if configured:
             # The message is the command's error, below the table.
-            rows = [each.as_dict() for each in checks]
-            for row in rows:
-                row["error"] = row["error"] and row["error"]["code"]
-            show_result(screen, rows)
+            codes = [{"error": row["error"] and row["error"]["code"]} for row in rows]
+            show_result(screen, [row | code for row, code in zip(rows, codes, strict=True)])
         else:
             screen.raw_lines(NO_MODEL.format(file=service.root / "memgraph.toml"))
 
