@@ -126,9 +126,9 @@ def test_a_line_takes_its_type_from_a_proposal_that_repeats_it(
     assert sum(each.content == ROPES for each in orc.memories.list(limit=100)) == 1
 
 
-def test_prose_of_which_only_a_model_makes_something(serve: Serve) -> None:
-    orc = serve(answer(item("Ann is ill.", "Copyright 2026 Ann", turns=[1])))
-    result = ingest(orc, "Copyright 2026 Ann\n", "n.txt")
+def test_a_note_of_which_only_a_model_makes_something(serve: Serve) -> None:
+    orc = serve(answer(item("Ann is ill.", "[Ann is ill](#ann)", turns=[1])))
+    result = ingest(orc, "[Ann is ill](#ann)\n", "n.md")
     assert [each.content for each in orc.memories.list()] == ["Ann is ill."]
     assert SkippedPart.NOTHING_EXTRACTED not in result.findings
 
