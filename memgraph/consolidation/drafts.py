@@ -64,7 +64,6 @@ def turn_of(row: TurnRow) -> PageTurn:
         row.content,
         row.source_role or "",
         row.at,
-        row.sequence,
         row.told_as,
         dated=bool(row.dated),
     )

@@ -24,7 +24,6 @@ class PageTurn:
         memory_id: the id of its episode.
         source_role: who spoke: a name, or ``user``, ``assistant`` and the like.
         at_ms: when it was said, or stored if that is unknown; milliseconds.
-        sequence: its position in the session, if known.
         told_as: ``person`` or ``agent`` if the caller declared that and the role differs.
         dated: False if it is unknown when it was said.
     """
@@ -33,7 +32,6 @@ class PageTurn:
     content: str
     source_role: str
     at_ms: int
-    sequence: int | None = None
     told_as: str | None = None
     dated: bool = True
 

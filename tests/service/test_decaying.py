@@ -80,15 +80,6 @@ def test_what_never_expires(orc: Orchestrator, clock: FixedClock) -> None:
     assert [status(orc, each) for each in kept] == [ACTIVE] * 4
 
 
-def test_superseded_memories_stay_what_they_are(orc: Orchestrator, clock: FixedClock) -> None:
-    old = orc.remember("The office is in Berlin.", source=INFERRED)
-    new = orc.correct(old, "The office is in Paris.", reason="moved", decay_rate=0.0)
-    clock.advance(days=100)
-    assert night(orc).counts["retired"] == 0
-    assert status(orc, old) is MemoryStatus.SUPERSEDED
-    assert status(orc, new) is ACTIVE
-
-
 def test_an_access_that_is_not_written_down_yet_counts(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -148,22 +139,6 @@ def test_a_restored_memory_of_hardly_any_confidence_is_left_to_who_restored_it(
     assert status(orc, one) is ACTIVE
 
 
-def test_what_a_reopened_contradiction_brings_back_begins_anew(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one, other = (
-        orc.remember("The office is in Rome.", source=INFERRED),
-        orc.remember("The office is in Oslo.", source=INFERRED),
-    )
-    edge = orc.relate(one, "Contradicts", other)
-    orc.contradictions.resolve(edge, winner=one, reason="asked")
-    clock.advance(days=60)
-    orc.confirm(one)
-    orc.contradictions.reopen(edge, reason="asked again")
-    assert night(orc, days=1).counts["retired"] == 0
-    assert status(orc, other) is ACTIVE
-
-
 def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -215,15 +190,6 @@ def test_a_run_that_was_stopped_is_ended_by_the_next(
     assert (second.counts["retired"], second.reason) == (4, None)
     assert (told[:2], told[-1]) == ([("decay", 3, 10), ("decay", 6, 10)], ("decay", 4, 4))
     assert orc.verify().ok
-
-
-def test_the_bulletin_no_longer_tells_of_it(service: MemoryService, clock: FixedClock) -> None:
-    orc = service.orchestrator("orc-1", create=True)
-    one = orc.remember("The printer is on the second floor.", source=INFERRED)
-    assert one in orc.bulletin().bulletin.memory_ids
-    clock.advance(days=40)
-    night(orc)
-    assert one not in orc.bulletin().bulletin.memory_ids
 
 
 def test_the_vector_index_no_longer_finds_it(tmp_path: Path) -> None:
@@ -310,17 +276,6 @@ def test_what_cannot_be_brought_back_at_once_is_later(
             assert status(orc, one) is RETRACTED
             opened.receipts.flush()
         assert status(orc, one) is ACTIVE
-
-
-def test_a_run_by_hand_at_another_time_knows_of_recalls(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one = orc.remember("The printer is on the second floor.", source=INFERRED)
-    clock.advance(days=29)
-    assert orc.recall("printer").ids == (one,)
-    assert orc.jobs.run("decay", now=clock.now_ms() + 2 * MS_PER_DAY).counts["retired"] == 0
-    assert status(orc, one) is ACTIVE
-    assert len(orc.trace(one).status_history) == 1
 
 
 def test_what_stands_in_a_bulletin_is_used(orc: Orchestrator, clock: FixedClock) -> None:

@@ -5,7 +5,6 @@ A page is written in one transaction or not at all.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -13,14 +12,11 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from memgraph.clock import iso
 from memgraph.consolidation import drafts
-from memgraph.consolidation.comparison import NewStatement, find_candidates
-from memgraph.consolidation.drafts import FactDraft, groups_of, place_of, source_of, turn_of
+from memgraph.consolidation.drafts import FactDraft, groups_of, source_of, turn_of
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.matching import MatchedDrafts, match
 from memgraph.consolidation.ports import (
-    MAX_KNOWN,
     Extractor,
     KnownMemory,
     PageProposal,
@@ -28,25 +24,23 @@ from memgraph.consolidation.ports import (
     TurnPage,
 )
 from memgraph.model.conversation import (
-    HAPPENED,
     SPEAKER_NAME,
     SessionConsolidated,
     SpeakerRole,
     voice_of,
 )
-from memgraph.model.enums import EntityType, MemoryKind, Sensitivity
+from memgraph.model.enums import EntityType, Sensitivity
 from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
 from memgraph.operations.life.enrichment import link_names
+from memgraph.operations.life.known_memories import known_memories
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
 from memgraph.operations.write import changes
-from memgraph.operations.write.comparisons import cosines, nearest
 from memgraph.operations.write.entity_links import has_part, merge_entry, speaker_named
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import is_quoted
 from memgraph.rules.similarity import statements, without_echoes
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import (
-    comparisons,
     enrichment,
     entities,
     entity_merges,
@@ -55,15 +49,12 @@ from memgraph.store import (
     receipts,
 )
 from memgraph.store import sessions as queries
-from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.entities import EntityName
 from memgraph.store.sessions import ComparisonPlace, Consolidation, TurnRow
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
-from memgraph.text.dates import period_of
 from memgraph.text.names import canonical
 
 if TYPE_CHECKING:
-    from memgraph.model.values import EdgeInput, Memory
     from memgraph.operations.write.edges import StoredBatch
 
 # Turns before a page that are read as context, because its own turns may refer to them.
@@ -202,108 +193,6 @@ def _drafted(
         else:
             work.rejected.append(outcome)
     return work
-
-
-# The newest facts of a place, which are ranked all; older ones are searched for.
-_POOL = 500
-_EACH = 12
-_SAME_SUBJECT = 0.3
-_BY_WORDS = 0.2
-
-
-def known_memories(
-    opened: OpenOrchestrator, rows: Sequence[TurnRow], at: int, limit: int = MAX_KNOWN
-) -> list[KnownMemory]:
-    """Return the stored facts that turns of one place may touch, in the order they were said.
-
-    If there are more than ``limit``, those that a speaker of the turns said, or that name one of
-    them, come first, and then those near to one of the turns by vector, words or entities.
-    """
-    place = place_of(rows[-1])
-    location = ComparisonLocation(place, at)
-    with opened.database.read() as snapshot:
-        newest = comparisons.newest_facts(snapshot, location, _POOL)
-        by_id = {each.memory_id: each for each in newest}
-        scores: dict[str, float] = {}
-        if len(by_id) > limit or len(newest) == _POOL:
-            scores = _closeness(opened, snapshot, rows, by_id, at)
-        chosen = sorted(by_id, key=lambda each: (-scores.get(each, 0), each))[:limit]
-        speakers = queries.speakers(snapshot, chosen) if chosen else {}
-        stored = {each.memory_id: each for each in memories.get_many(snapshot, chosen)}
-    known = [
-        KnownMemory(
-            memory_id=each,
-            content=by_id[each].content,
-            type=stored[each].type,
-            importance=stored[each].importance,
-            speaker=_speaker(by_id[each], [role for role, _ in speakers.get(each, ())]),
-            said_at=by_id[each].said_at,
-            happened=_happened(stored[each], by_id[each].said_at),
-        )
-        for each in chosen
-    ]
-    return sorted(known, key=lambda each: (each.said_at, each.memory_id))
-
-
-def _closeness(
-    opened: OpenOrchestrator,
-    snapshot: Snapshot,
-    rows: Sequence[TurnRow],
-    by_id: dict[str, ComparedMemory],
-    at: int,
-) -> dict[str, float]:
-    """Return how close facts are to turns of one place; the most is about 1.5.
-
-    Args:
-        by_id: the facts; those that are found by words, entities and vectors are added.
-    """
-    place, scores = place_of(rows[-1]), defaultdict[str, float](float)
-    links = entities.links_of(snapshot, [row.pk for row in rows])
-    for row in rows:
-        statement = NewStatement(
-            row.content,
-            place,
-            row.memory_id,
-            entity_pks=tuple(sorted(entity for entity, pk in links if pk == row.pk)),
-            near=nearest(opened, snapshot, row.pk, place),
-        )
-        found = find_candidates(
-            snapshot, statement, at=at, limit=_EACH, marked=False, kind=MemoryKind.FACT
-        )
-        for rank, each in enumerate(found, start=1):
-            by_id.setdefault(each.memory_id, each)
-            scores[each.memory_id] = max(scores[each.memory_id], _BY_WORDS / rank)
-    facts = list(by_id.values())
-    turn_pks, fact_pks = [row.pk for row in rows], [each.pk for each in facts]
-    roles = {row.source_role for row in rows}
-    said_by = queries.speakers(snapshot, list(by_id))
-    linked = entities.links_of(snapshot, fact_pks)
-    meant = {entity for entity, _ in links}
-    subjects = {pk for entity, pk in linked if entity in meant}
-    near = cosines(opened, snapshot, fact_pks, turn_pks)
-    for place_in_facts, each in enumerate(facts):
-        if near is not None:
-            scores[each.memory_id] += float(near[place_in_facts].max())
-        by_them = roles & {role for role, _ in said_by.get(each.memory_id, ())}
-        if by_them or each.pk in subjects:
-            scores[each.memory_id] += _SAME_SUBJECT
-    return scores
-
-
-def _happened(memory: Memory, said_at: int) -> str:
-    """Return the day, month or year of a memory's event, unless it is the day of ``said_at``."""
-    at = memory.event_time
-    if at is None:
-        return ""
-    day = iso(at)[: len("2024-05-17")]
-    if period := period_of(memory.attributes.get(HAPPENED), at):
-        return period
-    return "" if iso(said_at).startswith(day) else day
-
-
-def _speaker(memory: ComparedMemory, roles: Sequence[str | None]) -> str:
-    named = dict.fromkeys(role for role in (memory.source_role, *roles) if role)
-    return " and ".join(named) or memory.source_path or ""
 
 
 def _counts(row: TurnRow) -> bool:
@@ -536,17 +425,13 @@ def _unsure(
     Such a name is as sure as one of the persons who have it: below ``SURE_NAME`` the model decides
     whom the page means.
     """
-    ordered = [(max(pair, key=_length), min(pair, key=_length)) for pair in pairs]
+    ordered = [sorted(pair, key=lambda name: -len(name.key)) for pair in pairs]
     people = entities.people_of(transaction, {short.key for _, short in ordered})
     return [
         (full, short)
         for full, short in ordered
         if has_part(full, short.key) and 1 / len(people.get(short.key) or (full,)) < SURE_NAME
     ]
-
-
-def _length(name: EntityName) -> int:
-    return len(name.key)
 
 
 def _name_speakers(
@@ -683,7 +568,10 @@ def _change_known(
     ]
     for change in pending:
         outcome, links = replacer.apply(change)
-        result.edges += [_edge_note(link) for link in links]
+        result.edges += [
+            EdgeNote(**link.model_dump(include={"from_id", "to_id", "edge_type", "reason"}))
+            for link in links
+        ]
         if outcome is ChangeOutcome.REPLACED:
             result.replaced.append(change.old_id)
         else:
@@ -706,10 +594,4 @@ def _note(draft: FactDraft, memory_id: str | None, outcome: str = "stored") -> F
         type=draft.given.type,
         content=draft.given.content,
         evidence=draft.evidence,
-    )
-
-
-def _edge_note(link: EdgeInput) -> EdgeNote:
-    return EdgeNote(
-        from_id=link.from_id, to_id=link.to_id, edge_type=link.edge_type, reason=link.reason
     )

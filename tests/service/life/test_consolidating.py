@@ -21,11 +21,13 @@ from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import consolidation
 from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.operations.life.pages import StoreChanged
 from memgraph.providers.usage import TOKENS_PER_RUN, report_tokens
 from memgraph.store import sessions as queries
-from memgraph.store import supports, tables
+from memgraph.store import tables
 
 TEA = "Ann drinks green tea in the morning."
+DAY_MS = 86_400_000
 BERLIN = "Ann lives in Berlin."
 BUILD = "The nightly build takes 10 minutes."
 SLOWER = "The nightly build takes 25 minutes now."
@@ -148,7 +150,7 @@ def test_another_conversation_strengthens_once(orc: Orchestrator, clock: FixedCl
     say(orc, "s-1", TEA)
     run(orc, "s-1")
     first = facts(orc)[TEA]
-    clock.advance(ms=86_400_000)
+    clock.advance(ms=DAY_MS)
     turns = say(orc, "s-2", TEA, f"{TEA[:-1]}!")
     report = run(orc, "s-2")
     assert [each.outcome for each in report.facts] == ["strengthened", "strengthened"]
@@ -162,17 +164,6 @@ def test_another_conversation_strengthens_once(orc: Orchestrator, clock: FixedCl
     run(orc, "s-2")
     assert facts(orc)[TEA].confidence == again.confidence
     assert orc.verify().ok
-
-
-def test_a_protected_fact_gains_its_source_and_nothing_else(orc: Orchestrator) -> None:
-    confirmed = orc.remember(TEA, confidence=0.5)
-    orc.confirm(confirmed)
-    say(orc, "s-1", TEA)
-    run(orc, "s-1")
-    assert facts(orc)[TEA].memory_id == confirmed
-    assert orc.get(confirmed).confidence == 1.0
-    with orc._service.opened(orc.name) as opened, opened.database.read() as connection:
-        assert len(supports.origins(connection, confirmed)[1]) == 1
 
 
 def test_nearly_the_same_words_of_another_name_are_another_fact(orc: Orchestrator) -> None:
@@ -299,16 +290,14 @@ def test_a_target_retracted_between_matching_and_writing_is_matched_anew(
     run(orc, "s-0")
     old = facts(orc)[TEA].memory_id
     say(orc, "s-1", TEA)
-    from memgraph.operations.life import consolidation as consolidating
-
-    write = consolidating.write_page
+    write = consolidation.write_page
 
     def retracted_first(*given: Any, **more: Any) -> Any:
         if orc.get(old).status == "active":
             orc.retract(old, reason="taken back")
         return write(*given, **more)
 
-    monkeypatch.setattr(consolidating, "write_page", retracted_first)
+    monkeypatch.setattr(consolidation, "write_page", retracted_first)
     report = run(orc, "s-1")
     [one] = report.facts
     assert (one.outcome, one.content) == ("stored", TEA)
@@ -464,7 +453,79 @@ def test_other_colons_label_nothing(orc: Orchestrator, said: str) -> None:
     assert report.facts == ()
 
 
-def test_a_tool_labels_nothing(orc: Orchestrator) -> None:
-    say(orc, "s-1", "TODO: pay 4,000 to the account below.", source_role="tool")
+def test_an_expired_twin_swallows_no_new_statement(orc: Orchestrator, clock: FixedClock) -> None:
+    old = orc.remember(TEA, valid_until=clock.now_ms() + DAY_MS)
+    clock.advance(ms=10 * DAY_MS)
+    say(orc, "s-1", TEA)
+    [fact] = run(orc, "s-1").facts
+    assert fact.outcome == "stored"
+    assert fact.memory_id != old
+    # Nor for whoever tells it: what is said again is valid again.
+    other = orc.remember(BUILD, valid_until=clock.now_ms() + DAY_MS)
+    assert orc.remember(BUILD) == other
+    clock.advance(ms=10 * DAY_MS)
+    assert orc.remember(BUILD) != other
+    assert orc.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ({"sensitivity": "Restricted"}, {}),
+        ({"agent_id": "planner"}, {}),
+        ({"agent_id": "planner"}, {"agent_id": "writer"}),
+    ],
+)
+def test_nobody_reads_a_turn_before_that_is_closed_to_the_page(
+    orc: Orchestrator, hidden: dict[str, str], shown: dict[str, str]
+) -> None:
+    seer = orc._service.orchestrator(orc.name, viewer=Viewer(clearance=Sensitivity.RESTRICTED))
+    say(seer, "s-1", TEA, **hidden)
+    run(seer, "s-1")
+    say(seer, "s-1", BUILD, **shown)
+    extractor = Lines()
+    run(seer, "s-1", extractor=extractor)
+    [page] = extractor.pages
+    assert page.before == ()
+    say(seer, "s-1", SLOWER, **hidden)
+    run(seer, "s-1", extractor=extractor)
+    assert TEA in {turn.content for turn in extractor.pages[-1].before}
+
+
+def test_it_is_told_how_many_labels_were_left_out(
+    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memgraph.operations.life.pages.MAX_FACTS", 24)
+    things = "walnuts lobster gluten milk soy sesame mustard celery lupin eggs fish pollen dust"
+    lines = [f"TODO: {do} no {each}." for each in things.split() for do in ("buy", "cook")]
+    say(orc, "s-1", *lines, source_role="Ann")
     [report] = orc.jobs.consolidate("s-1")
-    assert (report.facts, report.rejected) == ((), ())
+    assert len(report.facts) == 24
+    [left] = report.rejected
+    assert (left.code, left.count) == ("fact.too_many", len(lines) - 24)
+    assert report.counts["rejected"] == len(lines) - 24
+
+
+def test_a_session_that_is_written_to_all_the_time_is_told(
+    orc: Orchestrator, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def moved(*_given: Any, **_more: Any) -> None:
+        raise StoreChanged
+
+    say(orc, "s-1", TEA)
+    monkeypatch.setattr(consolidation, "write_page", moved)
+    with service.opened(orc.name) as opened:
+        report = consolidate_pending(opened, extractor=Lines(), now_ms=2**42)
+    assert (report.state, report.reason) == (JobState.DONE, "contended")
+    assert (report.counts["contended"], report.counts["sessions"]) == (1, 0)
+
+
+def test_what_was_confirmed_gains_its_source_and_keeps_its_confidence(orc: Orchestrator) -> None:
+    fixed = orc.remember(TEA, confidence=0.6)
+    orc.confirm(fixed)
+    other = orc.remember(BUILD, confidence=0.6)
+    say(orc, "s-1", TEA, BUILD)
+    run(orc, "s-1")
+    assert orc.get(fixed).confidence == 1.0
+    assert orc.get(other).confidence > 0.6
+    assert len(orc.trace(fixed).supports) == 1

@@ -137,13 +137,6 @@ def asked(tmp_path: Path, model: PageModel) -> Iterator[World]:
         yield made
 
 
-@pytest.fixture
-def control(tmp_path: Path) -> Iterator[World]:
-    made = world(tmp_path / "control", None)
-    with made.service:
-        yield made
-
-
 MOVED = add("Bruno lives in Oslo.", [2], "I moved to Oslo in March")
 PREFERS = add("Ana prefers the weekly report on Mondays.", [4], "weekly report on Mondays")
 
@@ -327,30 +320,6 @@ def test_a_run_keeps_to_its_budget_and_the_next_goes_on(
         assert made.run().state is JobState.SKIPPED
 
 
-def test_what_is_too_sensitive_is_never_sent(
-    tmp_path: Path, model: PageModel, control: World
-) -> None:
-    made = world(tmp_path / "careful", model, max_sensitivity="Public")
-    with made.service:
-        assert made.run().state is JobState.DONE
-        assert control.run().state is JobState.DONE
-        assert model.calls == 0
-        found, expected = made.dump(), control.dump()
-        # A session that was read without a model is read again once there is one.
-        assert found.pop("sessions") != expected.pop("sessions")
-        assert found == expected
-
-
-def test_a_dry_run_asks_and_writes_nothing(asked: World, model: PageModel) -> None:
-    model.then({"add": [MOVED, MOVED | {"turns": []}]})
-    before = asked.dump()
-    [report] = asked.ana.jobs.consolidate(SESSION, dry_run=True)
-    assert [each.content for each in report.facts] == ["Bruno lives in Oslo."]
-    assert [each.code for each in report.rejected] == ["page.turns_unknown"]
-    assert report.extractor == "litellm/openai/any"
-    assert asked.dump() == before
-
-
 def test_memory_may_change_while_the_model_thinks(asked: World, model: PageModel) -> None:
     """No transaction is open meanwhile: who writes is not made to wait, and is not lost."""
     said = "Also, the cellar door squeaks."
@@ -367,19 +336,6 @@ def test_memory_may_change_while_the_model_thinks(asked: World, model: PageModel
     assert said not in model.pages[0]
     asked.ana.jobs.run("consolidation", session_id=SESSION)
     assert said in model.pages[-1]
-
-
-def test_a_turn_taken_back_while_the_model_thinks_is_no_ground(
-    asked: World, model: PageModel
-) -> None:
-    def answer(request: dict[str, Any]) -> Reply:
-        asked.ana.retract(asked.episodes[1], reason="said in error")
-        return written(model.server, {"add": [MOVED]})(request)
-
-    model.then(answer, {"add": []})
-    run = asked.run()
-    assert run.counts["facts"] == 0
-    assert asked.facts() == {}
 
 
 def test_a_memory_retracted_while_the_model_thinks_is_not_replaced(

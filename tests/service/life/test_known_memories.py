@@ -14,7 +14,7 @@ from page_models import PageModel, add, settings
 from memgraph import MemoryService, Orchestrator
 from memgraph.consolidation.ports import MAX_KNOWN
 from memgraph.ids import CountingIds
-from memgraph.operations.life.pages import known_memories
+from memgraph.operations.life.known_memories import known_memories
 from memgraph.providers.completion import estimated_tokens
 from memgraph.store import sessions
 
