@@ -363,11 +363,8 @@ class Store(Protocol):
             DatabaseMissing, DatabaseForeign: the file does not exist or is not a backup.
         """
 
-    def admit(self, *, of_any: bool) -> str:
-        """Check this draft; return the name of its orchestrator.
-
-        Args:
-            of_any: also accept a backup of another orchestrator.
+    def admit(self) -> str:
+        """Check this draft; return the name of its orchestrator, which may be another one.
 
         Raises:
             DatabaseEmpty, DatabaseCorrupt, DatabaseForeign, SchemaUnknown: the draft is refused.

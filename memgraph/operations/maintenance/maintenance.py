@@ -177,7 +177,7 @@ def restore(
     with _made_folders(paths), naming_full_disk(paths.memory), store.draft(paths.memory) as draft:
         digest = draft.take(file)
         with _refusing(file):
-            result = draft.admit(of_any=True)
+            result = draft.admit()
         if result != (origin or paths.name):
             raise DatabaseForeign(
                 f"{file} is a backup of {result!r}; to restore it as a new orchestrator, run:"

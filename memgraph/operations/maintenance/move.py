@@ -110,7 +110,7 @@ def _copy(store: Store, draft: Store, folder: Path) -> int:
         file = Path(temporary) / "copy.db"
         store.back_up(file)
         draft.take(file)
-    draft.admit(of_any=False)
+    draft.admit()
     with draft.inspect() as snapshot:
         return row_count(snapshot, "memories")
 

@@ -21,7 +21,6 @@ from memgraph.store.files import LOCK_TIMEOUT_S
 from memgraph.store.postgres import copies, indexes, schema
 from memgraph.store.postgres.database import (
     DRAFT,
-    ENGINE,
     PostgresDatabase,
     draft_key,
     drop_left_drafts,
@@ -35,6 +34,7 @@ from memgraph.store.postgres.database import (
     using,
     writing,
 )
+from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.sqlite.copies import move_aside
 from memgraph.store.sqlite.stores import SqliteStore, copied
@@ -178,9 +178,9 @@ class PostgresStore:
     def take(self, file: Path) -> str:
         return self._as_file().take(file)
 
-    def admit(self, *, of_any: bool) -> str:
+    def admit(self) -> str:
         backup = self._as_file()
-        name = backup.admit(of_any=of_any)
+        name = backup.admit()
         with self._begun("BEGIN") as transaction:
             self._make_tables(transaction)
             copies.read_file(backup.path, transaction)

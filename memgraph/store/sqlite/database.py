@@ -9,7 +9,6 @@ connection and sees one snapshot.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -55,32 +54,20 @@ class SqliteDatabase(Database):
     """The open database of one orchestrator; made by ``SqliteStore.open``.
 
     Args:
-        connected: an open connection with the same settings, which the database takes over.
         identity: the file's identity from before the first connection.
     """
 
     def __init__(
-        self,
-        store: SqliteStore,
-        settings: StorageSettings,
-        connected: Any,
-        identity: tuple[int, int],
+        self, store: SqliteStore, settings: StorageSettings, identity: tuple[int, int]
     ) -> None:
         self.store = store
         self.path = path = store.path
         self.orchestrator_id = store.orchestrator_id
         self.engine = ENGINE
         busy_timeout_ms, synchronous = settings.busy_timeout_ms, settings.synchronous
-        # A deque, because its ``pop`` gives each connection to only one thread.
-        self._connected = deque([connected])
 
         def connect() -> Any:
-            try:
-                return self._connected.pop()
-            except IndexError:
-                return sqlite.connect(
-                    path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous
-                )
+            return sqlite.connect(path, busy_timeout_ms=busy_timeout_ms, synchronous=synchronous)
 
         shared: dict[str, Any] = {}
 
@@ -235,8 +222,6 @@ class SqliteDatabase(Database):
         self._reader.pool.dispose()
         if "_writer" in self.__dict__:
             self._writer.pool.dispose()
-        while self._connected:
-            self._connected.pop().close()
 
     def _require_open(self) -> None:
         if self._closed:

@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -98,21 +98,16 @@ class SqliteStore:
         sqlite.require_suitable_sqlite()
         require_file(self.path)
         identity = file_identity(self.path)
-        with sqlite.translated_errors():
-            connection = sqlite.connect(
-                self.path,
-                busy_timeout_ms=settings.busy_timeout_ms,
-                synchronous=settings.synchronous,
-            )
-            try:
-                self._check(connection)
-                opened = SqliteDatabase(self, settings, connection, identity)
-                # Otherwise later connections would be to another file than this connection.
-                opened.require_same_store()
-            except BaseException:
-                connection.close()
-                raise
-            return opened
+        opened = SqliteDatabase(self, settings, identity)
+        try:
+            with opened.read() as snapshot:
+                self._check(snapshot.driver)
+            # Otherwise later connections would be to another file than this connection.
+            opened.require_same_store()
+        except BaseException:
+            opened.close()
+            raise
+        return opened
 
     def session(self, settings: StorageSettings) -> Session:
         """Return a read-only session; see ``engine.Store``.
@@ -192,13 +187,10 @@ class SqliteStore:
         with self.path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    def admit(self, *, of_any: bool) -> str:
+    def admit(self) -> str:
         require_file(self.path)
-        with self._raw() as connection:
-            owner = orchestrator_of(connection) if of_any else self.orchestrator_id
-            _check_identity(connection, self.path, owner or "")
-            metadata.require_head(_revision(connection))
-        return str(owner)
+        with self.inspect() as snapshot:
+            return _owner(snapshot.driver, self.path)
 
     def publish(
         self, draft: Store, *, aside: Path | None = None, files: Sequence[str] = ()
@@ -212,18 +204,12 @@ class SqliteStore:
     def put_aside(self, folder: Path) -> str | None:
         return str(folder) if copies.move_aside(self.path, folder) else None
 
-    @contextmanager
-    def _raw(self) -> Iterator[Any]:
-        with (
-            sqlite.translated_errors(),
-            closing(sqlite.connect(self.path, busy_timeout_ms=30_000)) as connection,
-        ):
-            yield connection
-
     def _check(self, connection: Any) -> None:
         """Raise StorageError unless the database is this orchestrator's and at head."""
-        _check_identity(connection, self.path, self.orchestrator_id)
-        metadata.require_head(_revision(connection))
+        if _owner(connection, self.path) != self.orchestrator_id:
+            raise DatabaseForeign(
+                f"{self.path} belongs to another orchestrator", path=str(self.path)
+            )
 
 
 def require_file(path: Path) -> None:
@@ -249,38 +235,24 @@ def require_file(path: Path) -> None:
         raise StorageError(f"{path} cannot be read ({name})", errno=name) from error
 
 
-def _check_identity(connection: Any, path: Path, orchestrator_id: str) -> None:
-    """Raise DatabaseForeign if the database belongs to another program or orchestrator."""
-    if _value(connection, "PRAGMA application_id") != engine.APPLICATION_ID:
-        raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
-    if orchestrator_of(connection) != orchestrator_id:
-        raise DatabaseForeign(f"{path} belongs to another orchestrator", path=str(path))
+def _owner(connection: Any, path: Path) -> str:
+    """Return the orchestrator of a database, after checking that it is one of ours and at head."""
 
-
-def orchestrator_of(connection: Any) -> str | None:
-    """Return the id of a database's orchestrator, or None if it has none."""
-    statement = "SELECT value FROM memory_metadata WHERE key = ?"
-    name: str | None = _value(connection, statement, metadata.ORCHESTRATOR_KEY)
-    return name
-
-
-def _revision(connection: Any) -> str:
-    return _value(connection, "SELECT version_num FROM alembic_version") or ""
-
-
-def _value(connection: Any, statement: str, *values: Any) -> Any:
-    """Return the first value of the first row, or None if there is no row.
-
-    Raises:
-        DatabaseCorrupt: the table does not exist.
-    """
-    try:
+    def value(statement: str, *values: Any) -> Any:
         row = connection.execute(statement, values).fetchone()
+        return row[0] if row else None
+
+    if value("PRAGMA application_id") != engine.APPLICATION_ID:
+        raise DatabaseForeign(f"{path} belongs to another program", path=str(path))
+    facts = "SELECT value FROM memory_metadata WHERE key = ?"
+    try:
+        owner = value(facts, metadata.ORCHESTRATOR_KEY)
+        metadata.require_head(value("SELECT version_num FROM alembic_version") or "")
     except driver.OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_ERROR":
             raise
         raise DatabaseCorrupt("tables are missing in the database; restore a backup") from error
-    return row[0] if row else None
+    return owner or ""
 
 
 def copied(
