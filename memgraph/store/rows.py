@@ -185,7 +185,17 @@ def edge_from_row(row: Sequence[Any]) -> Edge:
     Raises:
         DatabaseCorrupt: see ``memory_from_row``.
     """
-    return _value(Edge, "memory_edges", EDGE_FIELDS, row)
+    _require_sound("memory_edges", EDGE_FIELDS, row)
+    # The fields of an edge have the order of the columns, under partly different names.
+    fields = dict(zip(_EDGE, row, strict=True))
+    try:
+        fields["edge_type"] = _EDGE_TYPES[fields["edge_type"]]
+        fields["partial"] = bool(fields["partial"])
+        if fields["resolution"] is not None:
+            fields["resolution"] = json.loads(fields["resolution"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise unreadable("memory_edges", row[0]) from error
+    return built(Edge, fields)
 
 
 def source_from_row(row: Sequence[Any]) -> StoredSource:
@@ -200,8 +210,7 @@ def status_from_row(row: Sequence[Any]) -> StatusPeriod:
 
 def _value(kind: type[ValueT], table: str, names: Sequence[str], row: Sequence[Any]) -> ValueT:
     _require_sound(table, names, row)
-    # The fields of an edge have the order of the columns, under partly different names.
-    fields = dict(zip(Edge.model_fields if kind is Edge else names, row, strict=True))
+    fields = dict(zip(names, row, strict=True))
     try:
         for name in fields.keys() & _CONVERTED.keys():
             fields[name] = _CONVERTED[name](fields[name])
@@ -220,10 +229,9 @@ _TYPES = _by_value(MemoryType)
 _STATUSES = {status.value: status for status in STORED_STATUSES}
 _SENSITIVITIES = _by_value(Sensitivity)
 _SCOPES = _by_value(Scope)
+_EDGE_TYPES = _by_value(EdgeType)
+_EDGE = tuple(Edge.model_fields)
 _CONVERTED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "edge_type": _by_value(EdgeType).__getitem__,
-    "partial": bool,
-    "resolution": lambda text: None if text is None else json.loads(text),
     "source_type": _by_value(SourceType).__getitem__,
     "captured_by": _by_value(CapturedBy).__getitem__,
     "status": _STATUSES.__getitem__,
