@@ -306,10 +306,12 @@ def _term_features(
         for turns in (distance, -distance):
             rows, other_rows = layout.pairs(turns)
             near[rows] = np.maximum(near[rows], share * both[other_rows])
-    places = {candidate.pk: at for at, candidate in enumerate(pool.candidates)}
-    for key, other_key, weight in pool.links:
-        row = near[places[key]]
-        np.maximum(row, weight * both[places[other_key]], out=row)
+    if pool.links:
+        places = {candidate.pk: at for at, candidate in enumerate(pool.candidates)}
+        links = [(places[key], places[other_key]) for key, other_key, _ in pool.links]
+        at, other = np.array(links, dtype=np.intp).T
+        weights = np.array([weight for *_, weight in pool.links])
+        np.maximum.at(near, at, weights[:, None] * both[other])
     own = weighted.sum(axis=1)
     # The reply of an assistant echoes the question that it answers.
     before = (layout.shifted(own, -1) + 0.5 * layout.shifted(own, -2)) * roles.are_no_replies

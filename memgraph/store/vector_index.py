@@ -144,6 +144,18 @@ class FaultyVector(NamedTuple):
     fault: VectorFault
 
 
+class _Search(NamedTuple):
+    """A search over the cache, and its result: a recall may ask for the first of them again."""
+
+    query: NDArray[np.float32]
+    visibilities: tuple[int, ...]
+    limit: int
+    keys: list[int]
+
+    def answers(self, visibilities: Collection[int], limit: int) -> bool:
+        return limit <= self.limit and tuple(visibilities) == self.visibilities
+
+
 class VectorIndex(ABC):
     """The vectors of one database, on one snapshot or in one transaction.
 
@@ -159,6 +171,7 @@ class VectorIndex(ABC):
     def __init__(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> None:
         self._snapshot = snapshot
         self._held = cache
+        self._last: _Search | None = None
 
     @property
     def _transaction(self) -> Transaction:
@@ -246,9 +259,16 @@ class VectorIndex(ABC):
             visibilities: only memories with one of these visibilities.
             among: only these keys; None: all.
         """
-        if self._state is not None:
-            return self._state.nearest(query, limit, visibilities, among)
-        return self._nearest_of_rows(query, limit, visibilities, among)
+        state = self._state
+        if state is None:
+            return self._nearest_of_rows(query, limit, visibilities, among)
+        if among is not None:
+            return state.nearest(query, limit, visibilities, among)
+        last = self._last
+        if last is None or last.query is not query or not last.answers(visibilities, limit):
+            keys = state.nearest(query, limit, visibilities, None)
+            last = self._last = _Search(query, tuple(visibilities), limit, keys)
+        return last.keys[:limit]
 
     def vectors(self, pks: Sequence[int]) -> NDArray[np.float32]:
         """Return a vector for each key, shape (n, dimensions), with zeros for missing ones."""
@@ -381,6 +401,7 @@ class VectorIndex(ABC):
             self._transaction, [{"first_pk": first, "last_pk": last} for first, last in ranges]
         )
         _forget_changes().write(self._transaction)
+        self._last = None
         for name in ("_bounds", "_state"):
             self.__dict__.pop(name, None)
 
