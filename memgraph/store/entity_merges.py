@@ -46,7 +46,7 @@ def merge(transaction: Transaction, into: int, other: int) -> int:
     target.protected = target.protected or merged.protected
     target.summary = merged.summary = None
     save(transaction, target, *names)
-    recount(transaction, [into, other], ())
+    recount(transaction, [into, other])
     return moved
 
 
@@ -125,7 +125,7 @@ def unlink(transaction: Transaction, links: Collection[Link]) -> None:
     if links:
         pairs = sa.tuple_(col(MemoryEntityRow.entity_pk), col(MemoryEntityRow.memory_pk))
         transaction.execute(sa.delete(MemoryEntityRow).where(pairs.in_(sorted(links))))
-        recount(transaction, sorted({entity_pk for entity_pk, _ in links}), ())
+        recount(transaction, sorted({entity_pk for entity_pk, _ in links}))
 
 
 def relink(
@@ -156,6 +156,6 @@ def relink(
             remove(transaction, row)
     set_names(transaction, {pair: names for pair, names in kept.items() if names})
     link(transaction, gained, links_of(transaction, sorted({pk for _, pk in gained})))
-    recount(transaction, [entity_pk], ())
+    recount(transaction, [entity_pk])
     set_summary(transaction, entity_pk, None)
     return len(kept)

@@ -283,7 +283,7 @@ def blank(
     for statement in statements:
         counts[str(statement.table)] += transaction.write(statement, values)
     postings.remove(transaction, pks)
-    text_index.recount(transaction, text_index.unlink(transaction, pks), ())
+    text_index.recount(transaction, text_index.unlink(transaction, pks))
     return +counts
 
 

@@ -23,11 +23,6 @@ from memgraph.store.visibility import (
     shape_of,
 )
 
-_INFO_FIELDS = (
-    *("session_id", "first_seen_at", "last_seen_at", "completed_at", "consolidated_at"),
-    *("turns", "pending"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSession:
@@ -174,9 +169,11 @@ def select(
         consolidated = sa.case(
             (s.c.consolidated_through.is_not(None) & (waiting == 0), v.c.last_at)
         )
-    infos = sa.select(s.c.session_id, v.c.first_at, v.c.last_at, completed, consolidated)
-    infos = infos.add_columns(turns.scalar_subquery(), waiting)
-    infos = infos.select_from(v.join(s, s.c.session_id == v.c.session_id))
+    # In the order of the fields of ``SessionInfo``.
+    infos = sa.select(s.c.session_id, v.c.last_at, v.c.first_at, turns.scalar_subquery(), waiting)
+    infos = infos.add_columns(completed, consolidated).select_from(
+        v.join(s, s.c.session_id == v.c.session_id)
+    )
     if pending is not None:
         infos = infos.where(consolidated.is_(None) if pending else consolidated.is_not(None))
     if is_next:
@@ -187,7 +184,8 @@ def select(
         view.params | last,
     )
     return [
-        SessionInfo.model_construct(**dict(zip(_INFO_FIELDS, row, strict=True))) for row in rows
+        SessionInfo.model_construct(**dict(zip(SessionInfo.model_fields, row, strict=True)))
+        for row in rows
     ]
 
 

@@ -150,22 +150,18 @@ def unlink(transaction: Transaction, pks: Sequence[int]) -> list[int]:
     return touched
 
 
-def _recount() -> sa.Update:
+def recount(
+    transaction: Transaction, entities: Sequence[int] | None = None, memories: Sequence[int] = ()
+) -> None:
+    """Recount the mentions of entities and of those that memories name; by default of all."""
     e, link = tables.entities, tables.links.alias("l")
     mentions = sa.select(sa.func.count()).where(link.c.entity_pk == e.c.pk).correlate(e)
-    return sa.update(e).values(mention_count=mentions.scalar_subquery())
-
-
-def recount(transaction: Transaction, entities: Sequence[int], memories: Sequence[int]) -> None:
-    """Recount the mentions of these entities and of the entities that these memories name."""
-    e, link = tables.entities.c, tables.links.c
-    mentioned = sa.select(link.entity_pk).where(among(link.memory_pk, memories))
-    transaction.write(_recount().where(among(e.pk, entities) | e.pk.in_(mentioned)))
-
-
-def recount_all(transaction: Transaction) -> None:
-    """Recount the mentions of every entity."""
-    transaction.write(_recount())
+    update = sa.update(e).values(mention_count=mentions.scalar_subquery())
+    if entities is not None:
+        mentioned = sa.select(tables.links.c.entity_pk)
+        mentioned = mentioned.where(among(tables.links.c.memory_pk, memories))
+        update = update.where(among(e.c.pk, entities) | e.c.pk.in_(mentioned))
+    transaction.write(update)
 
 
 def _is_unnamed(e: sa.FromClause) -> Column:

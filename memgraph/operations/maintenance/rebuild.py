@@ -220,7 +220,7 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
         opened, actor, relink, lambda done: progress(RebuildPart.ENTITIES, done, total)
     )
     with opened.transaction(actor) as transaction:
-        text_index.recount_all(transaction)
+        text_index.recount(transaction)
         removed = text_index.remove_unnamed(transaction)
     _in_batches(
         opened,

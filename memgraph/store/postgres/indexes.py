@@ -59,25 +59,19 @@ class PostgresVectorIndex(VectorIndex):
     ) -> list[int]:
         import numpy as np
 
-        keys, scores = np.empty(0, np.int64), np.empty(0, np.float32)
         allowed = np.array(sorted(visibilities), np.int64)
         among_keys = None if among is None else np.array(sorted(among), np.int64)
-        last_key, after = self._bounds[1], -1
-        while after < last_key:
+        keys, scores, after = [], [], -1
+        while after < self._bounds[1]:
             rows, after = self._read_after(after)
             matching = np.isin(rows.visibilities, allowed)
             if among_keys is not None:
                 matching &= np.isin(rows.keys, among_keys)
-            pks = rows.keys[matching]
-            if len(pks):
-                keys = np.concatenate([keys, pks])
-                scores = np.concatenate(
-                    [scores, np.vecdot(unit_vectors(rows.codes[matching]), query)]
-                )
-                order = np.lexsort((keys, -scores))[:limit]
-                keys, scores = keys[order], scores[order]
-        result: list[int] = keys.tolist()
-        return result
+            keys.append(rows.keys[matching])
+            scores.append(np.vecdot(unit_vectors(rows.codes[matching]), query))
+        pks = np.concatenate(keys)
+        nearest: list[int] = pks[np.lexsort((pks, -np.concatenate(scores)))[:limit]].tolist()
+        return nearest
 
 
 COLUMNS: Final = {"content": "A", "source_role": "B", "tags": "C", "search_terms": "D"}
