@@ -46,7 +46,6 @@
     ├── RemoteError                  remote.error
     │   ├── RemoteUnavailable        remote.unavailable
     │   └── RemoteAnswerInvalid      remote.answer_invalid
-    ├── AuditFailed                  audit.failed
     ├── ErasureUnproven              erasure.unproven
     └── BenchFailed                  bench.failed
 """
@@ -349,13 +348,6 @@ class ErasureUnproven(MemgraphError):
     """An erasure is not finished, or a report does not prove it."""
 
     code = "erasure.unproven"
-    status = 409
-
-
-class AuditFailed(MemgraphError):
-    """A health rate of the store is above its limit."""
-
-    code = "audit.failed"
     status = 409
 
 

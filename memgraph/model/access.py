@@ -1,4 +1,4 @@
-"""Keys, permissions, and the health of a store."""
+"""Keys and permissions."""
 
 from __future__ import annotations
 
@@ -94,65 +94,3 @@ class NewKey(Value):
 
     key: ApiKey
     secret: str
-
-
-Rate = Annotated[float, Field(ge=0.0, le=1.0)]
-Count = Annotated[int, Field(ge=0)]
-
-
-class HealthMetric(StrEnum):
-    """A measure of an audit, in the order of the report."""
-
-    DUPLICATE = "duplicate"
-    NEAR_DUPLICATE = "near_duplicate"
-    CONTRADICTION = "contradiction"
-    STALE = "stale"
-    UNSOURCED = "unsourced"
-    ORPHAN = "orphan"
-    UNEMBEDDED = "unembedded"
-
-
-class HealthExample(Value):
-    """An example of a measure: a memory, or a pair of them.
-
-    Attributes:
-        text: the beginning of the first text, on one line.
-    """
-
-    memory_ids: tuple[str, ...]
-    text: str
-
-
-class HealthMeasure(Value):
-    """One rate.
-
-    Attributes:
-        count, of: the number of matching memories, and the number examined.
-        sampled: only a sample was examined; it is chosen by key, so it is the same every time.
-        limit: the highest rate that passes; None: no limit.
-        failed: the rate is above the limit.
-    """
-
-    measure: HealthMetric
-    count: Count
-    of: Count
-    rate: Rate
-    sampled: bool
-    examples: tuple[HealthExample, ...]
-    limit: Rate | None = None
-    failed: bool = False
-
-
-class StoreHealth(Value):
-    """The health rates of the memories that a reader may see.
-
-    Attributes:
-        memories: the number of active memories except turns; most rates are shares of it.
-        ok: no rate is above its limit.
-    """
-
-    orchestrator: str
-    at: Millis
-    memories: Count
-    measures: tuple[HealthMeasure, ...]
-    ok: bool

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from memgraph.clock import parse_time
 from memgraph.errors import NotFound
-from memgraph.model.access import Permission, StoreHealth
+from memgraph.model.access import Permission
 from memgraph.model.conversation import SessionCompleted, SessionInfo, SessionPlace
 from memgraph.model.graph import Diff, History
 from memgraph.model.operation import (
@@ -39,43 +39,6 @@ from memgraph.operations.receipts import Receipts
 from memgraph.operations.sources import Sources
 from memgraph.operations.turns import Turns
 from memgraph.rules.conversations import SessionState
-
-
-class Audit(Handle[F], group="audit", tag="auditing"):
-    """Measures the quality of the stored memories: ``orc.audit``."""
-
-    @operation(Permission.AUDIT, "POST /audit", body="AuditWanted", slow=True, id="audit")
-    def measure(
-        self,
-        *,
-        fail_on: Annotated[Sequence[str], WireFormat(tuple[Name, ...]), Field(max_length=20)] = (),
-        examples: Annotated[int, Field(ge=0, le=100)] = 5,
-        progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None,
-    ) -> StoreHealth:
-        """Return quality rates of the memories that this handle sees, each with examples.
-
-        Among active memories without raw turns: ``duplicate``: another memory in the same scope has
-        the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
-        ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
-        retracted evidence; ``unsourced``: no person, file, conversation, run or evidence is known
-        as its source; ``orphan``: it has no edge. Among all active memories: ``unembedded``: it has
-        no vector yet, or none could be made.
-
-        Args:
-            fail_on: limits, e.g. ``stale=0.05``, ``stale=5%``, ``orphan`` (for 0) or ``all``; a
-                rate above its limit fails the audit.
-            examples: the maximum number of examples for each measure, 0 to 100.
-            progress: called with the measure, the amount done and the total.
-
-        Raises:
-            InvalidInput: a limit is invalid, or the number of examples is out of range.
-        """
-        from memgraph.operations.read.store_health import store_health
-
-        with self._service.opened(self.name) as opened:
-            return store_health(
-                opened, self._view, fail_on=fail_on, examples=examples, progress=progress
-            )
 
 
 class HistoryOperations(Handle[F], group="history", tag="auditing"):
@@ -217,5 +180,4 @@ class Operations(Everyday[F]):
     entities: Entities[F]
     ingestion: Ingestion[F]
     jobs: Jobs[F]
-    audit: Audit[F]
     erasure: Erasure[F]

@@ -1,17 +1,15 @@
-"""Schedules of jobs, and the rules of health."""
+"""Schedules of jobs."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable, InvalidInput
-from memgraph.model.access import HealthMetric
+from memgraph.errors import DatabaseBusy, DatabaseFull, DatabaseUnreachable
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import LEASE_LOST, JobRun
 
@@ -125,48 +123,3 @@ def _moments(expression: str, start: datetime, *, reverse: bool) -> Iterator[int
             # Never within fifty years, or beyond the years that a date can have.
             return
         yield round(moment.timestamp()) * 1000
-
-
-ALL: Final = "all"
-_LIMIT = re.compile(r"(?P<name>[a-z_]+)(?:=(?P<rate>\d{1,3}(?:\.\d{1,9})?)(?P<percent>%)?)?")
-
-
-def limits_of(entries: Iterable[str]) -> dict[HealthMetric, float]:
-    """Parse limits such as ``stale=0.1``, ``stale=10%`` or ``orphan`` into maximum rates, 0..1.
-
-    A name without a rate means 0; ``all`` applies to every measure without its own limit.
-
-    Raises:
-        InvalidInput: an unknown measure, a repeated one, or a rate above 1.
-    """
-    limits: dict[str, float] = {}
-    for text in entries:
-        match = _LIMIT.fullmatch(text)
-        name = match["name"] if match else ""
-        if match is None or (name != ALL and name not in set(HealthMetric)):
-            names = ", ".join([*HealthMetric, ALL])
-            raise InvalidInput(
-                f"a limit must be NAME or NAME=RATE, like stale=0.05 or stale=5%; names: {names}",
-                field="fail_on",
-            )
-        if name in limits:
-            raise InvalidInput(f"{name} has two limits", field="fail_on")
-        rate = float(match["rate"] or 0.0) / (100.0 if match["percent"] else 1.0)
-        if rate > 1.0:
-            raise InvalidInput(
-                f"{name}: a rate must be between 0 and 1, or 0% and 100%", field=name
-            )
-        limits[name] = rate
-    others = limits.pop(ALL, None)
-    rest = {} if others is None else dict.fromkeys(HealthMetric, others)
-    return rest | {HealthMetric(name): rate for name, rate in limits.items()}
-
-
-def rate_of(count: int, of: int) -> float:
-    """Return ``count`` / ``of``, 0..1; 0 if ``of`` is 0."""
-    return count / of if of else 0.0
-
-
-def fails(measure: HealthMetric, rate: float, limits: Mapping[HealthMetric, float]) -> bool:
-    """Return True if a rate is above the limit of its measure."""
-    return measure in limits and rate > limits[measure]

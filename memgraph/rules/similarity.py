@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import unicodedata
-from collections import Counter, defaultdict
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
@@ -114,53 +112,6 @@ def _weighs(word: str) -> bool:
         or word.endswith("n't")
         or any(character.isnumeric() for character in word)
     )
-
-
-# Find near duplicates among many texts, without comparing every pair.
-
-
-MOST_CANDIDATES: Final = 50
-"""The maximum number of texts with a common rare word with which a text is compared."""
-
-
-def near_duplicates(texts: Mapping[int, str]) -> dict[int, int]:
-    """Return for each text that is NEAR to an earlier one the key of that text, the lowest one.
-
-    Two sets of words with a Jaccard index of at least t have one of the first
-    ``|A| - ceil(t |A|) + 1`` words of A in common, in any fixed order of the words: only texts that
-    share such a word are compared. Rare words come first, so that few texts are compared.
-
-    Source: S. Chaudhuri, V. Ganti, R. Kaushik, "A Primitive Operator for Similarity Joins in Data
-    Cleaning", ICDE 2006 (the prefix filter).
-
-    Args:
-        texts: texts by key; a lower key is earlier.
-    """
-    words = {key: word_set(texts[key]) for key in sorted(texts)}
-    spread = Counter(word for words_of_item in words.values() for word in words_of_item)
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    duplicates: dict[int, int] = {}
-    for key, own in words.items():
-        first = sorted(own, key=lambda word: (spread[word], word))[: _prefix(len(own))]
-        sharing = {place for word in first for place in places[word][-MOST_CANDIDATES:]}
-        # Two sets share at most the smaller one.
-        min_words, max_words = JACCARD_THRESHOLD * len(own), len(own) / JACCARD_THRESHOLD
-        candidates = sorted(
-            place for place in sharing if min_words <= len(words[place]) <= max_words
-        )
-        for other in candidates[-MOST_CANDIDATES:]:
-            if jaccard(own, words[other]) < JACCARD_THRESHOLD:
-                continue
-            if compare(texts[other], texts[key]) is Similarity.NEAR:
-                duplicates[key] = other
-                break
-        for word in first:
-            places[word].append(key)
-    return duplicates
-
-
-def _prefix(size: int) -> int:
-    return size - math.ceil(JACCARD_THRESHOLD * size) + 1 if size else 0
 
 
 MEMORY_ID: Final = r"(?:fact|ep|ref)_[0-9A-Za-z]{20,32}"

@@ -60,10 +60,6 @@ def test_every_page_of_one_thing_is_readable_and_fits(look: Opening, served: Ser
         for path in _details(tab):
             tab.open(path)
             found[path] = _faults(tab, _plain(path))
-        tab.open("activity")
-        tab.page.get_by_role("button", name="Measure").click()
-        tab.page.wait_for_selector("#measures")
-        found["measured"] = _faults(tab, "measured")
     assert {path: each for path, each in found.items() if each} == {}
 
 

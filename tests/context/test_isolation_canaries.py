@@ -359,7 +359,6 @@ def jobs(orc: Orchestrator, world: World) -> Iterator[Any]:
 
 READS: dict[str, Walk] = {
     "ask": answers,
-    "audit.measure": lambda orc, world: iter([orc.audit.measure(examples=100)]),
     "contexts.build": built_contexts,
     "bulletin": lambda orc, world: iter([orc.bulletin(), orc.bulletin(as_of=world.at)]),
     "contradictions.get": cases,

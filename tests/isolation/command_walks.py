@@ -234,7 +234,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "files": lambda view: iter([["files", ONE]]),
     "erasures": lambda view: iter([["erasures", ONE]]),
     "end-session": lambda view: _each("end-session", *view.talks[:2]),
-    "audit": lambda view: iter([["audit", ONE, "--examples", "100"]]),
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,
     "erase": lambda view: iter([["erase", ONE, "--memory-id", view.hidden[0], "--reason", "x"]]),

@@ -211,11 +211,6 @@ def verify(view: View) -> Iterator[Ask]:
     yield _post("/verify", {})
 
 
-@walks("POST", HERE + "/audit")
-def audit(view: View) -> Iterator[Ask]:
-    yield _post("/audit", {"examples": 100, "fail_on": ["all"]})
-
-
 @walks("GET", HERE + "/erasures")
 def erasures(view: View) -> Iterator[Ask]:
     yield _get("/erasures", limit=200)

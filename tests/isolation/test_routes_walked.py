@@ -35,7 +35,7 @@ ELSEWHERE = {
 MAKING = "/v1/orchestrators"
 READ_BY_POST = (
     *("/recall", "/subgraph", "/context", "/context/block", "/ask"),
-    *("/entities/info", "/verify", "/audit", "/sources/info", "/retrieve", "/listItems"),
+    *("/entities/info", "/verify", "/sources/info", "/retrieve", "/listItems"),
     *("/turns/message", "/turns/step", "/turns/diagnostics"),
 )
 DENIED = {"memory.not_found", "access.denied"}

@@ -110,7 +110,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "stats": ["stats", "orc-1"],
         "verify": ["verify", "orc-1"],
         "repair": ["repair", "orc-1"],
-        "audit": ["audit", "orc-1", "--fail-on", "contradiction=50%"],
         "erase": ["erase", "orc-1", "--memory-id", third, *WHY],
         "erasures": ["erasures", "orc-1"],
         "rebuild": ["rebuild", "orc-1"],

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from memgraph.model.access import HealthMetric
 
 if TYPE_CHECKING:
     from conftest import CommandLine
@@ -107,16 +104,6 @@ def test_a_value_that_is_not_allowed_ends_with_2_and_its_code(
     assert ran.code == 2
     assert ran.error["code"] == "input.invalid"
     assert cli.json("stats", "orc-1")["journal_entries"] == before
-
-
-def test_a_rate_above_its_limit_and_a_measure_that_there_is_not_are_told_apart(
-    cli: CommandLine, contradiction: Callable[[], object]
-) -> None:
-    contradiction()
-    assert cli("audit", "orc-1", "--fail-on", "contradiction").code == 1
-    mistyped = cli("audit", "orc-1", "--fail-on", "contradictions")
-    assert mistyped.code == 2
-    assert all(each in mistyped.err for each in HealthMetric)
 
 
 def test_an_error_for_a_person_is_one_line_that_cannot_act(cli: CommandLine) -> None:

@@ -219,33 +219,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/audit": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Audit
-         * @description Return quality rates of the memories that this handle sees, each with examples.
-         *
-         *     Among active memories without raw turns: ``duplicate``: another memory in the same scope has
-         *     the same text; ``near_duplicate``: nearly the same text (at most 20,000 are compared);
-         *     ``contradiction``: it is in an open contradiction; ``stale``: it depends on superseded or
-         *     retracted evidence; ``unsourced``: no person, file, conversation, run or evidence is known
-         *     as its source; ``orphan``: it has no edge. Among all active memories: ``unembedded``: it has
-         *     no vector yet, or none could be made.
-         */
-        post: operations["audit"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/backup": {
         parameters: {
             query?: never;
@@ -1735,12 +1708,6 @@ export interface components {
                 [key: string]: number;
             };
         };
-        AuditWanted: {
-            /** @default 5 */
-            examples?: number;
-            /** @default [] */
-            fail_on?: string[];
-        };
         /**
          * @description The format of memories in a prompt.
          *
@@ -2770,41 +2737,6 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "disabled";
         };
-        /**
-         * @description An example of a measure: a memory, or a pair of them.
-         *
-         *     Attributes:
-         *         text: the beginning of the first text, on one line.
-         */
-        HealthExample: {
-            memory_ids: string[];
-            text: string;
-        };
-        /**
-         * @description One rate.
-         *
-         *     Attributes:
-         *         count, of: the number of matching memories, and the number examined.
-         *         sampled: only a sample was examined; it is chosen by key, so it is the same every time.
-         *         limit: the highest rate that passes; None: no limit.
-         *         failed: the rate is above the limit.
-         */
-        HealthMeasure: {
-            count: number;
-            examples: components["schemas"]["HealthExample"][];
-            /** @default false */
-            failed?: boolean;
-            limit?: number | null;
-            measure: components["schemas"]["HealthMetric"];
-            of: number;
-            rate: number;
-            sampled: boolean;
-        };
-        /**
-         * @description A measure of an audit, in the order of the report.
-         * @enum {string}
-         */
-        HealthMetric: "duplicate" | "near_duplicate" | "contradiction" | "stale" | "unsourced" | "orphan" | "unembedded";
         /**
          * @description The history of one memory: its statuses, oldest first.
          *
@@ -4224,21 +4156,6 @@ export interface components {
             workflow_run_id: string;
         };
         /**
-         * @description The health rates of the memories that a reader may see.
-         *
-         *     Attributes:
-         *         memories: the number of active memories except turns; most rates are shares of it.
-         *         ok: no rate is above its limit.
-         */
-        StoreHealth: {
-            /** Format: date-time */
-            at: string;
-            measures: components["schemas"]["HealthMeasure"][];
-            memories: number;
-            ok: boolean;
-            orchestrator: string;
-        };
-        /**
          * @description An item to remember.
          *
          *     Attributes:
@@ -5011,51 +4928,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Answer"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    audit: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["AuditWanted"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StoreHealth"];
                 };
             };
             /** @description Error */

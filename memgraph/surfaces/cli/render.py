@@ -274,7 +274,6 @@ LINES: Final[Mapping[str, Callable[[Any, Known], str]]] = {
     "SourceTurn": lambda turn, _: f"{turn.speaker or 'unknown'}, {moment(turn.at)}: {turn.text}",
     "InvalidPremise": _premise,
     "SuggestionReason": lambda item, _: f"{item.code.replace('_', ' ')}: {short_id(item.favours)}",
-    "HealthExample": lambda item, _: f"{'/'.join(map(short_id, item.memory_ids))}: {item.text}",
     "ServerTraces": _server,
 }
 """The classes that are one line, by name; the second argument has the texts of memories by id."""
@@ -351,7 +350,6 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
     ),
     "MemoryEvent": ("memory_id", "text", "type", "actor", "at", "reason"),
     "BulletinEntry": ("bulletin_id", "created_at", "change_seq", "receipts"),
-    "HealthMeasure": ("measure", "count", "of", "rate", "limit", "failed", "examples"),
     "JobRun": ("job", "state", "started_at", "ended_at", "trigger", "remark", _COUNTS, "due_at"),
 }
 """The columns of tables, the most important first, by the name of the rows' class."""

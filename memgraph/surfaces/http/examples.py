@@ -89,7 +89,6 @@ _BODIES: Final[dict[str, dict[str, Any]]] = {
     "accept_change": _REASON,
     "reopen_contradiction": _REASON,
     "resolve_contradiction": {"winner": _ID, "reason": "confirmed by phone"},
-    "audit": {"fail_on": ["stale=0.05", "orphan"], "examples": 3},
     "create_orchestrator": {"name": "helpdesk"},
     "promote": {"to": "project", "scope_id": "relaunch", "reason": "decided"},
     "build_context": {"request": {"query": "opening hours", "budget_tokens": 800}},

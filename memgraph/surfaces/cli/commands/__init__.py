@@ -55,7 +55,6 @@ GROUPS: Final = {
     "Audit and jobs": {
         "verify": "Audit a database and its journal.",
         "repair": "Show the head of a journal; accept a broken one.",
-        "audit": "Measure duplicates, contradictions and stale memories.",
         "stats": "Count what is stored.",
         "jobs": "Show due times and past runs of jobs.",
         "run": "Run a job now.",

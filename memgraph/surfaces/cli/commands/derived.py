@@ -9,7 +9,6 @@ import typer
 
 from memgraph.errors import (
     AccessDenied,
-    AuditFailed,
     DatabaseCorrupt,
     ErasureUnproven,
     ExtraMissing,
@@ -27,7 +26,6 @@ from memgraph.surfaces.cli.shows import Call
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
-    from memgraph.model.access import StoreHealth
     from memgraph.model.context import ContextBlock
     from memgraph.model.erasure import ErasureReport
     from memgraph.model.receipts import Receipt
@@ -118,11 +116,6 @@ def _unproven(report: ErasureReport, _: Call) -> MemgraphError | None:
     return ErasureUnproven(f"not finished ({steps}){where}; run the same command again")
 
 
-def _above_limits(health: StoreHealth, _: Call) -> AuditFailed | None:
-    failed = [f"{item.measure.value} {item.rate:.2%}" for item in health.measures if item.failed]
-    return AuditFailed(f"above their limits: {', '.join(failed)}") if failed else None
-
-
 def _opened(name: str, values: Mapping[str, Any], options: list[str]) -> None:
     """Let the reader see the session or the project that is named."""
     if values[name] is not None:
@@ -158,7 +151,6 @@ def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
 
 
 CUSTOM: Final[Mapping[str, Custom]] = {
-    "audit": Custom(failure=_above_limits, defaults={"examples": 3}),
     "backup": Custom(method=methods.backup),
     "bulletins": Custom(reach=True),
     "context": Custom(

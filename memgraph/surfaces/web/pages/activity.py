@@ -1,55 +1,31 @@
-"""Console pages for activity: files and uploads, jobs, and the health of the store."""
+"""Console pages for activity: files, uploads and jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, BinaryIO, Final
 
 from starlette.responses import Response
 
 from memgraph.errors import IngestRejected, InvalidInput, RequestTooLarge
-from memgraph.model.access import HealthMetric, Permission, StoreHealth
+from memgraph.model.access import Permission
 from memgraph.model.remote import UploadResult
 from memgraph.operations.ingestion.uploads import UploadDraft, draft
-from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.web.pages.memories import by_id
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 FILES: Final = 25
 RUNS: Final = 25
-EXAMPLES: Final = 5
 CHUNK: Final = 1 << 18
 """The size in which a file is copied, in bytes."""
 ITEMS_SHOWN: Final = 200
 """The maximum number of a manifest's items on a page; further items are only counted."""
-MEANS: Final[Mapping[HealthMetric, str]] = {
-    HealthMetric.DUPLICATE: "repeat another memory word for word",
-    HealthMetric.NEAR_DUPLICATE: "are nearly the same as another memory",
-    HealthMetric.CONTRADICTION: "are in an open contradiction",
-    HealthMetric.STALE: "depend on superseded or retracted evidence",
-    HealthMetric.UNSOURCED: "have no named source",
-    HealthMetric.ORPHAN: "have no edges",
-    HealthMetric.UNEMBEDDED: "have no vector yet, so that vector search misses them",
-}
-"""The meaning of each measure."""
 
 
 def activity(visit: Visit) -> Response:
-    """Show files, pending work, and plans and runs of jobs, without measuring the store."""
-    return _page(visit, visit.enter(), None)
-
-
-def measure(visit: Visit) -> Response:
-    """Measure and show all rates. A large store takes seconds, so few requests run at a time."""
-    orc = visit.enter(Permission.AUDIT)
-    with visit.console.lengthy():
-        return _page(visit, orc, orc.audit.measure(examples=EXAMPLES))
-
-
-def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Response:
-    """Return the page; jobs are for admins only, like over HTTP."""
+    """Show files, pending work, and plans and runs of jobs; jobs are for admins, like over HTTP."""
+    orc = visit.enter()
     service = visit.gate.service
     health = without_root(service.health(orc.name), service.root)
     ready = health["status"] == "ready"
@@ -59,8 +35,6 @@ def _page(visit: Visit, orc: Orchestrator, measured: StoreHealth | None) -> Resp
     return visit.show(
         "activity.html",
         health=health,
-        measured=measured,
-        means=MEANS,
         files=() if files is None else files.items,
         following=visit.following(after=None if files is None else files.next_cursor),
         largest=0 if memory is None else memory.ingest.max_file_size_mb * 1_000_000,
@@ -117,7 +91,6 @@ def _placed(upload_draft: UploadDraft, file: BinaryIO) -> UploadResult:
 
 PAGES: Final = (
     ConsolePage("/{orchestrator}/activity", activity),
-    ConsolePage("/{orchestrator}/activity", measure, "POST", lengthy=True),
     ConsolePage("/{orchestrator}/activity/files", upload, "POST", lengthy=True),
     ConsolePage("/{orchestrator}/activity/{sha256}", file),
 )
