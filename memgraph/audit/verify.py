@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 
     from memgraph.store.engine import Database, Engine
 
-# The audit of embeddings.
-
-
+Check = Callable[[Snapshot, VerifyReport], object]
+SOURCE_FIELDS = tuple(Source.model_fields)
 _FAULTS = {
     VectorFault.DAMAGED: (FindingCode.VECTOR_DAMAGED, "the vector has a wrong length or value"),
     VectorFault.VISIBILITY: (
@@ -49,21 +48,10 @@ _FAULTS = {
         "the index has an outdated scope, status or sensitivity",
     ),
 }
-
-
-def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Report vectors that are damaged or missing, or whose visibility is outdated."""
-    number = integrity.vectors().scalar(snapshot)
-    report.checked["vectors"] = number
-    for faulty in embeddings.index(snapshot).check():
-        report.add(*_FAULTS[faulty.fault], faulty.memory_id)
-    for memory_id in integrity.without_vector().column(snapshot):
-        message = "the memory has no vector and is not queued for embedding"
-        report.add(FindingCode.VECTOR_MISSING, message, memory_id)
-
-
-Check = Callable[[Snapshot, VerifyReport], object]
-SOURCE_FIELDS = tuple(Source.model_fields)
+_DAMAGE = {
+    None: FindingCode.DATABASE_DAMAGED,
+    "fts": FindingCode.TEXT_INDEX_DRIFT,
+}
 
 
 def verify(
@@ -99,16 +87,16 @@ def verify(
     report = VerifyReport()
     # Read before the snapshot begins, so that the snapshot must contain the anchored entry.
     anchored = _anchored(anchor_file, report)
+
+    def check_journal(snapshot: Snapshot, into: VerifyReport) -> None:
+        head = check_chain(snapshot, into, anchored, secrets, key)
+        _check_anchor(snapshot, into, anchored, anchor_file, head)
+
     checks: list[tuple[str, Check]] = [
         ("pages", check_pages),
         ("schema", check_schema),
         ("references", check_references),
-        (
-            "journal",
-            lambda snapshot, into: _check_journal(
-                snapshot, into, anchored, anchor_file, secrets, key
-            ),
-        ),
+        ("journal", check_journal),
         *CONTENT_CHECKS,
         ("vectors", check_vectors),
         ("entities", check_entities),
@@ -132,10 +120,14 @@ def verify(
     return report
 
 
-_DAMAGE = {
-    None: FindingCode.DATABASE_DAMAGED,
-    "fts": FindingCode.TEXT_INDEX_DRIFT,
-}
+def check_vectors(snapshot: Snapshot, report: VerifyReport) -> None:
+    """Report vectors that are damaged or missing, or whose visibility is outdated."""
+    report.checked["vectors"] = integrity.vectors().scalar(snapshot)
+    for faulty in embeddings.index(snapshot).check():
+        report.add(*_FAULTS[faulty.fault], faulty.memory_id)
+    for memory_id in integrity.without_vector().column(snapshot):
+        message = "the memory has no vector and is not queued for embedding"
+        report.add(FindingCode.VECTOR_MISSING, message, memory_id)
 
 
 def check_pages(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -337,18 +329,15 @@ def _anchored(path: Path, report: VerifyReport) -> JournalHead | None:
         return None
 
 
-def _check_journal(
+def _check_anchor(
     snapshot: Snapshot,
     report: VerifyReport,
     anchored: JournalHead | None,
     anchor_file: Path,
-    secrets: Iterable[bytes] | None,
-    key: bytes | None,
+    head: JournalHead,
 ) -> None:
-    head = check_chain(snapshot, report, anchored, secrets, key)
-    anchor_findings = report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]
     # A database that was never written to has no anchor yet.
-    if anchored is None and head.seq and not anchor_findings:
+    if anchored is None and head.seq and not report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]:
         report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "the journal has no anchor")
     state = anchor.compare(snapshot, anchored, anchor_file)
     if state is AnchorState.DAMAGED:

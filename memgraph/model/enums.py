@@ -200,6 +200,15 @@ class ModelUse(StrEnum):
     OTHER = "other"
 
 
+class IndexPart(StrEnum):
+    """What a rebuild can make anew. ``indexes``: the engine's own indexes of its tables."""
+
+    INDEXES = "indexes"
+    FTS = "fts"
+    VECTORS = "vectors"
+    ENTITIES = "entities"
+
+
 class SourceName(StrEnum):
     """The kind of a source's name: a path, a conversation, a run, or a digest of the content."""
 

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from working import NAME, copy_folder, filled, tampering, working
 
@@ -18,16 +17,6 @@ from memgraph.model.enums import JobName
 from memgraph.store.journal import JournalHead
 
 hashes = st.text("0123456789abcdef", min_size=64, max_size=64) | st.just("")
-
-
-@given(st.integers(0, 10**18), hashes)
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, seq: int, hashed: str
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "journal.anchor"
-    anchor.write(path, JournalHead(seq, hashed))
-    assert anchor.read(path) == JournalHead(seq, hashed)
-    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_every_change_moves_the_anchor(tmp_path: Path) -> None:
@@ -86,25 +75,6 @@ def test_a_lost_end_of_the_log_is_known_to_whoever_opens_it(tmp_path: Path) -> N
         assert service.health(NAME)["code"] == "journal.broken"
         with pytest.raises(JournalBroken):
             service.orchestrator(NAME).remember("more")
-
-
-def test_an_anchor_may_lie_elsewhere(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    config = {"memory.audit.anchor_path": str(elsewhere)}
-    with working(tmp_path / "root", config=config) as service:
-        orc = service.orchestrator(NAME, create=True)
-        orc.remember("kept")
-        path = elsewhere / f"{NAME}.anchor"
-        head = orc.maintenance.journal_state()
-        assert anchor.read(path) == JournalHead(1, head.hash)
-        with service.opened(NAME) as opened:
-            assert not anchor.anchor_path(opened.paths.database).exists()
-            with tampering(opened.paths.database) as connection:
-                connection.execute("DELETE FROM audit_log")
-        with pytest.raises(JournalBroken):
-            orc.remember("more")
-        assert "journal.truncated" in orc.verify().totals
 
 
 def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:

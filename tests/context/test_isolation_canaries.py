@@ -397,7 +397,6 @@ READS: dict[str, Walk] = {
 
 COUNTS: dict[str, Walk] = {
     "accurate_ner_available": lambda orc, world: iter([orc.accurate_ner_available]),
-    "maintenance.embedding_states": lambda orc, world: iter([orc.maintenance.embedding_states()]),
     "maintenance.embeddings_status": lambda orc, world: iter([orc.maintenance.embeddings_status()]),
     "jobs.plans": lambda orc, world: iter([orc.jobs.plans()]),
     "maintenance.compare_pending": lambda orc, world: iter([orc.maintenance.compare_pending()]),

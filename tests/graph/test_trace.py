@@ -228,15 +228,3 @@ def test_bounds_are_told(database: Database) -> None:
     assert [note.details["number"] for note in wide.journal] == list(range(1, MAX_JOURNAL + 1))
     assert wide.cut_reasons == ("max_edges", "max_journal", "max_links")
     assert trace(database, long[1]).cut_reasons == ()
-
-
-def test_an_unknown_and_a_hidden_memory_sound_the_same(database: Database) -> None:
-    filling = Filling(database)
-    hidden = filling.memory(sensitivity="Restricted")
-    filling.flush()
-    told = []
-    for memory_id in (hidden, "fact_unknown"):
-        with pytest.raises(NotFound) as caught:
-            trace(database, memory_id)
-        told.append(str(caught.value).replace(memory_id, "?"))
-    assert told[0] == told[1]

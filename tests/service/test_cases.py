@@ -259,19 +259,6 @@ def test_a_probable_change_is_listed_and_read_like_a_case_until_it_is_decided(
     assert place.items == ()
 
 
-def test_a_probable_change_with_a_hidden_side_is_not_there(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    seeing = service.orchestrator("orc-1", viewer=Viewer(project_ids=frozenset({"p"})))
-    old = put(seeing, "The gate is blue.", scope="project", scope_id="p")
-    new = put(seeing, "The gate is red.", scope="project", scope_id="p")
-    edge = seeing.relate(new, "Updates", old, weight=0.8)
-    assert [each.edge.edge_id for each in seeing.contradictions.list(changes=True).items] == [edge]
-    assert orc.contradictions.list(changes=True).items == ()
-    with pytest.raises(NotFound):
-        orc.contradictions.get(edge)
-
-
 def tower(orc: Orchestrator, height: int) -> list[str]:
     """Memories of which each stands on the one before."""
     made = [put(orc, "Ground floor.")]

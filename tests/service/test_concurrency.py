@@ -73,7 +73,7 @@ def test_processes_and_threads_lose_nothing_that_was_acknowledged(tmp_path: Path
         texts = Counter(each.content for each in shared if each.kind == "fact")
         assert max(texts.values()) == 1
         orc.maintenance.embed_pending()
-        assert orc.maintenance.embedding_states()["pending"] == 0
+        assert orc.maintenance.embeddings_status().states["pending"] == 0
         assert orc.verify().ok
 
 

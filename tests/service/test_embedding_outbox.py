@@ -35,7 +35,7 @@ def make(tmp_path: Path, clock: FixedClock, fake: FakeEmbedding) -> Make:
 
 
 def states(orc: Orchestrator) -> dict[str, int]:
-    return orc.maintenance.embedding_states()
+    return orc.maintenance.embeddings_status().states
 
 
 def test_what_is_pending_survives_a_restart(make: Make) -> None:

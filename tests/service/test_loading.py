@@ -92,7 +92,7 @@ def test_a_bulk_load_stores_what_single_writes_store(
             if name == "bulk":
                 outcomes = orc.remember_many(items(400))
                 # What is left of the last transaction is too little to load the model for.
-                assert orc.maintenance.embedding_states()["pending"] <= 100
+                assert orc.maintenance.embeddings_status().states["pending"] <= 100
             else:
                 outcomes = [orc.remember_many([each])[0] for each in items(400)]
             orc.maintenance.embed_pending()
@@ -125,7 +125,7 @@ def test_what_cannot_be_embedded_waits_in_the_outbox(
     with working(tmp_path, embedding=embedding) as service:
         orc = service.orchestrator(NAME, create=True)
         orc.remember_many({"content": f"text {n}"} for n in range(loading.BULK))
-        assert orc.maintenance.embedding_states() == {
+        assert orc.maintenance.embeddings_status().states == {
             "pending": loading.BULK,
             "ready": 0,
             "failed": 0,
@@ -138,7 +138,7 @@ def test_turns_of_a_batch_are_saved_without_the_model(tmp_path: Path) -> None:
         turn = {"session_id": "s", "source_role": "user"}
         outcomes = orc.save_episodes({"content": f"text {n}", **turn} for n in range(200))
         assert {each.outcome for each in outcomes} == {"stored"}
-        assert orc.maintenance.embedding_states()["pending"] == 200
+        assert orc.maintenance.embeddings_status().states["pending"] == 200
 
 
 def test_a_source_of_items_that_fails_leaves_what_came_before(
@@ -196,6 +196,6 @@ def _check(orc: Orchestrator, service: MemoryService, told: list[str]) -> None:
     # Transactions are whole, and a turn's place in its session is its own.
     assert len(ids) % 100 == 0
     assert len(set(map(tuple, places))) == len(places)
-    states = orc.maintenance.embedding_states()
+    states = orc.maintenance.embeddings_status().states
     assert sum(states.values()) == len(ids)
     assert states["ready"] >= len(told)

@@ -111,7 +111,7 @@ def test_a_backlog_is_worked_off_after_a_restart_without_a_write(tmp_path: Path)
     with MemoryService(tmp_path, environ={}, embedding=model) as service:
         with service.opened("a") as opened:
             assert opened.background.wait_idle(WAIT_S)
-        assert service.orchestrator("a").maintenance.embedding_states()["ready"] == 1
+        assert service.orchestrator("a").maintenance.embeddings_status().states["ready"] == 1
 
 
 def test_a_bug_in_a_chore_does_not_end_the_background_for_good(
@@ -224,7 +224,7 @@ def test_what_one_worker_finished_another_cannot_fail(tmp_path: Path) -> None:
         with service.opened("a") as opened, opened.database.write() as connection:
             embeddings.mark_failed(connection, [1], "provider.rejected")
             embeddings.put_off(connection, [1], 10, "provider.unavailable")
-        assert orc.maintenance.embedding_states() == {"pending": 0, "ready": 1, "failed": 0}
+        assert orc.maintenance.embeddings_status().states == {"pending": 0, "ready": 1, "failed": 0}
         assert orc.maintenance.embeddings_status().errors == {}
 
 

@@ -16,9 +16,9 @@ from working import NAME, filled, tampering, working
 
 from memgraph import MemoryService
 from memgraph.errors import InvalidInput, MemoryDisabled, ProviderUnavailable
+from memgraph.model.enums import IndexPart
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance import rebuild as rebuilding
-from memgraph.operations.maintenance.rebuild import RebuildPart
 from memgraph.operations.write import embedding
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -106,7 +106,7 @@ def test_entities_follow_the_rules_that_find_them_now(
         return [EntityName("office", "office", "other")] if "office" in text else []  # type: ignore[arg-type]  # any name does
 
     monkeypatch.setattr(opened, "find_names", office)
-    rebuilding.rebuild(opened, [RebuildPart.ENTITIES], actor="a")
+    rebuilding.rebuild(opened, [IndexPart.ENTITIES], actor="a")
     # What somebody marked is still known, and found; what older rules found is not.
     assert rows(opened, ENTITY_LINKS) == [
         *sorted(("office", ids[name], 2) for name in ("berlin", "paris")),
@@ -129,9 +129,9 @@ def test_an_entity_rebuild_that_was_stopped_leaves_a_sound_database(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rebuilding.rebuild(opened, [RebuildPart.ENTITIES], actor="a", progress=stop)
+        rebuilding.rebuild(opened, [IndexPart.ENTITIES], actor="a", progress=stop)
     assert maintenance.verify(opened).ok
-    rebuilding.rebuild(opened, [RebuildPart.ENTITIES], actor="a")
+    rebuilding.rebuild(opened, [IndexPart.ENTITIES], actor="a")
     assert rows(opened, ENTITY_LINKS) == before
 
 
@@ -268,9 +268,9 @@ def rebuild_slowly(root: Path, stages: Path) -> None:
 
     forget = rebuilding._forget_some_foreign
 
-    def forget_slowly(opened: OpenOrchestrator) -> Any:
+    def forget_slowly(*given: Any) -> Any:
         begin("forgetting")
-        return forget(opened)
+        return forget(*given)
 
     with (
         patch.object(rebuilding, "BATCH", 5),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
 from memgraph.errors import InvalidInput
+from memgraph.model.enums import IndexPart
 from memgraph.model.operation import F, local
 from memgraph.model.values import Report
 from memgraph.operations.handle import Handle
@@ -100,14 +101,6 @@ class Maintenance(Handle[F], group="maintenance"):
             return comparisons.waiting(snapshot)
 
     @local
-    def embedding_states(self) -> dict[str, int]:
-        """Return the numbers of pending, ready and failed embeddings."""
-        from memgraph.store import embeddings
-
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return embeddings.state_counts(snapshot)
-
-    @local
     def embeddings_status(self) -> EmbeddingsStatus:
         """Return the states of embeddings, the stored and configured models, and failures."""
         from memgraph.operations.maintenance.rebuild import embeddings_status
@@ -127,7 +120,11 @@ class Maintenance(Handle[F], group="maintenance"):
     def rebuild_embeddings(
         self, *, progress: Progress = lambda _part, _done, _total: None
     ) -> EmbeddingRun:
-        """Recompute every vector with the configured model and dimensions; online and resumable.
+        """Re-embed all memories whose vectors are of another model or other dimensions.
+
+        The database stays in use; recall searches only texts meanwhile. The next call finishes a
+        rebuild that was killed. If the provider fails, the rest stays in the outbox and
+        ``error_code`` is set.
 
         Raises:
             MemoryDisabled: no embedding provider is configured.
@@ -140,14 +137,14 @@ class Maintenance(Handle[F], group="maintenance"):
     @local
     def rebuild(
         self,
-        parts: Sequence[str] = ("indexes", "fts", "vectors", "entities"),
+        parts: Sequence[str] = tuple(IndexPart),
         *,
         progress: Progress = lambda _part, _done, _total: None,
     ) -> dict[str, int]:
         """Rebuild indexes from their source data; return the number of rows of each.
 
         Raises:
-            InvalidInput: a part is unknown.
+            InvalidInput: a part is unknown, or none is given.
         """
         from memgraph.operations.maintenance.rebuild import rebuild
 

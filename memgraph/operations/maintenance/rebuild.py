@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from memgraph.errors import InvalidInput, MemoryDisabled
+from memgraph.model.enums import IndexPart
 from memgraph.model.values import Report
 from memgraph.operations.write.embedding import (
     DIMENSIONS_KEY,
@@ -20,6 +20,7 @@ from memgraph.operations.write.embedding import (
     model_mismatch,
 )
 from memgraph.operations.write.entity_links import Named
+from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, metadata, postings, text_index
 from memgraph.store.entities import EntityName
@@ -31,15 +32,6 @@ BATCH = 1_000
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a part, the amount done and the total."""
-
-
-class RebuildPart(StrEnum):
-    """The parts that can be rebuilt. ``indexes``: the engine's own indexes of its tables."""
-
-    INDEXES = "indexes"
-    FTS = "fts"
-    VECTORS = "vectors"
-    ENTITIES = "entities"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +59,36 @@ class EmbeddingsStatus(Report):
 
 def rebuild(
     opened: OpenOrchestrator,
-    parts: Sequence[RebuildPart | str] = tuple(RebuildPart),
+    parts: Sequence[IndexPart | str] = tuple(IndexPart),
     *,
     actor: str,
     progress: Progress = lambda _part, _done, _total: None,
 ) -> dict[str, int]:
-    """Rebuild indexes from their source data.
+    """Rebuild indexes from their source data; see ``Maintenance.rebuild``.
 
     Returns:
         The number of rows of each part; ``requeued``: damaged or missing vectors, which the worker
         will embed again.
-
-    Raises:
-        InvalidInput: a part is unknown, or none is given.
     """
-    part_names = [part.value for part in RebuildPart]
-    if not parts or any(part not in part_names for part in parts):
-        raise InvalidInput(f"parts must be from: {', '.join(part_names)}", given=[*map(str, parts)])
+    if not parts or any(part not in [*IndexPart] for part in parts):
+        raise InvalidInput(f"parts must be from: {', '.join(IndexPart)}", given=[*map(str, parts)])
     details: dict[str, int] = {}
-    for part in RebuildPart:
-        if part in parts:
-            work = {
-                RebuildPart.INDEXES: _indexes,
-                RebuildPart.FTS: _text,
-                RebuildPart.VECTORS: _vectors,
-                RebuildPart.ENTITIES: _entities,
-            }[part]
-            details |= work(opened, actor, progress)
+    for part in (part for part in IndexPart if part in parts):
+        progress(part, 0, 1)
+        if part is IndexPart.ENTITIES:
+            _relink(opened, actor, lambda done, total: progress(IndexPart.ENTITIES, done, total))
+        with opened.transaction(actor) as transaction:
+            counts = _REBUILT[part](transaction)
+            _journal(transaction, part, **counts)
+        if part is IndexPart.FTS:
+            postings.rebuild(opened.database)
+        progress(part, 1, 1)
+        details |= counts
     return details
+
+
+def _journal(transaction: JournalledTransaction, part: str, **details: Any) -> None:
+    transaction.record([NewEntry("rebuild", None, {"part": part, **details})])
 
 
 def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
@@ -114,7 +108,7 @@ def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
 
 
 def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
-    """Make failed and postponed embeddings due at once; return the number of memories."""
+    """See ``Maintenance.retry_embeddings``."""
     with opened.transaction(actor) as transaction:
         count = embeddings.reset_failed(transaction)
         if count:
@@ -125,23 +119,15 @@ def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
 def embeddings_rebuild(
     opened: OpenOrchestrator, *, actor: str, progress: Progress = lambda _part, _done, _total: None
 ) -> EmbeddingRun:
-    """Re-embed all memories whose vectors are not of the provider's model and dimensions.
-
-    The database stays in use; recall searches only texts meanwhile. The next call finishes a
-    rebuild that was killed. If the provider fails, the rest stays in the outbox and ``error_code``
-    is set.
-
-    Raises:
-        MemoryDisabled: no embedding provider is configured.
-    """
+    """Re-embed all memories; see ``Maintenance.rebuild_embeddings``."""
     provider = opened.embedding
     if provider is None:
         raise MemoryDisabled("no embedding model is configured: memory.embedding.provider = none")
     with opened.database.read() as snapshot:
         mismatch = model_mismatch(snapshot, provider)
     if mismatch is not None:
-        _begin_rebuild(opened, mismatch, actor)
-        while not _forget_some_foreign(opened):
+        _begin_rebuild(opened, provider, mismatch, actor)
+        while _forget_some_foreign(opened, provider):
             pass
     opened.other_model = None
     states = embeddings_status(opened).states
@@ -156,52 +142,41 @@ def embeddings_rebuild(
     run = opened.worker.drain(progress=tell)
     if mismatch is not None and run.error_code is None:
         with opened.transaction(actor) as transaction:
-            details = {"part": "embeddings", "ready": run.ready, "failed": run.failed}
-            transaction.record([NewEntry("rebuild", None, details)])
+            _journal(transaction, "embeddings", ready=run.ready, failed=run.failed)
     return run
 
 
-def _indexes(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
-    with opened.transaction(actor) as transaction:
-        progress(RebuildPart.INDEXES, 0, 1)
-        number = transaction.engine.reindex(transaction)
-        transaction.record(
-            [NewEntry("rebuild", None, {"part": RebuildPart.INDEXES, "indexes": number})]
-        )
-    progress(RebuildPart.INDEXES, 1, 1)
-    return {RebuildPart.INDEXES.value: number}
+def _indexes(transaction: JournalledTransaction) -> dict[str, int]:
+    return {"indexes": transaction.engine.reindex(transaction)}
 
 
-def _text(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
-    with opened.transaction(actor) as transaction:
-        total = row_count(transaction, "memories")
-        progress(RebuildPart.FTS, 0, total)
-        text_index.rewrite_search_terms(transaction)
-        transaction.engine.phrases.rebuild(transaction)
-        transaction.record(
-            [NewEntry("rebuild", None, {"part": RebuildPart.FTS, "memories": total})]
-        )
-    postings.rebuild(opened.database)
-    progress(RebuildPart.FTS, total, total)
-    return {RebuildPart.FTS.value: total}
+def _text(transaction: JournalledTransaction) -> dict[str, int]:
+    text_index.rewrite_search_terms(transaction)
+    transaction.engine.phrases.rebuild(transaction)
+    return {"fts": row_count(transaction, "memories")}
 
 
-def _vectors(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
-    with opened.transaction(actor) as transaction:
-        ready = embeddings.state_counts(transaction)["ready"]
-        progress(RebuildPart.VECTORS, 0, ready)
-        index = embeddings.index(transaction)
-        damaged = [item.pk for item in index.check() if item.fault is VectorFault.DAMAGED]
-        index.remove(damaged)
-        requeued = len(damaged) + embeddings.enqueue_missing(transaction)
-        vectors = index.rebuild()
-        details = {"part": RebuildPart.VECTORS, "vectors": vectors, "requeued": requeued}
-        transaction.record([NewEntry("rebuild", None, details)])
-    progress(RebuildPart.VECTORS, vectors, vectors)
-    return {RebuildPart.VECTORS.value: vectors, "requeued": requeued}
+def _vectors(transaction: JournalledTransaction) -> dict[str, int]:
+    index = embeddings.index(transaction)
+    damaged = [item.pk for item in index.check() if item.fault is VectorFault.DAMAGED]
+    index.remove(damaged)
+    requeued = len(damaged) + embeddings.enqueue_missing(transaction)
+    return {"vectors": index.rebuild(), "requeued": requeued}
 
 
-def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[str, int]:
+def _entities(transaction: JournalledTransaction) -> dict[str, int]:
+    return {"entities": row_count(transaction, "entities")}
+
+
+_REBUILT: Final = {
+    IndexPart.INDEXES: _indexes,
+    IndexPart.FTS: _text,
+    IndexPart.VECTORS: _vectors,
+    IndexPart.ENTITIES: _entities,
+}
+
+
+def _relink(opened: OpenOrchestrator, actor: str, progress: Callable[[int, int], None]) -> None:
     """Link what the rules find, remove entities without links, then link known names.
 
     Known names come last, so that a name found only by older rules is not kept.
@@ -216,23 +191,11 @@ def _entities(opened: OpenOrchestrator, actor: str, progress: Progress) -> dict[
         linker.link(transaction, names, search=False)
         text_index.recount(transaction, touched, pks)
 
-    done = _in_batches(
-        opened, actor, relink, lambda done: progress(RebuildPart.ENTITIES, done, total)
-    )
+    done = _in_batches(opened, actor, relink, lambda done: progress(done, total))
     with opened.transaction(actor) as transaction:
         text_index.recount(transaction)
-        removed = text_index.remove_unnamed(transaction)
-    _in_batches(
-        opened,
-        actor,
-        lambda transaction, found: linker.link_known(transaction, found),
-        lambda more: progress(RebuildPart.ENTITIES, done + more, total),
-    )
-    with opened.transaction(actor) as transaction:
-        number = row_count(transaction, "entities")
-        details = {"part": RebuildPart.ENTITIES, "entities": number, "removed": removed}
-        transaction.record([NewEntry("rebuild", None, details)])
-    return {RebuildPart.ENTITIES.value: number}
+        text_index.remove_unnamed(transaction)
+    _in_batches(opened, actor, linker.link_known, lambda more: progress(done + more, total))
 
 
 def _in_batches(
@@ -262,38 +225,29 @@ def names_in(opened: OpenOrchestrator, content: str, value: Any) -> tuple[Entity
     return tuple(dict.fromkeys([*names, *opened.naming.kept(content, value)] if value else names))
 
 
-def _begin_rebuild(opened: OpenOrchestrator, mismatch: str, actor: str) -> None:
+def _begin_rebuild(
+    opened: OpenOrchestrator, provider: EmbeddingProvider, mismatch: str, actor: str
+) -> None:
     """Mark the index as belonging to neither model, so that no vector is searched.
 
     The mark also keeps workers of both models from writing until no old vector is left.
     """
-    provider = opened.embedding
-    if provider is None:
-        return
     mark = f"rebuilding for {provider.model} with {provider.dimensions} dimensions"
     with opened.transaction(actor) as transaction:
         if metadata.get(transaction, MODEL_KEY) == mark:
             return
-        old = metadata.get(transaction, DIMENSIONS_KEY)
+        before = {"model": mismatch, "dimensions": metadata.get(transaction, DIMENSIONS_KEY)}
         metadata.put(transaction, MODEL_KEY, mark)
         embeddings.index(transaction).rebuild(provider.dimensions)
-        details = {
-            "part": "embeddings",
-            "from": {"model": mismatch, "dimensions": old},
-            "to": {"model": provider.model, "dimensions": provider.dimensions},
-        }
-        transaction.record([NewEntry("rebuild", None, details)])
+        after = {"model": provider.model, "dimensions": provider.dimensions}
+        _journal(transaction, "embeddings", **{"from": before, "to": after})
 
 
-def _forget_some_foreign(opened: OpenOrchestrator) -> bool:
-    """Make a batch of the old model's vectors pending; return True if there were none left."""
-    provider = opened.embedding
-    if provider is None:
-        return True
+def _forget_some_foreign(opened: OpenOrchestrator, provider: EmbeddingProvider) -> bool:
+    """Make a batch of the old model's vectors pending; return True if there may be more."""
     with opened.database.write() as transaction:
-        remaining = embeddings.reset_foreign(
-            transaction, provider.model, provider.dimensions, BATCH
-        )
+        model, dimensions = provider.model, provider.dimensions
+        remaining = embeddings.reset_foreign(transaction, model, dimensions, BATCH)
         if not remaining:
-            metadata.put(transaction, MODEL_KEY, provider.model)
-    return not remaining
+            metadata.put(transaction, MODEL_KEY, model)
+    return bool(remaining)

@@ -7,6 +7,7 @@ evidence counts when deciding what stays, but only visible memories are reported
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -113,22 +114,22 @@ def retract(
         if because == "supported" and memory_id in plan.said_own:
             _disown(transaction, memory_id, details)
     _reinstate(transaction, plan.reinstated, reason)
-    counts = {"given": number(plan.gone, "given"), "derived": number(plan.gone, "derived")}
-    entry = {"kind": source.kind.value, "name": source.name, "reason": reason, **counts}
-    transaction.record(
-        [
-            NewEntry(
-                "retract_source",
-                None,
-                entry
-                | {
-                    "kept": len(plan.kept),
-                    "weakened": len(plan.weakened),
-                    "reinstated": len(plan.reinstated),
-                },
-            )
-        ]
-    )
+    entry = {"kind": source.kind.value, "name": source.name, "reason": reason}
+    counts = _counts(plan)
+    del counts["reopened"]
+    transaction.record([NewEntry("retract_source", None, entry | counts)])
+
+
+def _counts(plan: RetractionPlan) -> dict[str, int]:
+    reasons = Counter(plan.gone.values())
+    return {
+        "given": reasons["given"],
+        "derived": reasons["derived"],
+        "kept": len(plan.kept),
+        "weakened": len(plan.weakened),
+        "reinstated": len(plan.reinstated),
+        "reopened": len(plan.reopened),
+    }
 
 
 def retraction_report(
@@ -151,12 +152,7 @@ def retraction_report(
         kind=source.kind,
         name=source.name,
         dry_run=dry_run,
-        given=number(plan.gone, "given"),
-        derived=number(plan.gone, "derived"),
-        kept=len(plan.kept),
-        weakened=len(plan.weakened),
-        reinstated=len(plan.reinstated),
-        reopened=len(plan.reopened),
+        **_counts(plan),
         retracted_items=items(RetractedMemory, plan.gone, lambda why: {"because": why}),
         kept_items=items(RetainedMemory, plan.kept, lambda why: {"because": why}),
         weakened_items=items(
@@ -279,7 +275,3 @@ def _reinstated(
             successors.setdefault(old, {})[new] = None
     replacers = edges.still_replaced(snapshot, list(successors), retracted=ids)
     return {old: tuple(new) for old, new in successors.items() if old not in replacers}
-
-
-def number(reasons: Mapping[str, str], because: str) -> int:
-    return sum(item == because for item in reasons.values())

@@ -13,20 +13,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from memgraph.errors import ConfirmationMissing, InvalidInput
-from memgraph.model.enums import JobName
+from memgraph.model.enums import IndexPart, JobName
 from memgraph.model.operation import Time
 from memgraph.surfaces.cli.invocation import InvalidContent
 
 Progress = Callable[[str, int, int], None]
-
-
-class IndexPart(StrEnum):
-    """The parts that can be rebuilt."""
-
-    INDEXES = "indexes"
-    FTS = "fts"
-    VECTORS = "vectors"
-    ENTITIES = "entities"
 
 
 def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
