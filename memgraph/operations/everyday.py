@@ -17,9 +17,8 @@ from memgraph.model.context import (
     BlockFormat,
     BuiltBulletin,
     ContextBlock,
-    ContextRequest,
 )
-from memgraph.model.enums import EdgeType, KindFilter, MemoryKind, Sensitivity
+from memgraph.model.enums import EdgeType, KindFilter, MemoryKind
 from memgraph.model.graph import Trace
 from memgraph.model.operation import (
     AsOf,
@@ -50,12 +49,10 @@ from memgraph.model.values import (
     validated,
 )
 from memgraph.operations.handle import WritingHandle
-from memgraph.rules.scope import narrow
 from memgraph.rules.similarity import normalise_content
 
 if TYPE_CHECKING:
     from memgraph.audit.findings import Progress, VerifyReport
-    from memgraph.operations.context.block import BuiltBlock
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
@@ -422,6 +419,8 @@ class Everyday(WritingHandle[F]):
             InvalidInput: an argument is out of range.
             AccessDenied: the handle sees only another agent's memories. The denial is logged.
         """
+        from memgraph.operations.context.block import build_block
+
         # Without a message the filters ask.
         filters = tuple(kinds) if kinds or str(prompt).strip() else tuple(MemoryKind)
         request = validated(
@@ -433,7 +432,8 @@ class Everyday(WritingHandle[F]):
                 "agent_id": agent_id,
             },
         )
-        return self._built(
+        return build_block(
+            self,
             request,
             format=format,
             budget_tokens=budget_tokens,
@@ -473,7 +473,7 @@ class Everyday(WritingHandle[F]):
             ProviderUnavailable, ProviderRejected, ProviderAnswerInvalid: the model failed; the
                 receipt of the block is kept.
         """
-        from memgraph.operations.context.answer import answered_by, required_model
+        from memgraph.operations.context.answer import answer
 
         request = validated(
             RecallRequest,
@@ -485,86 +485,7 @@ class Everyday(WritingHandle[F]):
                 "as_of": as_of,
             },
         )
-        with self._service.opened(self.name) as opened:
-            model = required_model(opened)
-            read = self._built(
-                request,
-                format=BlockFormat.FENCED,
-                budget_tokens=budget_tokens,
-                include_insight=include_insight and as_of is None,
-                clearance=min(
-                    self.viewer.clearance, model.max_sensitivity, key=lambda one: one.level
-                ),
-                keep=False,
-            )
-            receipt = read.receipt
-            try:
-                answer, receipt = answered_by(opened, model, self.viewer, read, as_of=request.as_of)
-            finally:
-                self._keep_receipt(opened, receipt, read.receipt_context, viewer=read.viewer)
-            return answer
-
-    def _built(
-        self,
-        request: RecallRequest,
-        *,
-        format: BlockFormat | str | None = None,  # noqa: A002  as in ``context``
-        budget_tokens: int | None = None,
-        max_lines: int | None = None,
-        model: str | None = None,
-        include_insight: bool = False,
-        handles: bool = False,
-        clearance: Sensitivity | None = None,
-        keep: bool = True,
-    ) -> BuiltBlock:
-        """Build the block for a request, with its receipt.
-
-        Args:
-            max_lines: the maximum number of lines; None: as many as the budget allows.
-            handles: end each line in the memory's short id.
-            clearance: leave out what is more sensitive; None: what this handle may not see.
-            keep: keep the receipt; otherwise the caller has to.
-        """
-        from memgraph.operations.context.block import block_for, plan_for
-        from memgraph.operations.read.lookup import members
-        from memgraph.operations.read.recall import with_damage
-        from memgraph.store.snapshot import despite_damage
-
-        with self._service.opened(self.name) as opened:
-            chosen = opened.settings.memory.context
-            [form] = members(BlockFormat, [chosen.format if format is None else format])
-            budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
-            try:
-                viewer = narrow(self.viewer, agent_id=request.agent_id, clearance=clearance)
-            except AccessDenied as error:
-                raise self._denied(error, field="agent_id", asked=request.agent_id) from None
-            counter, notes = self._service.counters.at_hand(model)
-            plan = plan_for(
-                opened,
-                request.query,
-                format=form,
-                budget_tokens=chosen.block_tokens if budget is None else budget,
-                counter=counter,
-            )
-            plan = replace(plan, max_lines=max_lines)
-            built, damaged = despite_damage(
-                lambda: block_for(
-                    opened,
-                    viewer,
-                    request,
-                    plan,
-                    counter,
-                    include_insight=include_insight,
-                    handles=handles,
-                    notes=notes,
-                )
-            )
-            built = replace(built, block=with_damage(opened, built.block, damaged))
-            if keep:
-                self._keep_receipt(
-                    opened, built.receipt, built.receipt_context, viewer=built.viewer
-                )
-            return built
+        return answer(self, request, budget_tokens=budget_tokens, include_insight=include_insight)
 
     @operation(
         Permission.READ,

@@ -8,11 +8,12 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from memgraph.errors import ProviderMissing
-from memgraph.model.context import Answer, Citation, ContextBlock
+from memgraph.model.context import Answer, BlockFormat, Citation, ContextBlock
 from memgraph.model.enums import ModelUse
-from memgraph.model.recall import Degraded
+from memgraph.model.recall import Degraded, RecallRequest
 from memgraph.model.receipts import Receipt, degraded_field
-from memgraph.operations.context.block import BuiltBlock
+from memgraph.operations.context.block import BuiltBlock, build_block
+from memgraph.operations.handle import Handle
 from memgraph.operations.life.models import LanguageModel
 from memgraph.providers.completion import ask_json, object_schema
 from memgraph.rules.blocks import cleaned
@@ -65,13 +66,43 @@ def required_model(opened: OpenOrchestrator) -> LanguageModel:
     return opened.llm
 
 
-def answered_by(
+def answer(
+    handle: Handle[Any], request: RecallRequest, *, budget_tokens: int | None, include_insight: bool
+) -> Answer:
+    """Answer the question of a request for the caller of a handle, and keep the receipt.
+
+    Raises:
+        ProviderMissing: no language model is configured.
+        ProviderUnavailable, ProviderRejected, ProviderAnswerInvalid: the call failed; the receipt
+            of the block is kept.
+    """
+    with handle._service.opened(handle.name) as opened:
+        model = required_model(opened)
+        built = build_block(
+            handle,
+            request,
+            format=BlockFormat.FENCED,
+            budget_tokens=budget_tokens,
+            include_insight=include_insight and request.as_of is None,
+            clearance=min(
+                handle.viewer.clearance, model.max_sensitivity, key=lambda one: one.level
+            ),
+            keep=False,
+        )
+        receipt = built.receipt
+        try:
+            answered, receipt = _answered(opened, model, handle.viewer, built, request.as_of)
+        finally:
+            handle._keep_receipt(opened, receipt, built.receipt_context, viewer=built.viewer)
+        return answered
+
+
+def _answered(
     opened: OpenOrchestrator,
     model: LanguageModel,
     reader: Viewer,
     built: BuiltBlock,
-    *,
-    as_of: int | None = None,
+    as_of: int | None,
 ) -> tuple[Answer, Receipt]:
     """Ask a model the question of a block, and return its checked answer and the receipt.
 
@@ -79,9 +110,6 @@ def answered_by(
         reader: the caller, who may see memories that were kept from the model.
         built: a fenced block with what the model may read.
         as_of: the time of the block and of "today", in milliseconds; None: now.
-
-    Raises:
-        ProviderUnavailable, ProviderRejected, ProviderAnswerInvalid: the call failed.
     """
     block = built.block
     lines = dict(_lines(block))

@@ -5,20 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from memgraph.context.excerpts import content_stems
 from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
 from memgraph.context.token_counters import TokenCounter
+from memgraph.errors import AccessDenied
 from memgraph.graph.marks import Marks, marked, marks_of
 from memgraph.ids import IdSource
-from memgraph.model.context import BlockFormat, BlockMemory, BlockProfile, ContextBlock
-from memgraph.model.enums import MemoryKind
+from memgraph.model.context import (
+    BlockFormat,
+    BlockMemory,
+    BlockProfile,
+    ContextBlock,
+    ContextRequest,
+)
+from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
-from memgraph.model.values import Memory, StoredSource
-from memgraph.operations.read.recall import is_label, reading
+from memgraph.model.values import Memory, StoredSource, validated
+from memgraph.operations.handle import Handle
+from memgraph.operations.read.lookup import members
+from memgraph.operations.read.recall import is_label, reading, with_damage
 from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import (
     MARK_DIGITS,
@@ -33,13 +42,13 @@ from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lines import BlockLine, date_of, line_of
 from memgraph.rules.ranking import MOST_BEFORE
-from memgraph.rules.scope import Viewer
+from memgraph.rules.scope import Viewer, narrow
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entity_records, graph
 from memgraph.store import recall as recall_rows
 from memgraph.store.memories import short_ids
-from memgraph.store.snapshot import Snapshot
+from memgraph.store.snapshot import Snapshot, despite_damage
 from memgraph.store.visibility import ACTIVE, View
 from memgraph.text.sentences import split_sentences
 
@@ -121,30 +130,74 @@ class _Found:
             self.sources |= {source.source_id: source for source in rows}
 
 
-def block_for(
+def build_block(
+    handle: Handle[Any],
+    request: RecallRequest,
+    *,
+    format: BlockFormat | str | None = None,  # noqa: A002  the name in requests and settings
+    budget_tokens: int | None = None,
+    max_lines: int | None = None,
+    model: str | None = None,
+    include_insight: bool = False,
+    handles: bool = False,
+    clearance: Sensitivity | None = None,
+    keep: bool = True,
+) -> BuiltBlock:
+    """Build the block for a request of a handle's caller, with its receipt.
+
+    Args:
+        max_lines: the maximum number of lines; None: as many as the budget allows.
+        handles: end each line in the memory's short id, for a reader who can act on it.
+        clearance: leave out what is more sensitive; None: what the handle may not see.
+        keep: keep the receipt; otherwise the caller has to.
+
+    Raises:
+        InvalidInput: the format or the budget is invalid.
+        AccessDenied: the handle sees only another agent's memories. The denial is logged.
+        StorageError: the database cannot be read.
+    """
+    service = handle._service
+    with service.opened(handle.name) as opened:
+        chosen = opened.settings.memory.context
+        [form] = members(BlockFormat, [chosen.format if format is None else format])
+        budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
+        try:
+            viewer = narrow(handle.viewer, agent_id=request.agent_id, clearance=clearance)
+        except AccessDenied as error:
+            raise handle._denied(error, field="agent_id", asked=request.agent_id) from None
+        counter, notes = service.counters.at_hand(model)
+        plan = plan_for(
+            opened,
+            request.query,
+            format=form,
+            budget_tokens=chosen.block_tokens if budget is None else budget,
+            counter=counter,
+        )
+        plan = replace(plan, max_lines=max_lines)
+        built, damaged = despite_damage(
+            lambda: _built(opened, viewer, request, plan, counter, notes, include_insight, handles)
+        )
+        built = replace(built, block=with_damage(opened, built.block, damaged))
+        if keep:
+            handle._keep_receipt(opened, built.receipt, built.receipt_context, viewer=viewer)
+        return built
+
+
+def _built(
     opened: OpenOrchestrator,
     viewer: Viewer,
     request: RecallRequest,
     plan: BlockPlan,
     counter: TokenCounter,
-    *,
+    notes: Sequence[Degraded],
     include_insight: bool,
-    handles: bool = False,
-    notes: Sequence[Degraded] = (),
+    handles: bool,
 ) -> BuiltBlock:
     """Build the block of memories for a request, with its receipt.
 
     Turns and facts go in as recall ranks them until the budget is spent, and are written in order
     of time. A fact and the turn that it was derived from are one line. A question goes in with its
     answer, a statement with the one that replaced or probably changed it.
-
-    Args:
-        handles: end each line in the memory's short id, for a reader who can act on it.
-        notes: notes on how the tokens were counted.
-
-    Raises:
-        AccessDenied: the request exceeds the viewer's permissions.
-        StorageError: the database cannot be read.
     """
     settings = opened.settings.memory
     considered = plan.budget_tokens // TOKENS_PER_LINE

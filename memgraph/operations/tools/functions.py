@@ -90,7 +90,9 @@ def search_memory(
         "for_conversation_id": session_id,
     }
     request = validated(RecallRequest, fields)
-    built = handle._built(request, format=BlockFormat.FENCED, max_lines=limit, handles=True)
+    from memgraph.operations.context.block import build_block
+
+    built = build_block(handle, request, format=BlockFormat.FENCED, max_lines=limit, handles=True)
     return built.block.text or NOTHING_FOUND
 
 

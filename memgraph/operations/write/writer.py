@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.errors import AccessDenied, MemgraphError, NotFound
+from memgraph.errors import AccessDenied, NotFound
 from memgraph.ids import IdSource
 from memgraph.model.entities import METADATA
 from memgraph.model.enums import (
@@ -292,14 +292,7 @@ class Writer:
         identities = [item.identity for item in items]
         known_ids = self._known(transaction, identities, view, transaction.at)
         known_ids = {key: known for key, known in known_ids.items() if known != replacing}
-        evidence_ids = memories.existing_ids(
-            transaction,
-            sorted({ground for item in items for ground in item.given.derived_from}),
-            view,
-        )
-        # Erased memories are not accepted as evidence: the new text might repeat them.
-        if evidence_ids:
-            evidence_ids -= set(erasure.erasures_of(transaction, evidence_ids))
+        evidence_ids = _evidence(transaction, items, view)
         turns = [item.given for item in items if item.given.kind is MemoryKind.EPISODE]
         session_ids = {turn.session_id for turn in turns if turn.session_id is not None}
         known_sessions = sessions.registered(transaction, session_ids)
@@ -312,8 +305,7 @@ class Writer:
         for item, identity in zip(items, identities, strict=True):
             memory = item.given
             duplicate = None if identity is None else known_ids.get(identity)
-            error: MemgraphError | None = bounds.refusal(memory)
-            error = error or _missing(memory, evidence_ids, written)
+            error = bounds.refusal(memory) or _missing(memory, evidence_ids, written)
             if error is not None:
                 written.memories.append(written.reject(error))
                 continue
@@ -493,6 +485,16 @@ def _sequence(
     place = memory.sequence if memory.sequence is not None else following
     sequences[session_id] = max(following, place + 1)
     return place
+
+
+def _evidence(snapshot: Snapshot, items: Sequence[PreparedMemory], view: View | None) -> set[str]:
+    """Return the ids of the stored memories that items are derived from.
+
+    Erased ones are left out: the new text might repeat them.
+    """
+    named = sorted({evidence for item in items for evidence in item.given.derived_from})
+    existing = memories.existing_ids(snapshot, named, view)
+    return existing - set(erasure.erasures_of(snapshot, existing)) if existing else existing
 
 
 def _missing(memory: MemoryInput, evidence_ids: set[str], written: StoredBatch) -> NotFound | None:
