@@ -111,6 +111,8 @@ def _is_waiting(e: sa.FromClause) -> sa.ColumnElement[bool]:
 
 # The error code for a memory that contains no words.
 NOTHING_TO_EMBED = "embedding.nothing_to_embed"
+ERASED: Final = "embedding.erased"
+"""Marks a memory without text; it is in no count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +187,15 @@ def reset_failed(transaction: Transaction) -> int:
     e = tables.embeddings
     was_put_off = (e.c.state == EmbeddingState.PENDING) & (e.c.next_attempt_at > 0)
     anew = {"state": EmbeddingState.PENDING, "next_attempt_at": 0, "attempts": 0}
-    failed = sa.update(e).where((e.c.state == EmbeddingState.FAILED) | was_put_off)
+    has_failed = (e.c.state == EmbeddingState.FAILED) & _is_counted(e)
+    failed = sa.update(e).where(has_failed | was_put_off)
     return transaction.write(failed.values(anew | {"error_code": sa.null()}))
 
 
 def forget(transaction: Transaction, pks: Sequence[int]) -> None:
-    """Remove the vectors of memories without text, and mark them as failed for good."""
+    """Remove the vectors of erased memories, and do not count these any more."""
     index(transaction).remove(pks)
-    mark_failed(transaction, pks, NOTHING_TO_EMBED)
+    mark_failed(transaction, pks, ERASED)
 
 
 def reset_foreign(snapshot: Snapshot, model: str, dimensions: int, limit: int) -> int:
@@ -217,7 +220,8 @@ def error_counts(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of failed and postponed memories by error code."""
     e = tables.embeddings
     query = sa.select(e.c.error_code, sa.func.count()).group_by(e.c.error_code)
-    failed = query.where(e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None))
+    is_failed = (e.c.state != EmbeddingState.READY, e.c.error_code.is_not(None), _is_counted(e))
+    failed = query.where(*is_failed)
     return dict(snapshot.rows(failed.order_by(e.c.error_code)))
 
 
@@ -230,11 +234,15 @@ def oldest_pending(snapshot: Snapshot) -> int | None:
 
 
 def state_counts(snapshot: Snapshot) -> dict[str, int]:
-    """Return the number of memories by state, with 0 for states without any."""
+    """Return the number of memories with a text by state, with 0 for states without any."""
     none = dict.fromkeys((state.value for state in EmbeddingState), 0)
     e = tables.embeddings
-    query = sa.select(e.c.state, sa.func.count()).group_by(e.c.state)
+    query = sa.select(e.c.state, sa.func.count()).where(_is_counted(e)).group_by(e.c.state)
     return none | dict(snapshot.rows(query))
+
+
+def _is_counted(e: sa.FromClause) -> sa.ColumnElement[bool]:
+    return e.c.error_code.is_distinct_from(ERASED)
 
 
 def has_pending(snapshot: Snapshot) -> bool:

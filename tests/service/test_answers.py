@@ -198,7 +198,7 @@ def test_a_failing_model_raises_and_leaves_the_receipt_of_the_block(
     with pytest.raises(error):
         orc.ask(ASKED)
     [receipt] = orc.receipts.list().receipts
-    assert (receipt.purpose, receipt.answer) == ("get_context", None)
+    assert (receipt.purpose, receipt.answer) == ("ask", None)
     assert [item.memory_id for item in receipt.items] == [known]
     assert orc.memories.counts() == before
 

@@ -90,8 +90,10 @@ def answer(
             keep=False,
         )
         receipt = built.receipt
+        receipt = replace(receipt, purpose=PURPOSE, asked={**receipt.asked, "purpose": PURPOSE})
         try:
-            answered, receipt = _answered(opened, model, handle.viewer, built, request.as_of)
+            answered = _answered(opened, model, handle.viewer, built, request.as_of)
+            receipt = _with_answer(receipt, answered, built.block)
         finally:
             handle._keep_receipt(opened, receipt, built.receipt_context, viewer=built.viewer)
         return answered
@@ -103,8 +105,8 @@ def _answered(
     reader: Viewer,
     built: BuiltBlock,
     as_of: int | None,
-) -> tuple[Answer, Receipt]:
-    """Ask a model the question of a block, and return its checked answer and the receipt.
+) -> Answer:
+    """Ask a model the question of a block, and return its checked answer.
 
     Args:
         reader: the caller, who may see memories that were kept from the model.
@@ -127,7 +129,7 @@ def _answered(
             number = "1 sentence was" if uncited == 1 else f"{uncited} sentences were"
             notes.append(Degraded(code=UNCITED, text=f"{number} left out: no line cited"))
     numbers = sorted({number for sentence in sentences for number in sentence.numbers})
-    answer = Answer(
+    return Answer(
         text=written(sentences) if sentences else NOT_IN_MEMORY,
         answered=bool(sentences),
         citations=tuple(
@@ -139,7 +141,6 @@ def _answered(
         receipt_id=block.receipt_id,
         degraded=(*block.degraded, *notes),
     )
-    return answer, _receipt(answer, built)
 
 
 def _lines(block: ContextBlock) -> Iterator[tuple[int, str]]:
@@ -190,18 +191,15 @@ def _withheld(
         yield Degraded(code=WITHHELD, text=text)
 
 
-def _receipt(answer: Answer, built: BuiltBlock) -> Receipt:
-    """Return the receipt of a block with the answer to its question."""
-    receipt = built.receipt
+def _with_answer(receipt: Receipt, answer: Answer, block: ContextBlock) -> Receipt:
     return replace(
         receipt,
-        purpose=PURPOSE,
-        asked={**receipt.asked, "purpose": PURPOSE, **degraded_field(answer.degraded)},
+        asked={**receipt.asked, **degraded_field(answer.degraded)},
         answer={
             "text": answer.text,
             "answered": answer.answered,
             "model": answer.model,
             "citations": [[one.number, one.memory_id] for one in answer.citations],
-            "block": {"text": built.block.text},
+            "block": {"text": block.text},
         },
     )

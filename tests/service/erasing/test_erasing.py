@@ -105,7 +105,10 @@ def test_what_is_erased_is_listed_and_counted_as_that_alone(
     ]
     counted = {"active": 1, "erased": 1, "retracted": 1}
     assert orc.memories.counts()["status"] == counted
-    assert orc.maintenance.stats()["memories"]["status"] == counted
+    stats = orc.maintenance.stats()
+    assert stats["memories"]["status"] == counted
+    assert stats["embeddings"]["failed"] == 0
+    assert orc.maintenance.retry_embeddings() == 0
 
 
 def test_the_same_text_may_be_stored_again(orc: Orchestrator) -> None:
