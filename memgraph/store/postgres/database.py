@@ -173,6 +173,13 @@ def using(url: sa.URL) -> Iterator[PostgresServer]:
         give_back(server)
 
 
+@contextmanager
+def begun(url: sa.URL, begin: str) -> Iterator[Transaction]:
+    """Run statements that begin a transaction on a server, and translate the driver's errors."""
+    with postgres.translated_errors(), using(url) as server, server.begun(begin) as transaction:
+        yield transaction
+
+
 IDLE_S: Final = 10.0
 """How many seconds at least a write transaction may be idle; others have given up long before."""
 _HOLDER: Final = (

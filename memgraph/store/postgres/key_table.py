@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from memgraph.errors import InvalidConfig
 from memgraph.store import key_file, postgres
-from memgraph.store.postgres.database import using
+from memgraph.store.postgres.database import begun, using
 
 SCHEMA: Final = "memgraph"
 _IS_MADE: Final = f"SELECT to_regclass('{SCHEMA}.keys') IS NOT NULL"
@@ -50,19 +50,11 @@ class KeyTable:
     @contextmanager
     def changing(self) -> Iterator[None]:
         lock = f"BEGIN; SELECT pg_advisory_xact_lock({postgres.lock_key(SCHEMA)})"
-        with (
-            postgres.translated_errors(),
-            using(self._url) as server,
-            server.begun(lock),
-        ):
+        with begun(self._url, lock):
             yield
 
     def write(self, keys: Sequence[dict[str, Any]]) -> None:
-        with (
-            postgres.translated_errors(),
-            using(self._url) as server,
-            server.begun("BEGIN") as transaction,
-        ):
+        with begun(self._url, "BEGIN") as transaction:
             execute = transaction.driver.execute
             # Check first, because a user who may write the table may lack the right to create it.
             if not execute(_IS_MADE).fetchone()[0]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +22,7 @@ from memgraph.store.postgres import copies, indexes, schema
 from memgraph.store.postgres.database import (
     DRAFT,
     PostgresDatabase,
+    begun,
     draft_key,
     drop_left_drafts,
     drop_schema,
@@ -221,15 +222,9 @@ class PostgresStore:
             f"CREATE SCHEMA {name}; SET LOCAL search_path TO {name}; {'; '.join(statements)}"
         )
 
-    @contextmanager
-    def _begun(self, begin: str) -> Iterator[Transaction]:
+    def _begun(self, begin: str) -> AbstractContextManager[Transaction]:
         first, _, rest = begin.partition(";")
-        with (
-            postgres.translated_errors(),
-            using(self.url) as server,
-            server.begun(f"{first}; {_LASTING}; {rest}") as transaction,
-        ):
-            yield transaction
+        return begun(self.url, f"{first}; {_LASTING}; {rest}")
 
     def _check(self, snapshot: Snapshot) -> None:
         """Raise StorageError unless the schema is complete, this orchestrator's and at head."""
