@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +37,6 @@ MAINTENANCE = "memory_consolidate"
 @pytest.fixture
 def agent(service: MemoryService) -> Orchestrator:
     return service.orchestrator("orc-1", create=True, actor="agent")
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
 
 
 def search(agent: Orchestrator, query: str, **more: Any) -> dict[str, str]:

@@ -21,13 +21,6 @@ WHY = {"reason": "she signs so"}
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def asked(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
     config = {
         "memory.llm.provider": "litellm/openai/m",

@@ -28,13 +28,6 @@ OLD, NEW = "Ana lives in Berlin.", "Ana lives in Hamburg."
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def service(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
     config = {
         "memory.llm.provider": "litellm/openai/any",

@@ -66,14 +66,6 @@ def test_turns_facts_and_the_last_reflection_come_with_one_receipt(orc: Orchestr
     }
 
 
-def test_there_is_one_receipt_for_a_block(service: MemoryService, orc: Orchestrator) -> None:
-    harbour(orc)
-    reflect(orc)
-    orc.context(ASKED)
-    with service.opened(orc.name) as opened:
-        assert opened.receipts.flush() == 1
-
-
 @pytest.mark.parametrize("form", BlockFormat)
 def test_every_line_is_a_memory_of_the_receipt(orc: Orchestrator, form: BlockFormat) -> None:
     harbour(orc, 3)

@@ -400,19 +400,6 @@ def test_a_write_that_fails_leaves_everything_as_it_was(web: DatabaseBackend) ->
     assert web.list_all() == [item("a")]
 
 
-def test_what_is_confirmed_and_what_is_worked_for_goes_last(tmp_path: Path) -> None:
-    with MemoryService(tmp_path, environ={}, background=False) as service:
-        service.orchestrator(NAME, create=True)
-        web = seen_by(service)
-        for kind in ("goal", "note", "other", "todo"):
-            web.add(item(kind, kind=kind, importance=0.0 if kind in ("goal", "todo") else 0.9))
-        orc = service.orchestrator(NAME, viewer=GRANTED)
-        [note] = [each for each in stored(orc) if each.item_id == "note"]
-        orc.confirm(note.memory_id)
-
-        assert web.add_bounded(item("last", kind="goal"), 4) == ("other",)
-
-
 def test_no_item_of_a_host_expires(service: MemoryService, clock: FixedClock) -> None:
     service.orchestrator(NAME, create=True)
     orc = service.orchestrator(NAME, viewer=EVERYTHING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -35,13 +34,6 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("pipeline")
     made.to_disk(folder)
     return str(folder)
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
 
 
 def opened_with(tmp_path: Path, **config: Any) -> MemoryService:

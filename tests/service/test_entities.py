@@ -497,19 +497,6 @@ def test_a_full_name_that_not_all_may_read_takes_no_name_of_one_word(
     assert len(about(knowing, "Petrov")) == 3
 
 
-@pytest.mark.parametrize("name", ["Petrov", "Vitaly"])
-def test_a_wrong_first_or_last_name_is_mended_by_taking_it_away(
-    orc: Orchestrator, name: str
-) -> None:
-    orc.remember("Mr. Vitaly Petrov lives in Kyiv.")
-    orc.remember(f"Mr. {name} signed the lease.")
-    orc.entities.remove_alias("Vitaly Petrov", name, reason="his uncle")
-    orc.remember(f"Mr. {name} called.")
-    assert about(orc, "Vitaly Petrov") == ["Mr. Vitaly Petrov lives in Kyiv."]
-    assert set(about(orc, name)) == {f"Mr. {name} signed the lease.", f"Mr. {name} called."}
-    sound_after_a_rebuild(orc)
-
-
 @pytest.mark.parametrize(
     ("alias", "error"),
     [
@@ -606,17 +593,6 @@ def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:
             orc.entities.get("Arthur Stone")
 
 
-def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
-    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
-    shown = [
-        each.memory.content
-        for each in talk.recall("What of Cathy Brown?").items
-        if "entity" in each.legs
-    ]
-    assert "Caroline Smith moved to Berlin." in shown
-    assert "Cathy Brown sent a note to Melanie." in shown
-
-
 # Strategies of the write path.
 
 
@@ -651,10 +627,6 @@ def test_no_language_model_is_asked_while_a_write_waits(tmp_path: Path) -> None:
         pytest.raises(InvalidInput, match="language model"),
     ):
         service.settings("orc-1")
-
-
-def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
-    assert orc.accurate_ner_available is False
 
 
 # Who speaks, and what is known.
@@ -755,3 +727,14 @@ def test_a_name_of_a_write_that_failed_is_not_known(orc: Orchestrator) -> None:
     orc.remember("Quillon and Zebedia are here, said nobody.")
     assert len(about(orc, "Zebedia")) == 2
     sound_after_a_rebuild(orc)
+
+
+def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
+    talk.entities.merge("Caroline Smith", "Cathy Brown", reason="her pen name")
+    shown = [
+        each.memory.content
+        for each in talk.recall("What of Cathy Brown?").items
+        if "entity" in each.legs
+    ]
+    assert "Caroline Smith moved to Berlin." in shown
+    assert "Cathy Brown sent a note to Melanie." in shown

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import ModelServer, Reply
+from model_server import Reply
 from page_models import PageModel, add, settings, written
 
 from memgraph import MemoryService, Orchestrator, Viewer
@@ -33,13 +33,6 @@ ANN = {
     "captured_by": "extractor",
     "conversation_id": "c-1",
 }
-
-
-@pytest.fixture
-def model() -> Iterator[PageModel]:
-    server = ModelServer()
-    yield PageModel(server)
-    server.close()
 
 
 def config(model: PageModel, **more: Any) -> dict[str, Any]:

@@ -27,8 +27,6 @@ from memgraph.errors import (
     OrchestratorMissing,
 )
 from memgraph.ids import CountingIds
-from memgraph.model.entities import StoreItemInput
-from memgraph.model.enums import Scope
 from memgraph.operations.write.writer import Writer
 
 
@@ -38,17 +36,6 @@ def test_both_spellings_are_understood(ana: MemoryEntity) -> None:
     stored = call(ana, "store", {"items": [item(**snake)]})
     assert stored == call(ana, "store", {"items": [item(**camel)]})
     assert call(ana, "forget", {"item_ids": stored["storedIds"]}) == {"deletedCount": 1}
-
-
-def test_every_answer_is_plain_json(ana: MemoryEntity) -> None:
-    answers = [
-        call(ana, "store", {"items": [item()]}),
-        call(ana, "retrieve", {"query": "Alex"}),
-        call(ana, "list_items", {"tier": "SemanticMemory"}),
-        call(ana, "forget", {"cutoffDate": "2030-01-01T00:00:00Z"}),
-    ]
-    assert json.loads(json.dumps(answers)) == answers
-    assert all(answers)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +92,6 @@ def test_any_payload_is_answered_or_refused(ana: MemoryEntity, method: str, payl
     with suppress(InvalidInput):
         json.dumps(call(ana, method, payload))
     assert call(ana, "retrieve", {"query": "still there"}) == []
-
-
-def test_the_method_and_the_call_are_one(ana: MemoryEntity) -> None:
-    stored = ana.store([StoreItemInput.model_validate(item())])
-    assert call(ana, "store", {"items": [item()]}) == stored.model_dump(mode="json")
-    found = ana.retrieve("Alex", "SemanticMemory", Scope.GLOBAL, 5)
-    asked = {"query": "Alex", "tier": "SemanticMemory", "scope": "GlobalScope", "limit": 5}
-    assert call(ana, "retrieve", asked) == [each.model_dump(mode="json") for each in found]
 
 
 def test_an_entity_is_of_an_orchestrator_that_is_there(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from model_server import ModelServer, Reply
+from model_server import Reply
 from page_models import PageModel, add, written
 
 from memgraph import MemoryService, Orchestrator
@@ -86,13 +86,6 @@ class World:
                 )
             )
             return {row.content: row.memory_id for row in rows}
-
-
-@pytest.fixture
-def model() -> Iterator[PageModel]:
-    server = ModelServer()
-    yield PageModel(server)
-    server.close()
 
 
 def world(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ pytestmark = pytest.mark.usefixtures("asks_once")
 
 WITHOUT = {"memory.embedding.provider": "none", "memory.llm.provider": "none"}
 TURNS = ("I moved to Oslo in March.", "Fact: the archive is closed on Mondays.")
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
 
 
 def start(root: Path, server: ModelServer | None = None) -> MemoryService:

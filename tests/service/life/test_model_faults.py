@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,6 @@ GOOD = {
         add("Bruno works at the harbour library.", [2], "I work at the harbour library"),
     ]
 }
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
 
 
 def cut(_request: dict[str, Any]) -> Reply:

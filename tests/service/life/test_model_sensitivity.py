@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,6 @@ from memgraph.rules.scope import Viewer
 LEVELS = ("Public", "Internal", "Confidential", "Restricted")
 INGESTED = "canaryingested"
 CANARIES = {level: f"canary{level.lower()}" for level in LEVELS}
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    made = ModelServer()
-    yield made
-    made.close()
 
 
 def empty(request: dict[str, Any]) -> Any:

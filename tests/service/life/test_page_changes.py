@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import ModelServer
 from page_models import NAME, PageModel, add, settings
 
 from memgraph import MemoryService, Orchestrator
@@ -20,13 +19,6 @@ pytestmark = pytest.mark.usefixtures("asks_once")
 
 BERLIN = "Nora lives in Berlin, at Park Row 7."
 HAMBURG = "Nora lives in Hamburg."
-
-
-@pytest.fixture
-def model() -> Iterator[PageModel]:
-    server = ModelServer()
-    yield PageModel(server)
-    server.close()
 
 
 @pytest.fixture

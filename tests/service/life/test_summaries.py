@@ -28,13 +28,6 @@ SAYS = "Nora Field lets flats in Leeds."
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    server = ModelServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def service(tmp_path: Path, server: ModelServer) -> Iterator[MemoryService]:
     config = {
         "memory.llm.provider": "litellm/openai/any",
