@@ -10,8 +10,8 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from memgraph.errors import DatabaseForeign, DatabaseMissing
 from memgraph.store import sqlite
@@ -34,20 +34,16 @@ def copy_online(
         if progress is not None:
             progress(total - remaining, total)
 
-    with sqlite.translated_errors():
-        reader = sqlite.connect(source, busy_timeout_ms=30_000)
-        try:
-            writer = sqlite.connect(target, busy_timeout_ms=5_000)
-            try:
-                # The first read opens the snapshot, which stays until the connection is closed.
-                reader.execute("BEGIN")
-                reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-                reader.backup(writer, pages=PAGES_PER_STEP, progress=told)
-                writer.execute("PRAGMA journal_mode = DELETE")
-            finally:
-                writer.close()
-        finally:
-            reader.close()
+    with (
+        sqlite.translated_errors(),
+        closing(sqlite.connect(source, busy_timeout_ms=30_000)) as reader,
+        closing(sqlite.connect(target, busy_timeout_ms=5_000)) as writer,
+    ):
+        # The first read opens the snapshot, which stays until the connection is closed.
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        reader.backup(writer, pages=PAGES_PER_STEP, progress=told)
+        writer.execute("PRAGMA journal_mode = DELETE")
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -77,18 +73,16 @@ def move_aside(path: Path, folder: Path, others: Sequence[str] = ()) -> list[str
 
     The database is moved first: a crash leaves it missing, but never without its own WAL.
     """
-    moved = []
     names = [path.name, *(path.name + suffix for suffix in SIDE_FILES), *others]
     existing = [name for name in names if os.path.lexists(path.with_name(name))]
     if existing:
         folder.mkdir(parents=True, mode=0o700)
     for name in existing:
         path.with_name(name).rename(folder / name)
-        moved.append(name)
     if existing:
         fsync(folder)
         fsync(path.parent)
-    return moved
+    return existing
 
 
 def remove_side_files(path: Path) -> None:
@@ -99,9 +93,8 @@ def remove_side_files(path: Path) -> None:
 
 def use_wal(path: Path) -> None:
     """Turn a single file into a database in WAL mode."""
-    with sqlite.translated_errors():
-        connection: Any = sqlite.connect(path, busy_timeout_ms=5_000)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        finally:
-            connection.close()
+    with (
+        sqlite.translated_errors(),
+        closing(sqlite.connect(path, busy_timeout_ms=5_000)) as connection,
+    ):
+        connection.execute("PRAGMA journal_mode = WAL")

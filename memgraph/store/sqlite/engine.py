@@ -443,33 +443,27 @@ def inspected(path: Path) -> Iterator[Snapshot]:
     Raises:
         StorageError: or the subclass for the specific problem.
     """
-    with sqlite.translated_errors():
-        raw = sqlite.connect(path, busy_timeout_ms=30_000)
-    try:
-        with sqlite.translated_errors():
-            raw.execute("PRAGMA query_only = ON")
-            # Let the sorting of a large journal use the disk, not memory.
-            raw.execute("PRAGMA temp_store = FILE")
-            # Decode damaged texts as far as possible.
-            raw.text_factory = lambda text: text.decode("utf-8", "replace")
-        with (
-            sqlite.translated_errors(),
-            sqlite.engine_of(lambda: raw, "BEGIN").connect() as connection,
-        ):
+    with (
+        sqlite.translated_errors(),
+        closing(sqlite.connect(path, busy_timeout_ms=30_000)) as raw,
+    ):
+        raw.execute("PRAGMA query_only = ON")
+        # Let the sorting of a large journal use the disk, not memory.
+        raw.execute("PRAGMA temp_store = FILE")
+        # Decode damaged texts as far as possible.
+        raw.text_factory = lambda text: text.decode("utf-8", "replace")
+        with sqlite.engine_of(lambda: raw, "BEGIN").connect() as connection:
             # The transaction is rolled back, because damaged pages make even an empty COMMIT fail.
             connection.begin()
             yield Snapshot(connection, ENGINE)
-    finally:
-        raw.close()
 
 
 @contextmanager
 def alone(path: Path) -> Iterator[Transaction]:
     """Open a write transaction on a file that nobody else uses."""
-    with sqlite.translated_errors():
-        raw = sqlite.connect(path, busy_timeout_ms=5_000)
-        try:
-            with writing(raw) as connection:
-                yield Transaction(connection, ENGINE)
-        finally:
-            raw.close()
+    with (
+        sqlite.translated_errors(),
+        closing(sqlite.connect(path, busy_timeout_ms=5_000)) as raw,
+        writing(raw) as connection,
+    ):
+        yield Transaction(connection, ENGINE)
