@@ -738,3 +738,7 @@ def test_recall_finds_an_entity_by_its_merged_name(talk: Orchestrator) -> None:
     ]
     assert "Caroline Smith moved to Berlin." in shown
     assert "Cathy Brown sent a note to Melanie." in shown
+
+
+def test_without_models_nothing_accurate_is_there(orc: Orchestrator) -> None:
+    assert orc.accurate_ner_available is False
