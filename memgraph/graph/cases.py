@@ -58,28 +58,19 @@ def list_contradictions(
     oldest_first: bool = False,
     changes: bool | None = None,
 ) -> ContradictionPage:
-    """Return a page of contradictions and marks of changes, newest first.
+    """Return a page of contradictions and marks of changes; see ``Contradictions.list``.
 
     Open ones are ordered by the time they were found, resolved ones by their resolution.
 
     Args:
-        now_ms: milliseconds; used only for ages.
-        limit: 1 to 500.
+        now_ms: used only for ages; ``as_of``: both in milliseconds.
         after: ``next_after`` of the previous page, which stays valid when its last edge changes;
             or the id of an edge of this state.
-        as_of: milliseconds; return the state as of this time.
-        text: only contradictions with all of these words on one side, up to 200 characters.
-        memory_id: only contradictions of this memory; none when it does not exist.
-        dismissed: True or False: only resolved contradictions that were dismissed, or were not.
-        oldest_first: reverse the order; ``after`` continues in the same order.
-        changes: True: only marks of changes, Updates edges of a weight below 1; False: only
-            contradictions.
 
     Raises:
         InvalidInput: ``text`` or ``memory_id`` has more than 200 characters or cannot be stored,
             or ``dismissed`` is given for open ones.
         NotFound: ``after`` is the id of no visible contradiction in this state.
-        StorageError: the database cannot be read.
     """
     if dismissed is not None and not resolved:
         raise InvalidInput(
@@ -199,17 +190,9 @@ def read_case(
     as_of: int | None = None,
     names: bool = True,
 ) -> Case:
-    """Return the case of a Contradicts edge in any state, or of a mark of a change.
+    """Return the case of a contradiction, or of a mark of a change; see ``Contradictions.get``.
 
-    Args:
-        now_ms: milliseconds; used for decay.
-        exponent: the decay exponent.
-        as_of: milliseconds; return the case as of this time. None: now.
-        names: list the receipts, runs and conversations that a side reached; False: only counts.
-
-    Raises:
-        NotFound: there is no such edge, or one of its sides is not visible.
-        StorageError: the database cannot be read.
+    ``now_ms`` and the exponent are those of the decay; times are in milliseconds.
     """
     with database.read() as snapshot:
         at = now_ms if as_of is None else as_of

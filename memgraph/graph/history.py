@@ -42,12 +42,7 @@ def diff(
 ) -> Diff:
     """Return the changes after ``since`` up to ``until``, both in milliseconds.
 
-    Args:
-        limit: the maximum length of each list, 1 to 1,000.
-
-    Raises:
-        InvalidInput: ``until`` is before ``since``.
-        StorageError: the database cannot be read.
+    Each list has at most ``limit`` entries. Raises InvalidInput: ``until`` is before ``since``.
     """
     if until < since:
         raise InvalidInput("the second time is before the first", field="until")

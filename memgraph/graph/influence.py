@@ -53,16 +53,7 @@ def impact(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> Impact:
-    """Return every recall, context, bulletin, run and derived memory that a memory reached.
-
-    Args:
-        max_nodes: 1..10,000 derived memories, and as many receipts.
-        as_of: milliseconds; only what it had reached by this time. None: now.
-
-    Raises:
-        NotFound: the memory does not exist or is hidden; the message does not tell which.
-        StorageError: the database cannot be read.
-    """
+    """Return what a memory reached, now or by a time in milliseconds; see ``Graph.impact``."""
     with database.read() as snapshot:
         reading = _Reading(snapshot, View(viewer, as_of), max_nodes)
         memory = graph.visible_memory(snapshot, memory_id, reading.view)
@@ -96,56 +87,28 @@ def impact(
     )
 
 
-def grounds_of_memory(
+def grounds(
     database: Database,
-    memory_id: str,
     *,
+    memory_id: str | None = None,
+    workflow_run_id: str | None = None,
     max_nodes: int = MAX_NODES,
     viewer: Viewer = DEFAULT_VIEWER,
 ) -> EvidenceReport:
-    """Return a memory's evidence, and what its run or conversation had been given before.
+    """Return the evidence of a memory, or of what a run was given; see ``Graph.grounds``.
 
-    Args, Raises: as of ``impact``.
+    Exactly one of the ids is given.
     """
     with database.read() as snapshot:
         reading = _Reading(snapshot, View(viewer), max_nodes)
-        memory = graph.visible_memory(snapshot, memory_id, reading.view)
-        links = reading.links([memory_id], Direction.OUT)
-        hand_outs = reading.bounded(_receipts_before(reading, memory))
-        return _evidence_report(reading, memory_id, None, hand_outs, links)
-
-
-def grounds_of_run(
-    database: Database,
-    workflow_run_id: str,
-    *,
-    max_nodes: int = MAX_NODES,
-    viewer: Viewer = DEFAULT_VIEWER,
-) -> EvidenceReport:
-    """Return what a run was given, and the evidence for it.
-
-    Args: as of ``impact``.
-
-    Raises:
-        NotFound: the run has no visible receipt and no visible memory.
-        InvalidInput, StorageError: as of ``impact``.
-    """
-    with database.read() as snapshot:
-        reading = _Reading(snapshot, View(viewer), max_nodes)
-        hand_outs = reading.bounded(
-            influence.receipts_for(
-                snapshot, "workflow_run_id", workflow_run_id, reading.view, limit=max_nodes + 1
-            )
-        )
-        run = NamedSource(SourceName.RUN, workflow_run_id)
-        if not hand_outs and not sources_rows.is_visible(snapshot, run, reading.view):
-            name = workflow_run_id[:80]
-            raise NotFound(
-                f"no run {name!r}: no receipt and no memory belongs to it",
-                workflow_run_id=name,
-            )
-        links = reading.links(_received_ids(hand_outs), Direction.OUT)
-        return _evidence_report(reading, None, workflow_run_id, hand_outs, links)
+        if memory_id is not None:
+            memory = graph.visible_memory(snapshot, memory_id, reading.view)
+            links = reading.links([memory_id], Direction.OUT)
+            hand_outs = reading.bounded(_receipts_before(reading, memory))
+        else:
+            hand_outs = _receipts_of(reading, str(workflow_run_id))
+            links = reading.links(_received_ids(hand_outs), Direction.OUT)
+        return _evidence_report(reading, memory_id, workflow_run_id, hand_outs, links)
 
 
 @dataclass(slots=True)
@@ -225,6 +188,20 @@ def _receipts_before(reading: _Reading, memory: Memory) -> list[ReceiptMention]:
             )
             by_receipt |= {mention.receipt_id: mention for mention in mentions}
     return sorted(by_receipt.values(), key=lambda item: (item.at, item.receipt_id), reverse=True)
+
+
+def _receipts_of(reading: _Reading, workflow_run_id: str) -> tuple[ReceiptMention, ...]:
+    """Return what a run was given. Raises NotFound: nothing of it is visible."""
+    snapshot, view = reading.snapshot, reading.view
+    hand_outs = influence.receipts_for(
+        snapshot, "workflow_run_id", workflow_run_id, view, limit=reading.max_nodes + 1
+    )
+    run = NamedSource(SourceName.RUN, workflow_run_id)
+    if not hand_outs and not sources_rows.is_visible(snapshot, run, view):
+        name = workflow_run_id[:80]
+        message = f"no run {name!r}: no receipt and no memory belongs to it"
+        raise NotFound(message, workflow_run_id=name)
+    return reading.bounded(hand_outs)
 
 
 def _received_ids(hand_outs: Iterable[ReceiptMention]) -> list[str]:

@@ -71,16 +71,9 @@ def list_stale(
     after: str | None = None,
     as_of: int | None = None,
 ) -> StalePage:
-    """Return active memories that depend on ended evidence, each once, with the path to it.
+    """Return active memories that depend on ended evidence; see ``Graph.stale``.
 
-    Args:
-        limit: the page size, 1 to 500.
-        after: ``next_after`` of the previous page.
-        as_of: list the memories that were stale at this time, in milliseconds; None: now.
-
-    Raises:
-        InvalidInput: ``after`` is not from a page.
-        StorageError: the database cannot be read.
+    ``as_of`` is in milliseconds. Raises InvalidInput: ``after`` is not from a page.
     """
     place = None if after is None else _place(after)
     view = View(viewer, as_of)
@@ -118,9 +111,7 @@ def find_stale(
 ) -> StaleSearch:
     """Find the memories of ``list_stale`` in the caller's snapshot, as ids only.
 
-    Args:
-        max_looks: the maximum number of endings to examine.
-        max_rows: the maximum number of dependent memories to read in one step.
+    At most ``max_looks`` endings are examined, and ``max_rows`` dependent memories in one step.
     """
     place = None if after is None else EndedMemory(after.since, after.ground_id)
     items: list[RetractedEvidence] = []

@@ -42,19 +42,9 @@ def subgraph(
 ) -> Subgraph:
     """Return the memories within ``hops`` of ``ids``, and the edges between them.
 
-    Args:
-        ids: the memories to start from; the first ``max_nodes`` visible ones are used.
-        hops: 1 to 4.
-        max_nodes: 1 to 2,000. If a hop exceeds it, the strongest edges are preferred, then the
-            newest, then the higher edge id.
-        edge_types: the types to follow and return; None: all, and derivations are returned too.
-        as_of: milliseconds; the graph and its values as of this time.
-        max_degree: 1 to 1,000: the edges followed per node, with the same preference.
-        statuses: the statuses of returned memories; None: all, including retracted ones.
-
-    Raises:
-        InvalidInput: a limit is outside its range.
-        StorageError: the database cannot be read.
+    See ``Graph.subgraph``. If a hop exceeds ``max_nodes``, or a node ``max_degree`` edges (1 to
+    1,000), the strongest edges are preferred, then the newest, then the higher edge id. Without
+    ``edge_types`` derivations are returned, too.
     """
     _require("hops", hops, MAX_HOPS)
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
@@ -169,14 +159,10 @@ def connected(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> list[str]:
-    """Return the ids of the memories with the most neighbours, each followed by some of these.
+    """Return the ids of the memories with the most neighbours; see ``LocalGraph.connected``.
 
     Only the newest ``NEWEST_PAIRS`` edges and as many derivations are examined, of memories in any
-    status.
-
-    Args:
-        limit: the maximum number of ids. Each hub adds at most ``NEAR_A_HUB`` neighbours, so that
-            no single hub fills the result.
+    status. Each hub adds at most ``NEAR_A_HUB`` neighbours, so that no single hub fills the result.
     """
     with database.read() as snapshot:
         pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)

@@ -36,17 +36,11 @@ def trace(
     viewer: Viewer = DEFAULT_VIEWER,
     as_of: int | None = None,
 ) -> Trace:
-    """Return everything about a memory, whatever its status, that the reader may see.
+    """Return everything about a memory that the reader may see, now or at a time (ms).
 
     Each list has at most 200 entries, each chain at most 12 steps, and at most 10,000 receipts are
-    counted; ``cut_reasons`` names the limits that were reached.
-
-    Args:
-        as_of: milliseconds; the trace as of this time. None: now.
-
-    Raises:
-        NotFound: the memory does not exist or is hidden from the reader; the message is the same.
-        StorageError: the database cannot be read.
+    counted; ``cut_reasons`` names the limits that were reached. Raises NotFound: the memory does
+    not exist or is hidden from the reader; the message is the same.
     """
     with database.read() as snapshot:
         return _TraceBuilder(snapshot, View(viewer, as_of)).of(memory_id)

@@ -135,25 +135,24 @@ class Graph(Handle[F], group="graph", tag="auditing"):
                 memory of the run.
             InvalidInput: not exactly one of the two is given, or a limit is out of range.
         """
-        from memgraph.graph.influence import grounds_of_memory, grounds_of_run
+        from memgraph.graph.influence import grounds
         from memgraph.operations.provenance.sources import with_lines
         from memgraph.store.items import is_id
 
+        if (memory_id is None) == (workflow_run_id is None):
+            raise InvalidInput("exactly one memory or one run is required", field="memory_id")
+        if workflow_run_id is not None and not is_id(workflow_run_id):
+            raise InvalidInput("the id of a run must be text", field="workflow_run_id")
         memory_id = None if memory_id is None else self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
-            if workflow_run_id is not None and memory_id is None:
-                if not is_id(workflow_run_id):
-                    raise InvalidInput("the id of a run must be text", field="workflow_run_id")
-                result = grounds_of_run(
-                    opened.database, workflow_run_id, max_nodes=max_nodes, viewer=self.viewer
-                )
-            elif memory_id is not None and workflow_run_id is None:
-                result = grounds_of_memory(
-                    opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer
-                )
-            else:
-                raise InvalidInput("exactly one memory or one run is required", field="memory_id")
+            result = grounds(
+                opened.database,
+                memory_id=memory_id,
+                workflow_run_id=workflow_run_id,
+                max_nodes=max_nodes,
+                viewer=self.viewer,
+            )
             return with_lines(opened, self._view, result, limit=lines)
 
     @operation(Permission.AUDIT, "GET /stale", tag="cases")

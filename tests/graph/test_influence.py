@@ -19,8 +19,7 @@ from memgraph.graph.influence import (
     MAX_DEPTH,
     MAX_LEAVING,
     MAX_LEFT,
-    grounds_of_memory,
-    grounds_of_run,
+    grounds,
     impact,
 )
 from memgraph.model.enums import Sensitivity
@@ -223,9 +222,9 @@ def test_the_grounds_of_a_run_are_what_it_was_given_and_what_that_stands_on(
         expected = [one for one in handed.seen(seen, viewer) if handed.runs[one] == "run-1"]
         if not expected:
             with pytest.raises(NotFound):
-                grounds_of_run(database, "run-1", viewer=viewer)
+                grounds(database, workflow_run_id="run-1", viewer=viewer)
             return
-        found = grounds_of_run(database, "run-1", viewer=viewer)
+        found = grounds(database, workflow_run_id="run-1", viewer=viewer)
         assert [each.receipt_id for each in found.hand_outs] == expected
         given_ids = {one for receipt in expected for one in handed.named[receipt]}
         assert set(found.given) == given_ids
@@ -251,7 +250,7 @@ def test_a_memory_had_before_it_what_its_run_was_given_until_then(database: Data
     hand_out(filling, "rcl_1", [known], at=NOW + 4, run="run-1")
     hand_out(filling, "rcl_2", [later], at=NOW + 5, run="run-1")
     hand_out(filling, "rcl_3", [later], at=NOW + 1, run="run-2")
-    found = grounds_of_memory(database, made)
+    found = grounds(database, memory_id=made)
     assert [each.receipt_id for each in found.hand_outs] == ["rcl_1"]
     assert (found.given, [each.memory_id for each in found.links]) == ((known,), [ground])
     reached = impact(database, known)
@@ -289,7 +288,7 @@ def test_bounds_are_told(database: Database) -> None:
     filling.flush()
     for number in range(4):
         hand_out(filling, f"rcl_{number}", [hub], at=NOW + number)
-    assert grounds_of_memory(database, long[0]).cut_reasons == ("depth",)
+    assert grounds(database, memory_id=long[0]).cut_reasons == ("depth",)
     assert [each.memory_id for each in impact(database, long[-1]).derived] == long[-2:0:-1]
     found = impact(database, hub, max_nodes=3)
     assert [each.memory_id for each in found.derived] == parts[:3]

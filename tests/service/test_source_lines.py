@@ -11,7 +11,7 @@ import pytest
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.graph.influence import grounds_of_memory
+from memgraph.graph.influence import grounds
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import SourceLines
 from memgraph.model.values import Memory
@@ -216,7 +216,7 @@ def test_what_is_erased_while_grounds_are_read_is_told_as_such(
     other = orc.remember("The oven is large.")
     fact = orc.remember("The oven works.", derived_from=[ground, other])
     with service.opened("orc-1") as opened:
-        found = grounds_of_memory(opened.database, fact)
+        found = grounds(opened.database, memory_id=fact)
         orc.erasure.erase(memory_id=ground, reason="asked", dry_run=False)
         told = with_lines(opened, View(orc.viewer), found, limit=10).lines
     states = {each.memory_id: (each.state, each.lines) for each in told}

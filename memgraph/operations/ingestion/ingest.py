@@ -59,7 +59,7 @@ def store_document(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> DocumentOutcome:
-    """Store a parsed file in short transactions, unless its content was stored before.
+    """Store a parsed file in short transactions; see ``LocalIngestion.store``.
 
     After an interruption, call it again with the same document to continue. A content that another
     claim is storing, perhaps on another host with the same database, is left to it. If it has
@@ -70,12 +70,6 @@ def store_document(
     Args:
         view: the view of the writer, whose memories the edges may connect; None: everything.
         refused: called with the error of each rejected item.
-        progress: called with the number of steps done and the total, after each transaction except
-            the last.
-        stop: called at the same times; True leaves the rest for another call.
-
-    Raises:
-        StorageError: the current transaction was rolled back.
     """
     previous = known(opened, document.sha256)
     if previous is not None and previous.status is IngestStatus.PROCESSED:
@@ -93,12 +87,7 @@ def store_document(
 def under_way(
     opened: OpenOrchestrator, sha256: str, claim: str, is_here: Callable[[str], bool]
 ) -> bool:
-    """Return True if another claim is storing this content.
-
-    Args:
-        claim: the id of the asking claim.
-        is_here: returns True for the id of a claim that a run of this drop zone will continue.
-    """
+    """Return True if another claim is storing this content; see ``LocalIngestion.under_way``."""
     with opened.database.read() as snapshot:
         last = ingest_files.last_part(snapshot, sha256)
     if last is None or _claim_of(last) == claim:
@@ -121,12 +110,9 @@ def _is_abandoned(part: IngestPartRow, now_ms: int) -> bool:
 
 
 def give_up(opened: OpenOrchestrator, sha256: str, claim: str, actor: str) -> int:
-    """Retract what a claim stored of a content whose rest it will not store.
+    """Retract what a claim stored of a content whose rest it will not store; return its number.
 
     What another claim stored of it is left alone, also if that one takes it over meanwhile.
-
-    Returns:
-        The number of memories that the claim stored.
     """
 
     def is_own(snapshot: Snapshot) -> bool:

@@ -76,14 +76,9 @@ def seen_file(opened: OpenOrchestrator, sha256: str, reader: FileReader) -> Inge
 def seen_files(
     opened: OpenOrchestrator, reader: FileReader, *, limit: int, after: str | None = None
 ) -> IngestPage:
-    """Return a page of files, latest first.
+    """Return a page of files, latest first; see ``Ingestion.list``.
 
-    Args:
-        after: ``next_cursor`` of the page before. It holds a time and a digest, so that files
-            dropped again or hidden meanwhile do no harm.
-
-    Raises:
-        InvalidInput: ``after`` is no cursor.
+    A cursor holds a time and a digest, so that files dropped again or hidden meanwhile do no harm.
     """
     files: list[IngestedFile] = []
     places: list[Place] = []

@@ -65,21 +65,17 @@ def backup(
 ) -> BackupReport:
     """Copy the database into one file while it is in use, and audit the copy.
 
-    Args:
-        force: replace an existing file.
-        accept_findings: accept the findings of the audit, except damaged pages. A damaged row is
-            copied in any case, and reported.
-        progress: called with the number of pages copied and their total.
+    See ``Exchange.backup``. A damaged row is copied in any case, and reported.
 
     Raises:
-        Conflict: the file exists.
         InvalidInput: ``target`` is a folder, or inside an orchestrator's memory folder.
         DatabaseCorrupt, JournalBroken: the copy failed the audit and was removed.
     """
     target = target.expanduser().absolute()
     _require_free_target(opened, target, force)
     name = opened.database.orchestrator_id
-    anchored = sound_anchor(opened.anchor_file)
+    # A damaged anchor is reported by ``verify``; the copy is checked without one.
+    anchored = anchor.read_durable(opened.anchor_file)
     head = JournalHead(0, "")
     report = VerifyReport()
 
@@ -119,15 +115,6 @@ def _require_free_target(opened: OpenOrchestrator, target: Path, force: bool) ->
     folder = Path(os.path.realpath(target.parent))
     if folder.name == "memory" and folder.is_relative_to(os.path.realpath(opened.paths.root)):
         raise InvalidInput("a backup must not be written into an orchestrator's memory folder")
-
-
-def sound_anchor(path: Path) -> JournalHead | None:
-    """Return the journal head in an anchor; None if there is no anchor or it is damaged."""
-    try:
-        return anchor.read(path)
-    except JournalBroken:
-        # ``verify`` reports the damage; the copy is checked without an anchor.
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,11 +346,8 @@ def checked_copy(
 
 def anchor_report(path: Path) -> dict[str, Any]:
     """Return the content of an anchor as details of a journal entry."""
-    try:
-        head = anchor.read(path)
-    except JournalBroken:
-        return {"anchor": "damaged"}
-    return {"anchor": None if head is None else {"seq": head.seq, "hash": head.hash}}
+    head = anchor.read_state(path)
+    return {"anchor": head._asdict() if isinstance(head, JournalHead) else head}
 
 
 def free_name(folder: Path, prefix: str, at: int, suffix: str = "") -> Path:

@@ -131,11 +131,7 @@ class _Kept(NamedTuple):
 
 
 def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> SourceLines:
-    """Return the source lines of a memory; see ``Sources.lines``.
-
-    Raises:
-        NotFound: the memory is missing or hidden; both read the same.
-    """
+    """Return the source lines of a memory; see ``Sources.lines``."""
     with opened.database.read() as snapshot:
         memory = graph.visible_memory(snapshot, memory_id, view)
         return _Reading(opened, snapshot, view).of_all([memory])[0]
