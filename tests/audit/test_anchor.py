@@ -12,7 +12,7 @@ from working import NAME, copy_folder, filled, tampering, working
 
 from memgraph.audit import anchor
 from memgraph.audit.verify import verify
-from memgraph.errors import JournalBroken
+from memgraph.errors import InvalidInput, JournalBroken
 from memgraph.model.enums import JobName
 from memgraph.store.journal import JournalHead
 
@@ -126,6 +126,8 @@ def test_an_anchor_set_back_to_nothing_is_damaged(tmp_path: Path) -> None:
         assert "journal.unanchored" in service.health(NAME)["degraded"]
         orc.remember("goes on, and hides nothing")
         assert anchor.read(opened.anchor_file) == JournalHead(0, "")
+        with pytest.raises(InvalidInput):
+            orc.maintenance.accept_journal(reason=" ")
         orc.maintenance.accept_journal(reason="it was me")
         assert orc.verify().ok
 

@@ -249,21 +249,6 @@ def test_a_finding_names_what_is_concerned(copied: tuple[SqliteDatabase, dict[st
     assert "Rome" not in json.dumps(details)
 
 
-def test_one_flipped_byte_of_a_text_is_found(copied: tuple[SqliteDatabase, dict[str, str]]) -> None:
-    database, _ = copied
-    path = database.path
-    database.close()
-    content = path.read_bytes()
-    place = content.index(b"The office is in Berlin.")
-    path.write_bytes(content[:place] + b"U" + content[place + 1 :])
-    damaged = SqliteStore(path, NAME).open(
-        StorageSettings(synchronous="NORMAL", busy_timeout_ms=5_000)
-    )
-    result = codes(verify(damaged, anchor_path(damaged.path)))
-    damaged.close()
-    assert "memory.content_damaged" in result
-
-
 def test_overwritten_pages_are_findings_and_the_other_checks_go_on(
     copied: tuple[SqliteDatabase, dict[str, str]],
 ) -> None:

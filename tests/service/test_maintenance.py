@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from working import NAME, filled, tampering, working
 
-from memgraph import MemoryService, Orchestrator
-from memgraph.audit import anchor
+from memgraph import MemoryService
 from memgraph.clock import FixedClock
 from memgraph.errors import (
     Conflict,
@@ -345,22 +344,6 @@ def test_a_plain_copy_of_a_closed_database_can_be_restored(alive: Filled, tmp_pa
     assert restore(opened.paths, file).memories == 7
 
 
-def test_a_betrayed_anchor_is_accepted_only_with_a_reason(alive: Filled) -> None:
-    service, opened, _ = alive
-    orc = service.orchestrator(NAME)
-    path = anchor.anchor_path(opened.paths.database)
-    path.unlink()
-    with pytest.raises(InvalidInput):
-        orc.maintenance.accept_journal(reason=" ")
-    assert maintenance.verify(opened).totals == {"journal.anchor_missing": 1}
-    orc.maintenance.accept_journal(reason="restored by hand")
-    assert maintenance.verify(opened).ok
-    ((details,),) = rows(
-        opened.paths.database, "SELECT details FROM audit_log WHERE action = 'accept_journal'"
-    )
-    assert json.loads(details) == {"reason": "restored by hand", "anchor": None}
-
-
 def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled) -> None:
     service, opened, _ = alive
     with tampering(opened.paths.database) as connection:
@@ -381,14 +364,3 @@ def test_databases_of_two_orchestrators_do_not_meet(tmp_path: Path) -> None:
             assert isinstance(one.database, SqliteDatabase)
             with pytest.raises(InvalidInput):
                 maintenance.backup(one, two.paths.database, force=True)
-
-
-def test_a_service_goes_on_with_the_restored_file(
-    service: MemoryService, orc: Orchestrator, tmp_path: Path
-) -> None:
-    kept = orc.remember("before the backup")
-    orc.exchange.backup(tmp_path / "copy")
-    restore(service.paths(orc.name), tmp_path / "copy")
-    written = orc.remember("into the new file")
-    assert orc.get(written).content == "into the new file"
-    assert orc.get(kept).content == "before the backup"

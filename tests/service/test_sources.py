@@ -287,12 +287,6 @@ class TestRetractingASource:
         done = orc.sources.retract(path="/drop/in", reason="x")
         assert sorted(each.summary for each in done.retracted_items) == ["a says so.", "c says so."]
 
-    def test_turns_and_facts_of_a_conversation_go_together(self, orc: Orchestrator) -> None:
-        turn = orc.save_episode("I keep bees.", session_id="c1", source_role="user")
-        fact = said(orc, "The user keeps bees.", {"conversation_id": "c1"}, derived_from=[turn])
-        done = orc.sources.retract(conversation_id="c1", reason="x", dry_run=False)
-        assert {each.memory_id for each in done.retracted_items} == {turn, fact}
-
     def test_what_it_had_replaced_has_its_place_back(
         self, orc: Orchestrator, service: MemoryService
     ) -> None:
@@ -443,13 +437,12 @@ class TestListing:
         assert (forum.memories, forum.active, forum.retracted) == (2, 1, 1)
         assert orc.sources.get("conversation", "forum") == forum
 
-    @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-    def test_pages_hold_each_once(self, orc: Orchestrator, limit: int) -> None:
+    def test_pages_hold_each_once(self, orc: Orchestrator) -> None:
         for n in range(3):
             said(orc, f"C {n}.", {"conversation_id": f"c{n}", "workflow_run_id": f"r{n}"})
         names, after = list[str](), None
         while True:
-            page = orc.sources.list(limit=limit, after=after)
+            page = orc.sources.list(limit=2, after=after)
             names += [each.name for each in page.items]
             after = page.next_after
             if after is None:

@@ -87,16 +87,6 @@ def test_where_it_is_an_id_it_stays_and_is_counted(orc: Orchestrator) -> None:
     assert orc.get(turn).session_id == NAME
 
 
-def test_a_file_that_waits_is_named(orc: Orchestrator) -> None:
-    orc.paths.ingest.mkdir(parents=True, exist_ok=True)
-    waits = orc.paths.ingest / "waits.md"
-    waits.write_text(NAME.upper(), encoding="utf-8")
-    report = orc.erasure.erase(text=NAME, reason=WHY, dry_run=False)
-    assert report.remains == ("memory/ingest/waits.md",)
-    assert not report.complete
-    assert waits.read_text(encoding="utf-8") == NAME.upper()
-
-
 @pytest.mark.parametrize("text", ["ab", " a ", "**"])
 def test_a_text_that_is_everywhere_is_refused(orc: Orchestrator, text: str) -> None:
     with pytest.raises(InvalidInput, match="too short"):
