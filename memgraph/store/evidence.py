@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -24,7 +24,7 @@ from memgraph.rules.evidence import (
 )
 from memgraph.rules.lifecycle import EndOfLife, lost_to, refuted
 from memgraph.store import graph, memories, tables
-from memgraph.store.graph import Direction
+from memgraph.store.graph import Direction, GraphStep
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, bound, listed, member, ordered, prepared, value
 from memgraph.store.visibility import AS_OF, Table, View
@@ -137,90 +137,50 @@ def dependents(
         view: the reader and the time; its statuses are ignored.
         max_rows: the maximum number of rows of one step.
     """
-    any_status = View(view.viewer, view.as_of)
-    rows, cut = _rows(snapshot, memory_ids, any_status, Direction.IN, max_rows, any_status)
+    rows, cut = _visible_rows(snapshot, memory_ids, view, Direction.IN, max_rows)
     return evidence_graph(rows) if rows else None, cut
 
 
-def _rows(
-    snapshot: Snapshot,
-    memory_ids: Iterable[str],
-    view: View,
-    direction: Direction,
-    max_rows: int,
-    visible: View | None,
-) -> tuple[list[Dependency], bool]:
-    """Return the dependencies within ``MAX_HOPS`` steps, and True if a step was cut.
-
-    Args:
-        visible: skip memories that this view hides; None: skip none.
-    """
-    cut = False
-
-    def read(frontier: list[str]) -> list[Dependency]:
-        nonlocal cut
-        rows = _step(snapshot, frontier, view, direction, max_rows, visible)
-        cut = cut or len(rows) > max_rows
-        return rows[:max_rows]
-
-    end = itemgetter(1 if direction is Direction.OUT else 0)
-    hops = graph.read_hops(memory_ids, read, end, MAX_HOPS)
-    return [row for rows in hops for row in rows], cut
-
-
-def _step(
+def _visible_rows(
     snapshot: Snapshot,
     memory_ids: Collection[str],
     view: View,
     direction: Direction,
     max_rows: int,
-    visible: View | None,
-) -> list[Dependency]:
-    """Return the rows of one step, at most ``max_rows`` + 1; sort them only if there are more."""
-    values = view.params | {"ids": memory_ids, "limit": max_rows + 1}
-    shape = None if visible is None else visible.shape
-    rows = _steps(direction, view.shape, shape, False).rows(snapshot, values)
-    if len(rows) > max_rows:
-        rows = _steps(direction, view.shape, shape, True).rows(snapshot, values)
-    return list(map(Dependency._make, rows))
+) -> tuple[list[Dependency], bool]:
+    """Return the dependencies within ``MAX_HOPS`` steps, and True if a step was cut."""
+    any_status, cut = View(view.viewer, view.as_of), False
+
+    def read(frontier: list[str]) -> list[GraphStep]:
+        nonlocal cut
+        steps = graph.linked(
+            snapshot, frontier, any_status, _TYPES, direction, max_rows + 1, derivations=True
+        )
+        cut = cut or len(steps) > max_rows
+        return steps[:max_rows]
+
+    hops = graph.read_hops(memory_ids, read, attrgetter("memory_id"), MAX_HOPS)
+    steps = [step for steps in hops for step in steps]
+    ends = attrgetter("origin_id", "memory_id")
+    if direction is Direction.IN:
+        ends = attrgetter("memory_id", "origin_id")
+    return [Dependency(*ends(step), step.edge_type, step.edge_id) for step in steps], cut
 
 
 @prepared
-def _steps(
-    direction: Direction, view: View, visible: View | None, in_order: bool
-) -> sa.Select[Any]:
-    f, m = listed("ids", "f"), tables.memories.alias("m")
+def _grounds(view: View) -> sa.Select[Any]:
+    f = listed("ids", "f")
     e, d = tables.edges.alias("e"), tables.derivations.alias("d")
-    ends = {"from_memory_id": d.c.memory_id, "to_memory_id": d.c.derived_from_id}
-    near, far = direction.value
-    of_edge = (e.c[near] == f.c.value) & e.c.edge_type.in_(_TYPES) & view.edge_where(e)
-    derived = sa.and_(ends[near] == f.c.value, view.derived_where(d))
-    grounds = sa.select(
-        e.c.from_memory_id.label("dependent"),
-        e.c.to_memory_id.label("ground"),
-        e.c.edge_type.label("type"),
-        e.c.edge_id.label("edge"),
-    ).with_hint(e, f"INDEXED BY {_INDEXES[direction]}", "sqlite")
-    origins = sa.select(*ends.values(), sa.null(), sa.literal(""))
-    legs = []
-    for leg, row, condition, end in (
-        (grounds, e, of_edge, e.c[far]),
-        (origins, d, derived, ends[far]),
-    ):
-        joined = [(row, condition)]
-        if visible is not None:
-            joined.append((m, m.c.memory_id == end))
-            leg = leg.where(visible.where(m))
-        legs.append(leg.select_from(ordered(f, *joined)))
-    both = sa.union_all(*legs).subquery()
-    query = sa.select(both).limit(value("limit"))
-    return query.order_by(*both.c) if in_order else query
-
-
-_INDEXES: Final = {
-    Direction.OUT: "ix_memory_edges_grounds",
-    Direction.IN: "ix_memory_edges_to_memory_id",
-}
+    of_edge = (e.c.from_memory_id == f.c.value) & e.c.edge_type.in_(_TYPES) & view.edge_where(e)
+    derived = sa.and_(d.c.memory_id == f.c.value, view.derived_where(d))
+    edges = sa.select(e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.edge_id)
+    edges = edges.with_hint(e, "INDEXED BY ix_memory_edges_grounds", "sqlite")
+    origins = sa.select(d.c.memory_id, d.c.derived_from_id, sa.null(), sa.literal(""))
+    both = sa.union_all(
+        edges.select_from(ordered(f, (e, of_edge))),
+        origins.select_from(ordered(f, (d, derived))),
+    )
+    return sa.select(both.subquery()).limit(value("limit"))
 
 
 def broken_evidence(
@@ -228,12 +188,22 @@ def broken_evidence(
 ) -> dict[str, tuple[Dependency, ...]]:
     """Return the paths from memories to the refuted evidence they depend on, by memory id."""
     ids = sorted(set(memory_ids))
-    any_status = View(view.viewer, view.as_of)
+    any_status, cut = View(view.viewer, view.as_of), False
+
+    def read(frontier: list[str]) -> list[Dependency]:
+        nonlocal cut
+        rows = _grounds(any_status.shape).mapped(
+            Dependency._make, snapshot, any_status.params, ids=frontier, limit=MAX_ROWS + 1
+        )
+        cut = len(rows) > MAX_ROWS
+        return [] if cut else rows
+
     # Most evidence is valid, so the first walk reads only indexes, and visibility is checked later
     # for evidence that has ended. If it is cut, walk again without hidden rows.
-    rows, cut = _rows(snapshot, ids, any_status, Direction.OUT, MAX_ROWS, None)
+    hops = graph.read_hops(ids, read, itemgetter(1), MAX_HOPS)
+    rows = [row for rows in hops for row in rows]
     if cut:
-        rows, _ = _rows(snapshot, ids, any_status, Direction.OUT, MAX_ROWS, any_status)
+        rows, _ = _visible_rows(snapshot, ids, view, Direction.OUT, MAX_ROWS)
     ended = _ended_among(snapshot, {row.ground_id for row in rows}, view)
     if not ended:
         return {}
