@@ -32,7 +32,6 @@ DEFAULT_IMPORTANCE: Mapping[MemoryType, int] = {
 }
 
 
-Table: TypeAlias = sa.Table
 Related: TypeAlias = str | type[SQLModel] | Callable[[], type[SQLModel]]
 
 metadata = SQLModel.metadata
@@ -70,19 +69,6 @@ def choice(enum: type[StrEnum], name: str, *, checked: bool = True) -> sa.Enum:
 def column(type_: Any, *constraints: sa.ForeignKey, **options: Any) -> Any:
     """Return a field that is defined only by its column."""
     return Field(sa_column=sa.Column(type_, *constraints, **options))
-
-
-def python_type(table: sa.Table, name: str) -> type:
-    """Return the Python type of a column: bool, int, float, bytes, str or a string enum.
-
-    For a name without a column it is str.
-    """
-    if name not in table.c:
-        return str
-    kind = table.c[name].type
-    if isinstance(kind, sa.Enum) and kind.enum_class is not None:
-        return kind.enum_class
-    return bytes if isinstance(kind, sa.LargeBinary) else kind.python_type
 
 
 def stored_type(kind: sa.types.TypeEngine[Any]) -> type | tuple[type, ...] | None:
