@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from filling import NOW, Filling, fresh_database
 
-from memgraph.errors import DatabaseCorrupt
 from memgraph.model.enums import EdgeType, Scope
 from memgraph.model.recall import RecallRequest
 from memgraph.retrieval.request import narrowed
@@ -143,17 +142,6 @@ def test_a_view_of_nothing_shows_nothing(database: Database) -> None:
     with database.read() as connection:
         for view in (View(Viewer(scopes=frozenset())), View(Viewer(), statuses=frozenset())):
             assert graph.visible_memories(connection, [memory_id], view) == {}
-
-
-def test_damage_is_named(database: Database) -> None:
-    filling = Filling(database)
-    memory_id = filling.memory()
-    filling.flush()
-    with database.write() as connection:
-        connection.exec_driver_sql("PRAGMA ignore_check_constraints = ON")
-        connection.exec_driver_sql("UPDATE memories SET kind = 'thought'")
-    with database.read() as connection, pytest.raises(DatabaseCorrupt):
-        graph.visible_memories(connection, [memory_id], View(Viewer()))
 
 
 def test_candidates_whose_reading_was_stopped_are_read_for_the_next_leg(

@@ -27,12 +27,6 @@ def test_an_affected_sqlite_is_refused(version: tuple[int, ...]) -> None:
     assert caught.value.details["version"] == ".".join(map(str, version))
 
 
-@pytest.mark.parametrize("version", [(3, 51, 3), (3, 52, 0), (4, 0, 0)])
-def test_a_mended_sqlite_is_taken(version: tuple[int, ...]) -> None:
-    sqlite.require_suitable_sqlite(version)
-    assert driver.sqlite_version_info >= sqlite.MINIMUM_VERSION
-
-
 def failure(code: int, name: str, kind: type[Exception] = driver.OperationalError) -> Exception:
     error = kind("disk I/O: a text that may hold data")
     error.sqlite_errorcode = code  # type: ignore[attr-defined]  # as the driver sets it

@@ -105,19 +105,6 @@ def test_the_nearest_are_found(database: Database, index: Opener) -> None:
     assert result == best(stored, query, but=(3, 77, 600))[:40]
 
 
-def test_a_set_of_keys_narrows_the_search(small: Database, index: Opener) -> None:
-    with small.write() as connection:
-        stored = fill(connection, 50)
-    with small.read() as connection:
-        opened = index(connection)
-        among = [6, 2, 99, 4]
-        result = opened.search(stored[1], 10, visibilities=[OPEN], among=among)
-        none = opened.search(stored[1], 10, visibilities=[RETRACTED], among=among)
-    assert result[0] == 2
-    assert sorted(result) == [2, 4, 6]
-    assert none == []
-
-
 def test_what_is_not_visible_takes_no_place(small: Database, index: Opener) -> None:
     with small.write() as connection:
         fill(connection, 300, sensitivity=Sensitivity.RESTRICTED)
@@ -175,24 +162,6 @@ def test_a_change_of_status_is_followed(small: Database, index: Opener) -> None:
         opened = index(connection)
         assert sorted(opened.search(stored[1], 5, visibilities=[OPEN])) == [1, 3, 4, 5]
         assert opened.search(stored[1], 5, visibilities=[RETRACTED]) == [2]
-
-
-def test_removed_ones_wait_to_be_embedded_again(small: Database, index: Opener) -> None:
-    with small.write() as connection:
-        stored = fill(connection, 3)
-    with small.read() as connection:
-        index(connection).search(stored[0], 1, visibilities=[OPEN])
-    with small.write() as connection:
-        assert embeddings.index(connection).remove([3, 99]) == 1
-        assert embeddings.still_pending(connection, [1, 2, 3]) == {3}
-    with small.read() as connection:
-        opened = index(connection)
-        assert sorted(opened.search(stored[2], 5, visibilities=[OPEN])) == [1, 2]
-        assert not opened.vectors([3]).any()
-    with small.write() as connection:
-        embeddings.index(connection).add([3], stored[[0]], MODEL)
-    with small.read() as connection:
-        assert index(connection).search(stored[0], 2, visibilities=[OPEN]) == [1, 3]
 
 
 def test_vectors_of_another_model_or_size_are_not_searched(small: Database, index: Opener) -> None:
