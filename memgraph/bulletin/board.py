@@ -265,7 +265,8 @@ class BulletinFiles:
         _replace(text, bulletin.text)
         # Written last, because snapshots are found by their .json file.
         _replace(self._folder / f"{stem}.json", bulletin.model_dump_json(indent=2) + "\n")
-        self._prune()
+        for path in self._found()[self._keep :]:
+            _remove(path)
         return text
 
     def latest(self, view_key: str) -> Bulletin | None:
@@ -298,10 +299,6 @@ class BulletinFiles:
                 # Sort by time, because after the restore of a backup the numbers are lower.
                 existing.append((_modified(path), int(match["seq"]), path.name, path))
         return [path for *_, path in sorted(existing, reverse=True)]
-
-    def _prune(self) -> None:
-        for path in self._found()[self._keep :]:
-            _remove(path)
 
 
 def _modified(path: Path) -> int:

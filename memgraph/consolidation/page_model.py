@@ -504,7 +504,8 @@ class AnswerReader:
         # The turn that has the words may not be among those that are cited.
         for place in dict.fromkeys([*places, *range(len(self._prompt.turns))]):
             if is_quoted(quote, self._prompt.turns[place].content):
-                if _voice(self._prompt.turns[place]) is SpeakerRole.SILENT:
+                turn = self._prompt.turns[place]
+                if voice_of(turn.source_role, turn.told_as) is SpeakerRole.SILENT:
                     raise Refused("silent")
                 rest = [each for each in places if each != place][: MAX_EVIDENCE - 1]
                 return sorted([place, *rest]), place, quote
@@ -535,10 +536,6 @@ def _entities(item: Mapping[str, Any]) -> Iterator[NamedEntity]:
             )
 
 
-def _voice(turn: PageTurn) -> SpeakerRole:
-    return voice_of(turn.source_role, turn.told_as)
-
-
 def _known_key(memory: KnownMemory) -> tuple[str, str, int, str]:
     """Return the order of known memories: those that one speaker said on one day together."""
     return _day(memory.said_at), memory.speaker, memory.said_at, memory.memory_id
@@ -557,16 +554,15 @@ def _minute(ms: int) -> str:
     return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%d %a %H:%M")
 
 
-def longest_shown(lengths: Sequence[int], limit: int = MAX_PAGE_CHARS) -> int:
-    """Return the length at which turns are cut, so that together they have at most ``limit``
-    characters.
+def longest_shown(lengths: Sequence[int]) -> int:
+    """Return the length at which turns are cut, so that together they fit ``MAX_PAGE_CHARS``.
 
     Shorter turns leave the unused part of their share to the others.
     """
-    remaining = limit
+    remaining = MAX_PAGE_CHARS
     for place, length in enumerate(sorted(lengths)):
         share = remaining // (len(lengths) - place)
         if length > share:
             return share
         remaining -= length
-    return limit
+    return MAX_PAGE_CHARS

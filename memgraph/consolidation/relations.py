@@ -129,11 +129,7 @@ def _verdicts(answer: Any) -> list[Any]:
 
 
 def _pair(item: Any, shown: Sequence[Sequence[int]]) -> tuple[int, int, Relation] | str:
-    """Return the places of a verdict's pair and its relation, or the code of its refusal.
-
-    Args:
-        shown: for each new fact the numbers of the stored ones to compare it with.
-    """
+    """Return the places of a verdict's pair and its relation, or the code of its refusal."""
     if not isinstance(item, Mapping):
         return "fields"
     new, known = number_of(item.get("new")), number_of(item.get("known"))
@@ -149,7 +145,6 @@ Pair = tuple[WaitingMemory | ComparedMemory, WaitingMemory | ComparedMemory]
 
 
 def _in_order(new: WaitingMemory, known: ComparedMemory) -> Pair:
-    """Return the earlier and the later statement of a pair."""
     # At equal times the stored one counts as the earlier.
     return (known, new) if known.said_at <= new.said_at else (new, known)
 

@@ -207,12 +207,9 @@ def _read(answer: Any, size: int) -> list[Judgement]:
             continue
         text = text_of(item.get("text")) if word == Verdict.PARTLY else ""
         judgement = Judgement(Verdict(word), text)
-        found[number] = max(found.get(number, judgement), judgement, key=_severity)
+        both = found.get(number, judgement), judgement
+        found[number] = max(both, key=lambda each: _SAYS.index(each.verdict))
     if not found:
         raise ProviderAnswerInvalid("the answer has no verdict", reason="no verdicts")
     unchecked = Judgement(Verdict.UNCHECKED)
     return [found.get(place, unchecked) for place in range(1, size + 1)]
-
-
-def _severity(judgement: Judgement) -> int:
-    return _SAYS.index(judgement.verdict.value)

@@ -126,7 +126,12 @@ def lines_of(week: WeekMaterial, sentences: Sequence[WeekLine] = ()) -> WeekLine
     ]
     changed += [_pair(pair, "against") for pair in week.contradictions]
     paired = {memory_id for line in changed for memory_id in line.memory_ids}
-    decided = [_alone(memory) for memory in week.memories if _is_decision(memory)]
+    decided = [
+        _alone(memory)
+        for memory in week.memories
+        if memory.kind is MemoryKind.FACT and memory.type is MemoryType.DECISION
+    ]
+    waiting = [task for task in week.tasks if not is_done(task.tags, task.attributes)]
     offered: dict[WeekPart, Sequence[WeekLine]] = {
         WeekPart.SAID: sentences,
         WeekPart.CHANGED: changed[:MAX_LINES],
@@ -134,7 +139,7 @@ def lines_of(week: WeekMaterial, sentences: Sequence[WeekLine] = ()) -> WeekLine
             *(_pair(pair, "holds, not") for pair in week.resolved),
             *(line for line in decided if paired.isdisjoint(line.memory_ids)),
         ][:MAX_LINES],
-        WeekPart.OPEN: [_open(task, week.now_ms) for task in _waiting(week)][:MAX_LINES],
+        WeekPart.OPEN: [_open(task, week.now_ms) for task in waiting][:MAX_LINES],
     }
     return _fitting(title(week.during), offered)
 
@@ -150,14 +155,6 @@ def title(during: ReflectionPeriod) -> str:
     if first.year != last.year:
         begin.append(str(first.year))
     return f"{' '.join(begin)} to {last.day} {MONTHS[last.month - 1]} {last.year}"
-
-
-def _is_decision(memory: Memory) -> bool:
-    return memory.kind is MemoryKind.FACT and memory.type is MemoryType.DECISION
-
-
-def _waiting(week: WeekMaterial) -> list[Memory]:
-    return [task for task in week.tasks if not is_done(task.tags, task.attributes)]
 
 
 def _pair(pair: MemoryPair, word: str) -> WeekLine:

@@ -118,7 +118,7 @@ def memory_input_of(
         "tags": item.tags,
         "attributes": attributes | ({RECORD: record} if record else {}),
         "source": Source(
-            source_type=_source_type(tier),
+            source_type=SourceType.WORKFLOW_OUTPUT if tier is Scope.SESSION else SourceType.MANUAL,
             step_id=_step_of(item.source, tier, scope_id),
             captured_by=CapturedBy.SYSTEM,
         ),
@@ -241,10 +241,6 @@ def _is_deep(value: Any, levels: int) -> bool:
     elif not isinstance(value, list | tuple):
         return False
     return levels == 0 or any(_is_deep(item, levels - 1) for item in value)
-
-
-def _source_type(tier: Scope) -> SourceType:
-    return SourceType.WORKFLOW_OUTPUT if tier is Scope.SESSION else SourceType.MANUAL
 
 
 def _json(value: Any) -> str:

@@ -116,7 +116,9 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
             continue
         if plan.max_lines is not None and len(placed) + len(group) > plan.max_lines:
             continue
-        limit = None if fits_whole else _room_at(len(placed))
+        limit = None
+        if not fits_whole:
+            limit = next((tokens for last, tokens in ROOMS if len(placed) < last), LEAST_ROOM)
         cut = [_cut(line, limit, plan) for line in group]
         cost = sum(map(plan.cost_of, cut))
         if cost > room and not placed and len(cut) == 1:
@@ -152,10 +154,6 @@ def _group(
             return None
         pending += [by_id[other] for other in one.beside]
     return list(group.values())
-
-
-def _room_at(rank: int) -> int:
-    return next((tokens for last, tokens in ROOMS if rank < last), LEAST_ROOM)
 
 
 def _cut(line: BlockLine, limit: int | None, plan: BlockPlan) -> BlockLine:

@@ -151,16 +151,12 @@ class Sessions(Handle[F], group="sessions", tag="conversations"):
         with self._write() as (_, transaction):
             session = sessions.visible(transaction, self._view, session_id)
             if session is None:
-                raise _no_session(session_id)
+                raise NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
             if session.state is not SessionState.OPEN:
                 return False
             sessions.complete(transaction, [session_id])
             transaction.session_events.append(SessionCompleted(session_id=session_id))
         return True
-
-
-def _no_session(session_id: str) -> NotFound:
-    return NotFound(f"no session {session_id[:80]!r}", session_id=session_id[:80])
 
 
 @with_groups

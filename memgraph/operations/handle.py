@@ -198,36 +198,27 @@ class Handle(Methods[F]):
         context: ReceiptContext | None = None,
         *,
         viewer: Viewer | None = None,
-        enough: bool = False,
     ) -> None:
         """Queue a receipt, to be written with others outside the caller's request.
 
         Args:
             viewer: the view of the caller; None: the view of this handle.
-            enough: write now, because enough receipts are queued.
         """
         from memgraph.operations.read.receipts import NOTHING
 
         viewer_details = viewer_fields(self.viewer if viewer is None else viewer)
         complete = replace(receipt, actor=self.actor, viewer=viewer_details)
-        enough = opened.receipts.add(complete, NOTHING if context is None else context) or enough
-        self._write_receipts(opened, enough=enough)
-
-    def _write_receipts(self, opened: OpenOrchestrator, *, enough: bool) -> None:
+        enough = opened.receipts.add(complete, NOTHING if context is None else context)
         if self._service.embeds_in_background:
             # Even a few are written soon: another process may be about to let their memories decay.
-            if enough:
-                opened.background.wake()
-            elif opened.receipts.waiting:
-                opened.background.wake_later()
-            return
-        if not enough:
-            return
-        try:
-            opened.receipts.flush()
-        except MemgraphError as error:
-            # The receipts stay queued for the next attempt; the answer does not depend on them.
-            opened.log.failure("receipts.flush", error)
+            wake = opened.background.wake if enough else opened.background.wake_later
+            wake()
+        elif enough:
+            try:
+                opened.receipts.flush()
+            except MemgraphError as error:
+                # The receipts stay queued for the next attempt; the answer does not depend on them.
+                opened.log.failure("receipts.flush", error)
 
 
 class WritingHandle(Handle[F]):

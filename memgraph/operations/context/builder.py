@@ -189,7 +189,8 @@ def built(
         viewer: sees only memories that the context may contain.
         notes: notes on how the tokens were counted.
     """
-    limit = _candidates_of(plan)
+    fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
+    limit = min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
     request = _recall_request(context_request, limit, plan.min_relevance)
     with reading(opened, viewer, request) as in_snapshot:
         candidates = gathered(
@@ -233,11 +234,6 @@ def built(
         receipt,
         ReceiptContext(match=in_snapshot.account.match, narrowing=in_snapshot.narrowing),
     )
-
-
-def _candidates_of(plan: ContextPlan) -> int:
-    fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
-    return min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
 
 
 def _recall_request(request: ContextRequest, limit: int, floor: float | None) -> RecallRequest:

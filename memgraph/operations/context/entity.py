@@ -251,7 +251,9 @@ class MemoryEntity(Handle):
             provenance = {
                 "purpose": PURPOSE,
                 "agent_id": self.agent_id,
-                "request": _request_fields(retrieve_request),
+                "request": retrieve_request.model_dump(
+                    mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
+                ),
             }
             full_receipt = replace(receipt, asked={**receipt.asked, **provenance}, purpose=PURPOSE)
             source_data = behind_of(viewer, request, bundle)
@@ -352,13 +354,6 @@ class MemoryEntity(Handle):
 
 def _kinds(tier: MemoryKind | None) -> tuple[MemoryKind, ...]:
     return tuple(MemoryKind) if tier is None else kinds_of(tier)
-
-
-def _request_fields(request: RetrieveRequest) -> dict[str, Any]:
-    """Return the fields of a request that a receipt stores in addition to the query."""
-    return request.model_dump(
-        mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
-    )
 
 
 def _item_id(item: StoreItemInput, scope_id: str | None, call: str | None, at: int) -> str:

@@ -80,7 +80,7 @@ def consolidate_session(
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
     extractor = extractor or chosen_extractor(opened.llm)
-    run = _Run(opened, actor, extractor, dry_run, at, progress, stop)
+    run = _Run(opened, actor, extractor, dry_run, at, stop, progress)
     run.reopen_labelled()
     return run.session(session_id)
 
@@ -113,7 +113,7 @@ def consolidate_pending(
     """
     at = opened.clock.now_ms() if now_ms is None else now_ms
     extractor = extractor or chosen_extractor(opened.llm)
-    run = _Run(opened, actor, extractor, dry_run, at, _silent, stop)
+    run = _Run(opened, actor, extractor, dry_run, at, stop=stop)
     run.reopen_labelled()
     with opened.database.read() as snapshot:
         waiting = queries.ended_sessions(snapshot, at - IDLE_MS)
@@ -160,10 +160,6 @@ def _job_report(
     return report
 
 
-def _silent(_part: str, _done: int, _total: int) -> None:
-    """Ignore the progress of a single session."""
-
-
 @dataclass(slots=True)
 class _Notes:
     """The data for a session's report."""
@@ -193,8 +189,8 @@ class _Run:
     extractor: Extractor
     dry_run: bool
     now_ms: int
-    progress: Callable[[str, int, int], None]
     stop: Callable[[], bool]
+    progress: Callable[[str, int, int], None] = lambda _part, _done, _total: None
     usage: ModelUsage = field(default_factory=ModelUsage)
 
     @property
@@ -244,7 +240,9 @@ class _Run:
                 break
             if done is None or done.last:
                 break
-            cursor, moved = self._next(page), 0
+            last = page.turns[-1]
+            cursor = page.state._replace(through=last.memory_id, through_pk=last.pk)
+            moved = 0
         return self._report(session_id, notes)
 
     def _read(self, session_id: str, cursor: Consolidation | None) -> PageTurns:
@@ -255,10 +253,6 @@ class _Run:
             if cursor is not None and self.dry_run:
                 state = cursor
             return read_page(snapshot, state, PAGE_TURNS)
-
-    def _next(self, page: PageTurns) -> Consolidation:
-        last = page.turns[-1]
-        return page.state._replace(through=last.memory_id, through_pk=last.pk)
 
     def _page(self, page: PageTurns, notes: _Notes) -> PageResult | None:
         """Process one page, and match it again when memory changes; None if it stays pending."""

@@ -126,9 +126,12 @@ class _Run:
         """Send a batch to the providers and link the names; return True if the run may continue."""
         names_by_pk: dict[int, list[EntityName]] = {}
         groups = list(self._groups(batch))
-        answers = [self._find(group, without) for without, group in groups]
+        answers = [
+            self.opened.naming.accurate.extract([each.content for each in group], without=without)
+            for without, group in groups
+        ]
         if len(batch) > 1 and any(
-            _is_refusal(error) for answer in answers for error in _errors(answer)
+            _is_refusal(error) for answer in answers for error in answer.failures.values()
         ):
             # Send the texts one by one to find the refused one.
             if not all(self.work_off([memory], memory.pk) for memory in batch):
@@ -157,10 +160,6 @@ class _Run:
             self.counts["withheld"] += len(may_not)
             may_not = []
         return [(without, group) for without, group in (((), may), (("llm",), may_not)) if group]
-
-    def _find(self, group: Sequence[MemoryRow], without: Sequence[str]) -> StrategyResult:
-        texts = [memory.content for memory in group]
-        return self.opened.naming.accurate.extract(texts, without=without)
 
     def _take(
         self,
@@ -287,10 +286,6 @@ def _stamped(
         new = [name for name in beyond if name not in earlier]
         attributes[ENRICHED_NAMES] = [*earlier, *new][:MAX_KEPT_NAMES]
     return attributes
-
-
-def _errors(answer: StrategyResult) -> Iterable[MemgraphError]:
-    return answer.failures.values()
 
 
 def _is_refusal(error: MemgraphError) -> bool:

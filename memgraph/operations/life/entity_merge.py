@@ -136,9 +136,7 @@ def _take_away(
 ) -> int:
     """Remove a name of an entity and relink its memories; return the number of changed ones.
 
-    Args:
-        apart: the merged entities with this name, which become one entity of their own.
-        aliases: (entity key, alias key, alias) of the entity and those merged into it.
+    ``apart``: the merged entities with this name, which become one entity of their own.
     """
     pks = [other.pk for other in apart]
     if pks:

@@ -69,11 +69,7 @@ def _closeness(
     by_id: dict[str, ComparedMemory],
     at: int,
 ) -> dict[str, float]:
-    """Return how close facts are to turns of one place; the most is about 1.5.
-
-    Args:
-        by_id: the facts; those that are found by words, entities and vectors are added.
-    """
+    """Return how close facts are to turns, up to about 1.5; those found are added to ``by_id``."""
     place, scores = place_of(rows[-1]), defaultdict[str, float](float)
     links = entities.links_of(snapshot, [row.pk for row in rows])
     for row in rows:

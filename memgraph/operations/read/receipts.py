@@ -119,7 +119,7 @@ class ReceiptBook:
                 self.dropped += 1
                 return True
             self._kept.append(_Kept(receipt, context))
-            return self._enough()
+            return len(self._kept) >= FLUSH_AT
 
     def flush(self) -> int:
         """Write the buffer; return the number of receipts.
@@ -184,11 +184,7 @@ class ReceiptBook:
     def _prepare(
         self, waiting: Sequence[_Kept], give_way: Callable[[], object] = lambda: None
     ) -> None:
-        """Do the postponed work for some receipts, which stay in the buffer.
-
-        Args:
-            give_way: called before each receipt (about a millisecond of work), and at the end.
-        """
+        """Do the postponed work for some receipts, about a millisecond each, with pauses."""
         with ExitStack() as stack:
             snapshot = None
             for item in waiting:
@@ -212,9 +208,6 @@ class ReceiptBook:
             with self._lock:
                 self._retired = pending | self._retired
             raise
-
-    def _enough(self) -> bool:
-        return len(self._kept) >= FLUSH_AT
 
 
 def _handed_out(

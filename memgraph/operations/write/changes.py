@@ -330,11 +330,10 @@ def resolve(
     # A memory may lose several contradictions, but a corrected one has nothing to lose.
     if memories.active_ids(transaction, edges.successors(transaction, loser_id)):
         require_unreplaced(transaction, loser_id, view=view)
-    plan = plan_resolution(
-        winner,
-        loser,
-        current=_standing(transaction, loser_id, edge.edge_id),
+    others = (
+        record for each, record in _lost(transaction, loser_id) if each.edge_id != edge.edge_id
     )
+    plan = plan_resolution(winner, loser, current=next(others, None))
     loss_reason = lost_to(winner_id, reason)
     for change in plan.changes:
         apply(transaction, change, reason=loss_reason)
@@ -447,11 +446,6 @@ def _lost(snapshot: Snapshot, loser_id: str) -> list[tuple[Edge, ResolutionRecor
         if record.loser_id == loser_id:
             reasons.append((edge, record))
     return reasons
-
-
-def _standing(snapshot: Snapshot, loser_id: str, but: str) -> ResolutionRecord | None:
-    others = (record for edge, record in _lost(snapshot, loser_id) if edge.edge_id != but)
-    return next(others, None)
 
 
 def state_of(snapshot: Snapshot, memory_id: str) -> MemoryState:

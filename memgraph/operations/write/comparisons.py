@@ -145,7 +145,10 @@ class _Question(NamedTuple):
             edge_type = EdgeType.UPDATES if same else EdgeType.CONTRADICTS
         if not reason:
             text = other.content if self.is_later(other) else self.memory.content
-            reason = f"{_RELATION[edge_type]}: {_shortened(' '.join(text.split()))}"
+            quoted = " ".join(text.split())
+            if len(quoted) > MAX_QUOTED:
+                quoted = f"{quoted[: MAX_QUOTED - 1]}…"
+            reason = f"{_RELATION[edge_type]}: {quoted}"
         return EdgeInput(
             from_id=later,
             to_id=earlier,
@@ -503,7 +506,3 @@ def _spoken(memory: WaitingMemory | ComparedMemory, text: str) -> str:
     """Return a text with its speaker before it, where one is known."""
     speaker = speaker_of(memory.kind, memory.source_role)
     return f"{speaker}: {text}" if speaker else text
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"

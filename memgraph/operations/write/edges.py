@@ -237,11 +237,7 @@ class EdgeWriter:
     def _open_case(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
-        """Store an open contradiction in place of an Updates edge that is not allowed.
-
-        Raises:
-            IllegalTransition: one of the two memories is retracted.
-        """
+        """Store an open contradiction in place of an Updates edge that is not allowed."""
         ends = [written.resolve(end) for end in (link.from_id, link.to_id)]
         plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
         reason = _OTHER_SOURCE_REASON

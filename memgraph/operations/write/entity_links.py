@@ -473,9 +473,6 @@ class EntityLinker:
 
         Only if nobody else has that name, and if whoever may read of the one person may also read
         of the other.
-
-        Args:
-            keys: the keys of the entities.
         """
         full_names = {keys[name]: parts for name in names if (parts := _parts(name))}
         words = set().union(*full_names.values())
