@@ -20,7 +20,7 @@ from memgraph.client.operations import (
     nothing,
     segment,
 )
-from memgraph.client.server import Call, Server, error_of
+from memgraph.client.server import Call, Server
 from memgraph.clock import iso, parse_time
 from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
@@ -34,7 +34,6 @@ from memgraph.model.remote import (
     MAX_BATCH,
     AuditReport,
     JobResult,
-    OrchestratorStatus,
     Outcomes,
     PromotedId,
     UploadResult,
@@ -209,27 +208,6 @@ class RemoteIngestion(RemoteHandle, Ingestion[F]):
         )
 
 
-class RemoteMaintenance(RemoteHandle, Handle[F]):
-    """The state of the database: ``orc.maintenance``."""
-
-    @method
-    def stats(self) -> dict[str, Any]:
-        """Return counts over everything stored, sizes on disk, and the state of the embeddings.
-
-        Requires admin; ``memories.counts`` counts what the key sees, and requires only read.
-
-        Raises:
-            DatabaseCorrupt, …: the memory is disabled; the error has the reason.
-        """
-        status = self._remote.get("/status", OrchestratorStatus)
-        if status.stats is None:
-            health = status.health
-            raise error_of(health.code, health.message, health.details) or RemoteAnswerInvalid(
-                "the server does not report why the orchestrator is disabled"
-            )
-        return status.stats
-
-
 @dataclass(frozen=True, slots=True)
 class FileReport(Report):
     """A finished copy, which the server checked before sending it."""
@@ -323,7 +301,6 @@ class RemoteOperations(RemoteHandle, Operations[F]):
     contexts: RemoteContexts[F]
     jobs: RemoteJobs[F]
     ingestion: RemoteIngestion[F]
-    maintenance: RemoteMaintenance[F]
     exchange: RemoteExchange[F]
 
     @like(Everyday.remember_many)

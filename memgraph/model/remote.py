@@ -159,16 +159,6 @@ class MemoryCounts(Value):
     status: dict[MemoryStatus, int] = Field(default_factory=dict)
 
 
-class OrchestratorStatus(Value):
-    """The counts of the whole store, and the health of the memory.
-
-    ``stats``: the counts of ``orc.maintenance.stats``; None if the database cannot be read.
-    """
-
-    health: Health
-    stats: dict[str, Any] | None
-
-
 class JobBoard(Value):
     """The schedule of the jobs, and their runs, latest first."""
 

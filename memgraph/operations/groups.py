@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -159,6 +159,22 @@ class Sessions(Handle[F], group="sessions", tag="conversations"):
         return True
 
 
+class Maintenance(Handle[F], group="maintenance", tag="operating"):
+    """Maintenance of the database: ``orc.maintenance``."""
+
+    @operation(Permission.ADMIN, "GET /status", id="get_status", command="stats")
+    def stats(self) -> dict[str, Any]:
+        """Count everything stored, hidden memories too, with the sizes on disk.
+
+        Raises:
+            DatabaseCorrupt, …: the memory is disabled.
+        """
+        from memgraph.operations.read import lookup
+
+        with self._service.opened(self.name) as opened:
+            return lookup.stats(opened)
+
+
 @with_groups
 class Operations(Everyday[F]):
     """The operations of an orchestrator: the everyday ones, and the others in groups."""
@@ -177,3 +193,4 @@ class Operations(Everyday[F]):
     ingestion: Ingestion[F]
     jobs: Jobs[F]
     erasure: Erasure[F]
+    maintenance: Maintenance[F]

@@ -14,7 +14,7 @@ from memgraph.operations.groups import Operations
 from memgraph.operations.handle import WritingHandle
 from memgraph.operations.ingestion.operations import LocalIngestion
 from memgraph.operations.jobs import LocalJobs
-from memgraph.operations.maintenance.operations import Maintenance
+from memgraph.operations.maintenance.operations import LocalMaintenance
 from memgraph.operations.memories import Memories
 from memgraph.operations.threads import await_all, awaited_group, pool
 
@@ -71,7 +71,7 @@ class LocalOperations(Operations[F]):
     ingestion: LocalIngestion[F]
     jobs: LocalJobs[F]
     events: Events[F]
-    maintenance: Maintenance[F]
+    maintenance: LocalMaintenance[F]
     exchange: Exchange[F]
     stores: Stores[F]
 
@@ -105,7 +105,7 @@ class Orchestrator(LocalOperations[Blocking]):
         viewer: what this handle may see.
         actor: the name in the journal for changes made through this handle.
         memories, contradictions, graph, history, sources, receipts, sessions, contexts, entities,
-            ingestion, jobs, audit, erasure, events, maintenance, exchange: the other operations,
+            ingestion, jobs, erasure, events, maintenance, exchange: the other operations,
             grouped by subject.
         agents: the operations for language models.
         agent_memory: the requests of ``MemoryEntity``.

@@ -190,19 +190,6 @@ def test_a_later_version_may_tell_more() -> None:
     assert said(Replies([page]), lambda orc: orc.sessions.list()) == []
 
 
-def test_the_counts_of_a_disabled_memory_are_the_error_that_disables_it() -> None:
-    health = {"orchestrator": "orc-1", "status": "disabled", "message": "restore a backup"}
-    for code, kind in ((DatabaseCorrupt.code, DatabaseCorrupt), ("tea.pot", RemoteAnswerInvalid)):
-        told = {"health": health | {"code": code, "details": {"path": "x"}}, "stats": None}
-        replies = Replies([httpx.Response(200, json=told)])
-        with pytest.raises(kind) as refused:
-            said(replies, lambda orc: orc.maintenance.stats())
-        assert type(refused.value) is kind
-        if kind is DatabaseCorrupt:
-            assert refused.value.message == "restore a backup"
-            assert refused.value.details == {"path": "x"}
-
-
 def test_names_of_entities_are_in_no_address() -> None:
     replies = Replies([problem(NotFound, 404)])
     with pytest.raises(NotFound):

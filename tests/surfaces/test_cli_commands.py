@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 import pytest
 
@@ -33,7 +33,7 @@ def documented(command: str) -> set[str]:
     row = re.search(rf"^\| `{re.escape(command)}` \| (.+?)(?:;.*)? \|$", DOCS, re.MULTILINE)
     told = set(re.findall(r"`([^`]+)`", row[1])) if row else set()
     declared = derived_commands().get(command)
-    if declared is None:
+    if declared is None or get_origin(declared.sent) is dict:
         assert row is not None, command
         return told
     if declared.result is None:

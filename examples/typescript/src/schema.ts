@@ -1437,8 +1437,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Status
-         * @description Return counts and sizes of everything that is stored, including hidden memories.
+         * Get Status
+         * @description Count everything stored, hidden memories too, with the sizes on disk.
          */
         get: operations["get_status"];
         put?: never;
@@ -3296,17 +3296,6 @@ export interface components {
             pending?: number;
             /** @enum {string} */
             status: "ready" | "degraded" | "disabled" | "unknown";
-        };
-        /**
-         * @description The counts of the whole store, and the health of the memory.
-         *
-         *     ``stats``: the counts of ``orc.maintenance.stats``; None if the database cannot be read.
-         */
-        OrchestratorStatus: {
-            health: components["schemas"]["Health"];
-            stats: {
-                [key: string]: unknown;
-            } | null;
         };
         /**
          * @description The outcome of one item of a write, in the order of the items.
@@ -7515,7 +7504,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OrchestratorStatus"];
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
                 };
             };
             /** @description Error */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
@@ -12,7 +12,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.enums import IndexPart
 from memgraph.model.operation import F, local
 from memgraph.model.values import Report
-from memgraph.operations.handle import Handle
+from memgraph.operations.groups import Maintenance
 from memgraph.store import journal, metadata
 from memgraph.store.journal import JournalHead
 from memgraph.store.snapshot import NewEntry
@@ -46,16 +46,8 @@ class JournalState(Report):
     lost: int | None
 
 
-class Maintenance(Handle[F], group="maintenance"):
-    """Maintenance of the database: ``orc.maintenance``."""
-
-    @local
-    def stats(self) -> dict[str, Any]:
-        """Return counts of everything stored, the sizes on disk and the embedding states."""
-        from memgraph.operations.read import lookup as reading
-
-        with self._service.opened(self.name) as opened:
-            return reading.stats(opened)
+class LocalMaintenance(Maintenance[F]):
+    """Maintenance of a database on this machine."""
 
     @local
     def embed_pending(

@@ -212,7 +212,6 @@ CUSTOM: Final[Mapping[str, Custom]] = {
         },
         done=lambda memory_id, _: f"stored {with_short(memory_id)}",
     ),
-    "stats": Custom(method=methods.stats),
     "verify": Custom(method=methods.verify, failure=_unsound),
     "tier": Custom(prepare=_of_tier),
 }

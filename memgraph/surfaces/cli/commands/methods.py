@@ -49,14 +49,6 @@ def run(
     return {"sessions": reports}
 
 
-def stats(handle: Any) -> Any:
-    """Count everything stored, hidden memories too, with the sizes on disk.
-
-    On a server this requires the permission admin.
-    """
-    return handle.maintenance.stats()
-
-
 def verify(handle: Any, progress: Progress) -> Any:
     """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
 

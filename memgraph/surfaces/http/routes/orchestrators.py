@@ -21,11 +21,9 @@ from memgraph.model.remote import (
     Limit,
     OrchestratorList,
     OrchestratorName,
-    OrchestratorStatus,
     PromotedId,
 )
 from memgraph.model.values import Millis, Name, Reason, Value
-from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.access import refusal, sees_everything
 from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
@@ -77,23 +75,9 @@ def create(
 @router.get("/{orchestrator}", operation_id="get_orchestrator", response_model=Health)
 def health(request: Request, orc: Reader) -> Response:
     """Return whether the orchestrator works, and its current problems."""
-    return answered(_health(request, orc))
-
-
-@router.get("/{orchestrator}/status", operation_id="get_status", response_model=OrchestratorStatus)
-def status(request: Request, orc: Admin) -> Response:
-    """Return counts and sizes of everything that is stored, including hidden memories."""
-    health = _health(request, orc)
-    return answered(
-        OrchestratorStatus(
-            health=health, stats=orc.maintenance.stats() if health.status == "ready" else None
-        )
-    )
-
-
-def _health(request: Request, orc: Orchestrator) -> Health:
     service = gate_of(request).service
-    return Health.model_validate(without_root(service.health(orc.name), service.root))
+    health = without_root(service.health(orc.name), service.root)
+    return answered(Health.model_validate(health))
 
 
 memory_router = APIRouter(prefix=ROOT)
