@@ -21,7 +21,6 @@ from memgraph.model.graph import (
     Influence,
     InvalidPremise,
     JournalNote,
-    MemorySupport,
 )
 from memgraph.model.values import Edge, Memory, StoredSource
 from memgraph.rules.contradictions import suggest
@@ -271,10 +270,7 @@ class _Reading:
         return CaseSide(
             memory=memory,
             source=source,
-            supports=tuple(
-                MemorySupport(source=further_source, added_at=at)
-                for _, at, further_source in supports.further(snapshot, [memory_id], until=until)
-            ),
+            supports=supports.listed_further(snapshot, memory_id, until=until),
             independent_sources=independent_sources(own, added),
             said_at=memory.said_at,
             effective_confidence=confidence_at(memory, self._at, self._exponent),

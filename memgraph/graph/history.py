@@ -153,14 +153,6 @@ def _event(
     reason: str | None,
     winner_id: str | None = None,
 ) -> PairEvent:
-    return PairEvent(
-        edge_id=pair.edge_id,
-        first_id=pair.first_id,
-        second_id=pair.second_id,
-        first_text=pair.first_text,
-        second_text=pair.second_text,
-        at=at,
-        actor=actor,
-        reason=reason,
-        winner_id=winner_id,
-    )
+    sides = pair._asdict()
+    del sides["created_at"]
+    return PairEvent(**sides, at=at, actor=actor, reason=reason, winner_id=winner_id)

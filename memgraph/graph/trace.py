@@ -8,7 +8,7 @@ from memgraph.clock import MAX_MS
 from memgraph.graph.redaction import journal_notes, status_periods
 from memgraph.graph.walk import Walk
 from memgraph.model.enums import EdgeType, MemoryStatus
-from memgraph.model.graph import DeliveryCount, JournalNote, MemorySupport, Trace
+from memgraph.model.graph import DeliveryCount, JournalNote, Trace
 from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import BASIS_EDGES, broken_paths, independent_sources
 from memgraph.rules.lifecycle import is_change_mark
@@ -81,10 +81,7 @@ class _TraceBuilder:
         return Trace(
             memory=memory,
             source=next(item for item in sources if item.source_id == memory.source_id),
-            supports=tuple(
-                MemorySupport(source=source, added_at=at)
-                for _, at, source in supports.further(snapshot, [memory_id], until=self._until)
-            ),
+            supports=supports.listed_further(snapshot, memory_id, until=self._until),
             independent_sources=independent_sources(
                 *supports.origins(snapshot, memory_id, until=self._until)
             ),

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.sqlite import insert
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.conversation import PERSONS, SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind, SourceName, SourceType
+from memgraph.model.graph import MemorySupport
 from memgraph.model.sources import NamedSource
 from memgraph.model.values import StoredSource
 from memgraph.rules.evidence import Origin
@@ -57,6 +58,14 @@ def further(
     query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
     rows = snapshot.rows(query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id), at=until)
     return [(memory_id, at, source_from_row(row)) for memory_id, at, *row in rows]
+
+
+def listed_further(
+    snapshot: Snapshot, memory_id: str, *, until: int = MAX_MS
+) -> tuple[MemorySupport, ...]:
+    """Return the further sources of a memory, oldest first."""
+    rows = further(snapshot, [memory_id], until=until)
+    return tuple(MemorySupport(source=source, added_at=at) for _, at, source in rows)
 
 
 class _TurnFacts(NamedTuple):
