@@ -88,23 +88,6 @@ def test_a_write_whose_answer_was_lost_stores_nothing_twice(served: Served, writ
     assert orc.verify().ok
 
 
-def test_a_write_whose_answers_are_lost_is_done_once(served: Served) -> None:
-    orc = served.orchestrator()
-    for retries, is_told in ((2, True), (1, False)):
-        cut = Cut(2)
-        with Client(served.url, key=served.key(), transport=cut, retries=retries) as client:
-            client._server.pause = lambda _seconds: None
-            remote = client.orchestrator("orc-1")
-            if is_told:
-                one = remote.remember("The gate is green.")
-            else:
-                with pytest.raises(RemoteUnavailable):
-                    remote.remember("It is kept all the same.")
-        assert len(cut.statuses) == retries + 1
-    kept, told = orc.memories.list()
-    assert (told.memory_id, kept.content) == (one, "It is kept all the same.")
-
-
 ONCE: dict[str, Callable[[RemoteOrchestrator], Any]] = {
     "erase": lambda orc: orc.erasure.erase(text="five", reason="asked", dry_run=False),
     "retract a source": lambda orc: orc.sources.retract(

@@ -24,8 +24,6 @@ from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import PERMISSION
 
 BASE = "/v1/orchestrators/orc-1"
-ASK_SOMETHING = ("/recall", "/memory/forget", "/memory/listItems")
-"""No field of their bodies is required, but the body is."""
 
 
 def test_an_answer_with_a_field_that_nothing_fills_is_refused() -> None:
@@ -63,14 +61,3 @@ def test_a_body_of_defaults_may_be_left_out(client: httpx.Client) -> None:
     assert (ran.status_code, ran.json()["runs"][0]["job"]) == (200, "decay")
     assert client.post(f"{BASE}/context").status_code == 200
     assert client.post(f"{BASE}/recall").status_code == 422
-
-
-def test_bodies_that_lack_nothing_are_optional() -> None:
-    document = openapi()
-    for path, operations in document["paths"].items():
-        wanted = operations.get("post", {}).get("requestBody", {})
-        reference = wanted.get("content", {}).get("application/json", {}).get("schema", {})
-        if "$ref" not in reference or path.endswith(ASK_SOMETHING):
-            continue
-        schema = document["components"]["schemas"][reference["$ref"].rpartition("/")[2]]
-        assert bool(wanted.get("required")) is bool(schema.get("required")), path

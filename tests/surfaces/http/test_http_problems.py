@@ -91,12 +91,6 @@ def test_a_bug_is_told_by_its_class_alone(
     assert CANARY not in answer.text
 
 
-def test_nobody_is_told_how_to_show_a_key(served: Served) -> None:
-    with served.client("mgk_nothing") as nobody:
-        answer = nobody.get(f"{BASE}/memories")
-    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-
-
 def test_the_document_tells_of_every_problem(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     for path, operations in document["paths"].items():
