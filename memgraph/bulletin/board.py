@@ -339,18 +339,13 @@ def _replace(path: Path, text: str) -> None:
 # A reflection that stays the same is recorded in receipts once in this time, like a bulletin.
 
 
-class _CachedReflection(NamedTuple):
-    head: tuple[int, str]
-    found: Memory | None
-
-
 class LatestReflections:
     """Caches the latest reflection per viewer. Thread-safe; notices writes of other processes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Viewer, _CachedReflection] = OrderedDict()
+        self._kept: OrderedDict[Viewer, tuple[tuple[int, str], Memory | None]] = OrderedDict()
 
     def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
         """Return the latest active reflection that the viewer may see. Raises StorageError.
@@ -364,11 +359,11 @@ class LatestReflections:
             head = journal.head(snapshot)
             with self._lock:
                 cached = self._kept.get(viewer)
-            if cached is not None and cached.head == head:
-                return cached.found
+            if cached is not None and cached[0] == head:
+                return cached[1]
             latest = queries.latest(snapshot, View(viewer))
         with self._lock:
-            self._kept[viewer] = _CachedReflection(head, latest)
+            self._kept[viewer] = (head, latest)
             self._kept.move_to_end(viewer)
             while len(self._kept) > MAX_VIEWS:
                 self._kept.popitem(last=False)

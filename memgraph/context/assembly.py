@@ -107,7 +107,7 @@ def assembled(
     weights = {tier: plan.shares.of(tier) for tier in Scope}
     offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
     candidates_by_id = sorted(offered, key=lambda each: each.memory.memory_id)
-    distinct_candidates = distinct(candidates_by_id, plan.query)
+    kept, repeated, asked = distinct(candidates_by_id, plan.query)
     block = BlockPlan(
         plan.budget_tokens,
         plan.format,
@@ -117,7 +117,7 @@ def assembled(
         content_stems(plan.query),
     )
     room = max(plan.budget_tokens - frame_cost(plan.format, counter.count), 0)
-    lines_by_tier = {tier: _whole(distinct_candidates.kept, tier, plan, block) for tier in Scope}
+    lines_by_tier = {tier: _whole(kept, tier, plan, block) for tier in Scope}
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)
     cutting = _Cutting(block, room)
@@ -147,8 +147,8 @@ def assembled(
     inside = {line.memory_id for line in chosen}
     omitted = [line for memory_id, line in lines.items() if memory_id not in inside]
     omitted.sort(key=lambda line: (line.place, line.memory_id))
-    unseen = [_omitted(candidate, DUPLICATE) for candidate in distinct_candidates.repeated]
-    unseen += [_omitted(candidate, QUERY) for candidate in distinct_candidates.asked]
+    unseen = [_omitted(candidate, DUPLICATE) for candidate in repeated]
+    unseen += [_omitted(candidate, QUERY) for candidate in asked]
     left_out = [
         *(_omitted(line.candidate, _reason(line, room, beyond), line.cost) for line in omitted),
         *sorted(unseen, key=lambda each: each.memory_id),

@@ -40,27 +40,14 @@ class ContextCandidate:
     against: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctCandidates:
-    """Candidates sorted into distinct ones, repetitions of those, and repetitions of the query.
-
-    Attributes:
-        kept: the distinct candidates.
-        repeated: candidates with the same text as one of ``kept``.
-        asked: candidates that only repeat the query.
-    """
-
-    kept: tuple[ContextCandidate, ...]
-    repeated: tuple[ContextCandidate, ...]
-    asked: tuple[ContextCandidate, ...]
-
-
-def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCandidates:
-    """Keep one candidate for each text.
+def distinct(
+    candidates: Iterable[ContextCandidate], query: str
+) -> tuple[list[ContextCandidate], list[ContextCandidate], list[ContextCandidate]]:
+    """Return one candidate for each text, the others with these texts, and those that only repeat
+    the query.
 
     A fact is preferred to a turn, then the tier nearest to the task, then the best recall rank.
-    The kept candidate takes the best rank of its repetitions. Candidates that repeat the query are
-    left out.
+    The kept candidate takes the best rank of its repetitions.
     """
     places = {tier: place for place, tier in enumerate(Scope)}
     form = folded(query)
@@ -85,7 +72,7 @@ def distinct(candidates: Iterable[ContextCandidate], query: str) -> DistinctCand
             by_hash[candidate.memory.content_hash] = min(
                 same, replace(same, recalled=candidate.recalled), key=_by_recall
             )
-    return DistinctCandidates(tuple(by_hash.values()), tuple(repeated), tuple(repeats_query))
+    return list(by_hash.values()), repeated, repeats_query
 
 
 def ranked(

@@ -231,12 +231,13 @@ class ItemStore:
     ) -> ContextItem:
         """Store a new item of a kind, which is its first tag and begins its id."""
         tags = tags if isinstance(tags, str) else (kind, *tags)
-        item = self._item(kind, text, tags, kind=kind, importance=importance, payload=payload)
-        self._put(item)
-        return item
+        return self._put(
+            self._item(kind, text, tags, kind=kind, importance=importance, payload=payload)
+        )
 
-    def _put(self, item: ContextItem) -> None:
+    def _put(self, item: ContextItem) -> ContextItem:
         self.backend.add(item)
+        return item
 
     def _query(self, kind: str, tags: Iterable[str]) -> list[ContextItem]:
         """Return at most 100 items of a kind with any of the tags, newest first."""
@@ -278,8 +279,7 @@ class TaskMemoryStore(ItemStore):
             importance=0.5,
             payload={"text": text},
         )
-        self.backend.add(item)
-        return item
+        return self._put(item)
 
     def add_tool_output(
         self, tool_id: str, output: Any, stage_id: str | None = None
@@ -305,8 +305,7 @@ class TaskMemoryStore(ItemStore):
             importance=0.7,
             payload={"tool_id": tool_id, **payload},
         )
-        self.backend.add(item)
-        return item
+        return self._put(item)
 
     def get_stage_outputs(self, stage_id: str) -> list[ContextItem]:
         """Return the reasoning and the tool outputs of a stage, newest first."""
@@ -370,10 +369,7 @@ class GlobalMemoryStore(ItemStore):
             payload={"preference": preference, "category": category},
         )
         question = f"Add global preference: {preference!r} (category: {category})?"
-        if require_confirmation and not self._consent(question):
-            return None
-        self.backend.add(item)
-        return item
+        return None if require_confirmation and not self._consent(question) else self._put(item)
 
     def change_preference(
         self, context_item_id: str, preference: str, require_confirmation: bool = True
@@ -404,8 +400,7 @@ class GlobalMemoryStore(ItemStore):
             return None
         if self.backend.get(context_item_id) != old:
             raise Conflict("the preference has been changed", context_item_id=context_item_id)
-        self.backend.add(item)
-        return item
+        return self._put(item)
 
     def add_pattern(self, pattern: str, domain: str) -> ContextItem:
         """Store a pattern that proved itself in a domain.
@@ -494,15 +489,16 @@ class ProjectMemoryStore(ItemStore):
     def _source(self) -> str:
         return f"project/{self.project_id}"
 
-    def _put(self, item: ContextItem) -> None:
+    def _put(self, item: ContextItem) -> ContextItem:
         if isinstance(self.backend, BoundedBackend):
             self.backend.add_bounded(item, self.max_items)
-            return
+            return item
         self.backend.add(item)
         if self.backend.count() > self.max_items:
             items = self.backend.list_all()
             for item_id in evicted(items, self.max_items, new=item.context_item_id):
                 self.backend.delete(item_id)
+        return item
 
 
 def failure_fields(failure: object) -> tuple[str, dict[str, Any]]:

@@ -87,8 +87,8 @@ class Contexts(Handle[F], group="contexts"):
         scope = tier_of(tier)
         backend = DatabaseBackend(self, scope, scope_id)
         items = tuple(
-            TierItem.model_construct(memory_id=item.memory_id, **dict(item.item))
-            for item in backend.newest(limit)
+            TierItem.model_construct(memory_id=memory_id, **dict(item))
+            for memory_id, item in backend.newest(limit)
         )
         return TierPage(tier=scope, scope_id=scope_id, count=backend.count(), items=items)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from memgraph.context.items import checked, equal, item_of, memory_input_of, type_of
 from memgraph.errors import InvalidInput
@@ -27,13 +27,6 @@ CLEARED_AT_A_TIME: Final = 200
 """The number of memories that ``clear`` retracts per transaction, so that others can write."""
 
 _INHERITED = ("kind", "sensitivity", "agent_id")
-
-
-class BackendItem(NamedTuple):
-    """An item and the id of its memory."""
-
-    memory_id: str
-    item: ContextItem
 
 
 class DatabaseBackend(Handle):
@@ -92,11 +85,11 @@ class DatabaseBackend(Handle):
             matching = (item for item in map(item_of, rows) if matches(item, terms))
             return list(islice(matching if in_time else ordered(matching, order), count))
 
-    def newest(self, limit: int) -> list[BackendItem]:
-        """Return the newest items, each with the id of its memory."""
+    def newest(self, limit: int) -> list[tuple[str, ContextItem]]:
+        """Return the newest items, each after the id of its memory."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             rows = items.select(snapshot, self._place(opened), newest_first=True, limit=limit)
-            return [BackendItem(memory.memory_id, item_of(memory)) for memory in rows]
+            return [(memory.memory_id, item_of(memory)) for memory in rows]
 
     def get(self, item_id: str) -> ContextItem | None:
         """Return the item with that id; if several match, the newest."""
