@@ -98,14 +98,16 @@ class Memories(WritingHandle[F], group="memories"):
             as_of: return the memories stored by then, with their statuses at that time.
 
         Raises:
-            InvalidInput: the limit is out of range, a type, kind or status is unknown, or a text
-                cannot be stored.
+            InvalidInput: the limit is out of range, a type, kind or status is unknown, ``before``
+                is no string, or a text cannot be stored.
             NotFound: ``before`` is not a visible memory.
         """
         from memgraph.operations.read.lookup import members, visible_memory
         from memgraph.store.memories import MemoryFilter, select
         from memgraph.store.visibility import View
 
+        if before is not None and not isinstance(before, str):
+            raise InvalidInput("before must be the id of a memory", field="before")
         try:
             wanted = with_preferences({"kinds": kinds, "types": types})
         except ValueError as error:

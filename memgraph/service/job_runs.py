@@ -11,6 +11,7 @@ from typing import Any
 
 from memgraph.audit import anchor
 from memgraph.clock import MS_PER_DAY, Clock, SystemClock
+from memgraph.config.schema import ScheduleSettings
 from memgraph.errors import Conflict, MemgraphError, StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobPlan, JobReport, JobRun, Trigger
@@ -155,7 +156,8 @@ def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clo
             renewed_at=wall_ms,
         )
         # Another worker may have run it between reading the schedule and now.
-        if due_at is not None and _due(opened, transaction, request.job, at) != due_at:
+        schedules = opened.settings.memory.schedule
+        if due_at is not None and _due(transaction, schedules, request.job, at) != due_at:
             raise Conflict(f"{request.job} has already run for that time", due_at=due_at)
         held_by = jobs.begin(transaction, run)
         if held_by is not None:
@@ -277,9 +279,10 @@ OVERDUE_MS = MS_PER_DAY
 
 def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     """Return when a job runs next, and the scheduled moment for which it must run now."""
-    expression, timezone = _schedule(opened, job)
+    schedules = opened.settings.memory.schedule
+    expression, timezone = getattr(schedules, job.value), schedules.timezone
     with opened.database.read() as snapshot:
-        overdue_since = _due(opened, snapshot, job, now_ms)
+        overdue_since = _due(snapshot, schedules, job, now_ms)
         retry_at = schedule.retry_at(jobs.of_last_moment(snapshot, job, now_ms), now_ms)
     next_due_at = schedule.next_due(expression, timezone, now_ms) if expression else None
     if next_due_at is not None and retry_at is not None and retry_at > now_ms:
@@ -293,39 +296,36 @@ def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
     )
 
 
-def shortcomings(opened: OpenOrchestrator, now_ms: int) -> list[str]:
+def shortcomings(snapshot: Snapshot, schedules: ScheduleSettings, now_ms: int) -> list[str]:
     """Return codes for missed or failed jobs.
 
     ``jobs.failing``: the last run of a job failed. ``jobs.overdue``: a job that a worker ran before
     was due more than a day ago. A job that no worker ever ran is not reported.
     """
     codes = set()
-    with opened.database.read() as snapshot:
-        for job in JobName:
-            last = jobs.last_ended(snapshot, job, now_ms)
-            if last is not None and last.state is JobState.FAILED:
-                codes.add("jobs.failing")
-            due_at = _due(opened, snapshot, job, now_ms, by=now_ms - OVERDUE_MS)
-            if due_at is not None and jobs.of_last_moment(snapshot, job, now_ms):
-                codes.add("jobs.overdue")
+    for job in JobName:
+        last = jobs.last_ended(snapshot, job, now_ms)
+        if last is not None and last.state is JobState.FAILED:
+            codes.add("jobs.failing")
+        due_at = _due(snapshot, schedules, job, now_ms, by=now_ms - OVERDUE_MS)
+        if due_at is not None and jobs.of_last_moment(snapshot, job, now_ms):
+            codes.add("jobs.overdue")
     return sorted(codes)
 
 
-def _schedule(opened: OpenOrchestrator, job: JobName) -> tuple[str, str]:
-    """Return the cron expression of a job, empty if it is off, and the time zone."""
-    settings = opened.settings.memory.schedule
-    return getattr(settings, job.value), settings.timezone
-
-
 def _due(
-    opened: OpenOrchestrator, snapshot: Snapshot, job: JobName, now_ms: int, by: int | None = None
+    snapshot: Snapshot,
+    schedules: ScheduleSettings,
+    job: JobName,
+    now_ms: int,
+    by: int | None = None,
 ) -> int | None:
     """Return the last moment that no run has served yet, or None.
 
     Args:
         by: ignore later moments; None: those up to now count.
     """
-    expression, timezone = _schedule(opened, job)
+    expression, timezone = getattr(schedules, job.value), schedules.timezone
     since = schedule.served_until(jobs.of_last_moment(snapshot, job, now_ms), now_ms)
     if since is None:
         since = int(metadata.get(snapshot, "created_at") or 0)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
+from memgraph.config.schema import ScheduleSettings
 from memgraph.errors import (
     DatabaseCorrupt,
     DatabaseFull,
@@ -99,26 +100,16 @@ def shortcomings(opened: OpenOrchestrator) -> list[str]:
     Raises:
         StorageError: the database cannot be read.
     """
-    codes = []
     anchored = anchor.read_state(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored, opened.anchor_file)
-        if state in (AnchorState.MISSING, AnchorState.DAMAGED):
-            codes.append("journal.unanchored")
-        if metadata.last_verification(snapshot).totals:
-            codes.append("verify.failed")
+        codes = _stored_shortcomings(
+            snapshot, state, opened.settings.memory.schedule, opened.clock.now_ms()
+        )
         if model_mismatch(snapshot, opened.embedding) is not None:
             codes.append("embedding.model_changed")
-        if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
-            codes.append("embedding.failing")
-        if comparisons.is_failing(snapshot):
-            codes.append("comparison.failing")
         if opened.llm is not None or opened.settings.memory.extractor.provider != "none":
             codes += opened.model_meter.shortcomings(snapshot)
-        if metadata.get(snapshot, UNFINISHED_KEY) is not None:
-            codes.append("erasure.unfinished")
-        if ingest_files.is_any_held(snapshot):
-            codes.append("ingest.held")
     if opened.database.is_full:
         codes.append(DatabaseFull.code)
     if _lacks_litellm(opened):
@@ -127,7 +118,27 @@ def shortcomings(opened: OpenOrchestrator) -> list[str]:
         codes.append("entities.failing")
     if opened.receipts.dropped:
         codes.append("receipts.dropped")
-    return codes + job_runs.shortcomings(opened, opened.clock.now_ms())
+    return codes
+
+
+def _stored_shortcomings(
+    snapshot: Snapshot, anchored: AnchorState, schedules: ScheduleSettings, now_ms: int
+) -> list[str]:
+    """Return the codes that show in the rows and the anchor alone, without a provider."""
+    codes = []
+    if anchored in (AnchorState.MISSING, AnchorState.DAMAGED):
+        codes.append("journal.unanchored")
+    if metadata.last_verification(snapshot).totals:
+        codes.append("verify.failed")
+    if set(embeddings.error_counts(snapshot)) - {NOTHING_TO_EMBED}:
+        codes.append("embedding.failing")
+    if comparisons.is_failing(snapshot):
+        codes.append("comparison.failing")
+    if metadata.get(snapshot, UNFINISHED_KEY) is not None:
+        codes.append("erasure.unfinished")
+    if ingest_files.is_any_held(snapshot):
+        codes.append("ingest.held")
+    return codes + job_runs.shortcomings(snapshot, schedules, now_ms)
 
 
 def _lacks_litellm(opened: OpenOrchestrator) -> bool:
@@ -227,7 +238,11 @@ class Readiness:
         return _Known(state.model_copy(update={"looked_at": now}), stamp, failure)
 
     def _of_closed(self, name: str, now_ms: int) -> OrchestratorState:
-        """Return the state of a closed orchestrator, opened outside the pool to evict no other."""
+        """Return the state of a closed orchestrator, opened outside the pool to evict no other.
+
+        It has the codes that its rows and its anchor show. Those of models, buffers and the disk
+        need an open orchestrator.
+        """
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
             raise MemoryDisabled("memory is disabled: memory.enabled = false")
@@ -237,8 +252,9 @@ class Readiness:
             path = anchor.anchor_path(paths.database, chosen.audit.anchor_path)
             anchored = anchor.read_state(path)
             with database.read() as snapshot:
-                anchor.require_held(snapshot, anchored, path, name)
-                return _read(snapshot, name, [], now_ms)
+                state = anchor.require_held(snapshot, anchored, path, name)
+                codes = _stored_shortcomings(snapshot, state, chosen.schedule, now_ms)
+                return _read(snapshot, name, codes, now_ms)
         finally:
             database.close()
 

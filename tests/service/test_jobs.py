@@ -20,6 +20,7 @@ from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import CRASHED, LEASE_LOST, STOPPED, JobReport, JobRun, RejectedItem
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.service import job_runs as jobs
+from memgraph.service.readiness import Readiness
 from memgraph.service.worker import Worker
 from memgraph.store import jobs as jobs_rows
 
@@ -267,6 +268,9 @@ def test_health_tells_of_a_failing_job_until_it_succeeds(
         failed = orc.jobs.run("decay")
     assert (failed.error_code, failed.reason) == ("provider.unavailable", "no answer")
     assert service.health(orc.name)["degraded"] == ["jobs.failing"]
+    service.forget(orc.name)
+    (closed,) = Readiness(service).look().orchestrators or ()
+    assert (closed.status, closed.codes) == ("degraded", ("jobs.failing",))
     clock.advance(ms=1)
     with working_as(lambda _stop: JobReport.skipped("nothing to do")):
         orc.jobs.run("decay")

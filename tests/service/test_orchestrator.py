@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -287,6 +287,8 @@ def test_an_id_or_an_actor_that_no_text_can_hold_is_bad_input(
     for call in (
         lambda: orc.contradictions.resolve("\ud800", winner="fact_x", reason="x"),
         lambda: orc.memories.list(before="\ud800"),
+        lambda: orc.memories.list(before=cast(str, object())),
+        lambda: orc.memories.list(before=cast(str, 1)),
         lambda: service.orchestrator("orc-1", actor="\ud800"),
         lambda: service.orchestrator("orc-1", actor=""),
     ):
