@@ -231,9 +231,10 @@ def _importance_and_confidence(draft: _Draft) -> tuple[int, float]:
     """Return importance and confidence; they are lower for decisions that are not in force."""
     if draft.status is MemoryStatus.SUPERSEDED:
         return 45, 0.85
-    if draft.shown_status:
+    # The rest of a partly superseded decision is in force.
+    if draft.shown_status and "superseded" not in draft.shown_status:
         return 60, 0.7
-    return (75, 0.9) if draft.record.status else (70, 0.85)
+    return (75, 0.9) if draft.record.status and not draft.shown_status else (70, 0.85)
 
 
 def _title(draft: _Draft) -> str:

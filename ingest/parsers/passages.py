@@ -78,7 +78,7 @@ def passages(blocks: Sequence[Block], source: Sequence[str], width: int = 0) -> 
         if block.kind == "item":
             items = [(level, text) for level, text in items if level < block.level]
             above = (*lead, *(text for _, text in items))
-            yield from _of_item(block, above)
+            yield from _pieces(block.raw or block.text, block, (block.first, block.last), above)
             if len(block.text) <= MAX_LEAD_CHARS:
                 items.append((block.level, block.text.rstrip(": ")))
         elif block.kind in ("row", "code"):
@@ -96,10 +96,6 @@ def _of_paragraph(block: Block, source: Sequence[str], width: int) -> Iterator[P
         if len(texts) != block.last - block.first + 1:
             span = (block.first, block.last)
         yield from _pieces("\n".join(texts[group[0] : group[-1] + 1]), block, span, ())
-
-
-def _of_item(block: Block, above: tuple[str, ...]) -> Iterator[Passage]:
-    yield from _pieces(block.raw or block.text, block, (block.first, block.last), above)
 
 
 def _pieces(

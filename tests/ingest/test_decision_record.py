@@ -93,6 +93,17 @@ def test_the_status_is_kept(status: str, word: str, heading: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "importance", "confidence"),
+    [("", 70, 0.85), ("Partly superseded", 70, 0.85), ("Proposed", 60, 0.7)],
+)
+def test_what_is_left_of_a_partly_superseded_decision_counts_as_in_force(
+    status: str, importance: int, confidence: float
+) -> None:
+    main = decision(parse(record(status)))
+    assert (main.importance, main.confidence) == (importance, confidence)
+
+
+@pytest.mark.parametrize(
     "status",
     [
         "Superceded by [9. Streams](0009-streams.md)",
