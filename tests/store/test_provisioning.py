@@ -14,7 +14,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from database_workers import NAME, NOW, create_at, open_database, read_number
+from database_workers import NAME, NOW, create_at, increment, open_database, read_number
 from processes import Process
 from working import tampering
 
@@ -157,6 +157,32 @@ def test_what_is_wrong_is_told_apart_and_left_untouched(
         open_database(path)
     assert type(caught.value) is error
     assert _state(tmp_path) == before
+
+
+def journal_header(records: int, pages: int) -> bytes:
+    """Of a rollback journal that would cut a database to so many pages when it is played back."""
+    magic = bytes.fromhex("d9d505f920a163d7")
+    fields = (records, 0, pages, 512, 4_096)
+    return (magic + b"".join(field.to_bytes(4, "big") for field in fields)).ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    "garbage", [journal_header(0, 1), journal_header(2, 3) + b"x" * 9_000, b"garbage" * 100]
+)
+def test_a_rollback_journal_of_somebody_else_is_not_played_back(
+    tmp_path: Path, garbage: bytes
+) -> None:
+    path = tmp_path / "memory.db"
+    SqliteStore(path, NAME).create(dimensions=8, now_ms=NOW)
+    before = path.read_bytes()
+    foreign = path.with_name("memory.db-journal")
+    foreign.write_bytes(garbage)
+    opened = open_database(path)
+    increment(opened)
+    opened.close()
+    assert path.stat().st_size >= len(before)
+    assert not foreign.exists()
+    assert foreign.with_name("memory.db-journal.foreign").read_bytes() == garbage
 
 
 def test_an_affected_sqlite_opens_and_makes_nothing(

@@ -6,6 +6,7 @@ interpreter's build nor the system's version matters.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -102,8 +103,12 @@ def connect(
 ) -> Any:
     """Open a driver connection without implicit transactions, with sqlite-vec loaded.
 
-    Without ``create`` a missing file is an error, where SQLite would make an empty database.
+    Without ``create`` a missing file is an error, where SQLite would make an empty database. Unless
+    the connection is ``read_only``, a rollback journal next to a database in WAL mode is renamed to
+    ``…-journal.foreign``.
     """
+    if not read_only:
+        _set_foreign_journal_aside(path)
     mode = "ro" if read_only else "rwc" if create else "rw"
     connection = sqlite.connect(
         f"file:{quote(str(path))}?mode={mode}",
@@ -132,6 +137,25 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _set_foreign_journal_aside(path: Path) -> None:
+    """Rename a rollback journal next to a database in WAL mode, so that SQLite does not replay it.
+
+    It cannot belong to the database, and its page count would truncate the file.
+    """
+    foreign = path.with_name(f"{path.name}-journal")
+    try:
+        if not foreign.stat().st_size:
+            return
+        # Not closed: that would drop the locks of this process's other connections to the file.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # The file format versions: https://sqlite.org/fileformat.html, 1.3.3.
+        versions = os.pread(handle, 2, 18)
+    except OSError:
+        return
+    if versions == b"\x02\x02":
+        foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
 
 
 class _BeginDialect(SQLiteDialect_pysqlite):
