@@ -3097,7 +3097,7 @@ export interface components {
          *         source_role: the speaker.
          *         event_time: when it happened.
          *         valid_until: the end of its validity.
-         *         decay_rate: per day, 0: no decay; None: see ``rules.decay.rate_of``.
+         *         decay_rate: per day, 0: no decay; None: by type, origin and importance.
          *         derived_from: the memories that it is derived from.
          */
         MemoryInput: {

@@ -240,7 +240,9 @@ def contradiction(snapshot: Snapshot, edge_id: str, view: View) -> Edge:
     """Return the Contradicts edge with this id. Raises NotFound unless both ends are visible."""
     edge = _visible(snapshot, edge_id, view)
     if edge.edge_type is not EdgeType.CONTRADICTS:
-        message = f"{edge_id} is a {edge.edge_type.value} edge, not a contradiction"
+        message = f"{edge_id} is no contradiction, its type is {edge.edge_type}"
+        if is_change_mark(edge):
+            message = f"{edge_id} is a mark of a change; accept or dismiss it"
         raise NotFound(message, edge_id=edge_id)
     return edge
 
