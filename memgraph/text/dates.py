@@ -114,7 +114,8 @@ def moment_of(text: str, now_ms: int, *, ends: bool = False) -> int:
         moment = parse_time(text)
     except InvalidInput:
         days = periods(text, now_ms)
-        if len(days) != 1:
+        # Of "the day before yesterday" only a part is read.
+        if len(days) != 1 or _TIME.fullmatch(text.strip()) is None:
             raise
         day = days[0].last + 1 if ends else days[0].first
         return min((day - _EPOCH) * MS_PER_DAY - (1 if ends else 0), now_ms)

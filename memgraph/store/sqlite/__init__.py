@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,7 +155,9 @@ def _set_foreign_journal_aside(path: Path) -> None:
     except OSError:
         return
     if versions == b"\x02\x02":
-        foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
+        # Another connection may have done so meanwhile.
+        with suppress(FileNotFoundError):
+            foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
 
 
 class _BeginDialect(SQLiteDialect_pysqlite):

@@ -35,6 +35,8 @@ def clock() -> FixedClock:
         ("2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z"),
         ("yesterday", "2026-05-19", "2026-05-19T23:59:59.999Z"),
         ("last week", "2026-05-11", "2026-05-17T23:59:59.999Z"),
+        ("3 days ago", "2026-05-17", "2026-05-17T23:59:59.999Z"),
+        ("May 2025", "2025-05-01", "2025-05-31T23:59:59.999Z"),
         ("today", "2026-05-20", "2026-05-20T10:30:00Z"),
         ("now", "2026-05-20T10:30:00Z", "2026-05-20T10:30:00Z"),
     ],
@@ -44,9 +46,10 @@ def test_a_time_is_given_in_words(text: str, begins: str, ends: str) -> None:
     assert moment_of(text, NOW, ends=True) == parse_time(ends)
 
 
-def test_words_that_name_no_time_are_refused() -> None:
+@pytest.mark.parametrize("text", ["soon", "the day before yesterday", "Q3 2025", "spring 2025"])
+def test_words_of_which_not_all_name_a_time_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
-        moment_of("soon", NOW)
+        moment_of(text, NOW)
 
 
 def test_memories_are_listed_by_their_source(
