@@ -3091,13 +3091,16 @@ export interface components {
          *         confidence: 0 to 1.
          *         scope_id: the session or the project of the scope.
          *         agent_id: the agent that owns it.
-         *         session_id, turn_id: the conversation and the turn in which it was said.
+         *         session_id: the conversation in which it was said.
+         *         turn_id: the turn in which it was said.
          *         item_id: the caller's own name for it: a memory with one is a duplicate only of a memory
          *             with the same text and ``item_id`` in the same scope.
          *         source_role: the speaker.
-         *         event_time: when it happened.
-         *         valid_until: the end of its validity.
-         *         decay_rate: per day, 0: no decay; None: by type, origin and importance.
+         *         event_time: when it happened, in ISO 8601 or milliseconds since 1970.
+         *         valid_until: the end of its validity, in ISO 8601 or milliseconds since 1970.
+         *         decay_rate: per day, 0: no decay; the default is by type, origin and importance.
+         *         tags: free labels.
+         *         attributes: further fields, as a JSON object.
          *         derived_from: the memories that it is derived from.
          */
         MemoryInput: {
@@ -3912,7 +3915,19 @@ export interface components {
             /** @default 0 */
             turns?: number;
         };
-        /** @description The source of a memory. */
+        /**
+         * @description The source of a memory.
+         *
+         *     Attributes:
+         *         source_type: the kind of source.
+         *         source_path: the file.
+         *         conversation_id: the conversation of a transcript.
+         *         workflow_run_id: the run of a workflow.
+         *         step_id: the step of the run.
+         *         captured_by: who wrote it down.
+         *         locator: the place in the file, lines or a JSON pointer.
+         *         content_sha256: the digest of the file.
+         */
         Source: {
             /** @default user */
             captured_by?: components["schemas"]["CapturedBy"];

@@ -223,7 +223,7 @@ def pieces(path: Path, overlap: int = 64) -> Iterator[bytes]:
     """Yield the bytes of a database's file in overlapping pieces.
 
     Another process reads it, because closing a file drops all locks that SQLite holds on it in
-    this process, see ``store.files``.
+    this process.
 
     Raises:
         OSError: it cannot be read.

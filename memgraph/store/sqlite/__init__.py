@@ -75,7 +75,7 @@ def require_suitable_sqlite(version: tuple[int, ...] = sqlite.sqlite_version_inf
 
 
 class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no types
-    """A connection.
+    """A connection that may be one of several readers of a database.
 
     Attributes:
         shared: data shared by the readers of a database, by index; None: the connection may write.
@@ -148,13 +148,15 @@ def _set_foreign_journal_aside(path: Path) -> None:
     try:
         if not foreign.stat().st_size:
             return
-        # Not closed: that would drop the locks of this process's other connections to the file.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         # The file format versions: https://sqlite.org/fileformat.html, 1.3.3.
         versions = os.pread(handle, 2, 18)
     except OSError:
         return
-    if versions == b"\x02\x02":
+    if versions != b"\x02\x02":
+        os.close(handle)
+    else:
+        # The handle stays open: closing it would drop the locks of this process on the file.
         # Another connection may have done so meanwhile.
         with suppress(FileNotFoundError):
             foreign.replace(foreign.with_name(f"{foreign.name}.foreign"))
