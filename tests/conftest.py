@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,14 +33,17 @@ ROOM = 2 * 2**30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Store in memory where there is room, else most of the time goes by waiting for the disk; and
-    have no event loop but those that somebody asks for.
+    """Store in memory where there is room, else most of the time goes by waiting for the disk; have
+    no event loop but those that somebody asks for; and let interrupts reach the processes of tests.
     """
     if not {"TMPDIR", "TEMP", "TMP"} & os.environ.keys() and _holds(IN_MEMORY):
         os.environ["TMPDIR"] = str(IN_MEMORY)
         tempfile.tempdir = None  # another plugin may have asked for it before
     # Else litellm makes an event loop for a thread that has none, which nobody closes.
     asyncio.set_event_loop(None)
+    # A shell's background job ignores interrupts, and so would every process that it starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
