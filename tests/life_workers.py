@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -56,10 +56,10 @@ def _work(
 ) -> None:
     """Runs in the process."""
 
-    def work(opened: Any, asked: Any, _progress: Any, stop: Callable[[], bool]) -> JobReport:
+    def work(opened: Any, run: Any, how: Mapping[str, Any]) -> JobReport:
         with began.open("a") as file:
-            file.write(f"{opened.paths.name} {asked.job} {asked.due_at} {os.getpid()}\n")
-        while manner == ENDLESS and not stop():
+            file.write(f"{opened.paths.name} {run.job} {run.due_at} {os.getpid()}\n")
+        while manner == ENDLESS and not how["stop"]():
             time.sleep(0.01)
         return JobReport.done({"done": 1})
 

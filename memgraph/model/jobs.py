@@ -134,15 +134,6 @@ class JobPlan(Value):
 StandingStatus = Literal["ready", "degraded", "disabled", "unknown"]
 
 
-class LastJob(Value):
-    """The run that started last. ``error_code``: why it was skipped or failed."""
-
-    job: JobName
-    state: JobState
-    ended_at: Millis | None = None
-    error_code: str | None = None
-
-
 class OrchestratorState(Value):
     """The state of one orchestrator.
 
@@ -162,7 +153,6 @@ class OrchestratorState(Value):
     advice: str | None = None
     pending: int = 0
     oldest_pending_s: float | None = None
-    last_job: LastJob | None = None
     looked_at: Millis | None = None
 
 

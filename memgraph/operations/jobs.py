@@ -63,8 +63,9 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         """Return when each job is next due and whether it is overdue."""
         from memgraph.service import job_runs as jobs
 
-        with self._service.opened(self.name) as opened:
-            return [jobs.plan(opened, job, opened.clock.now_ms()) for job in JobName]
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            schedules, now_ms = opened.settings.memory.schedule, opened.clock.now_ms()
+            return [jobs.plan(snapshot, schedules, job, now_ms) for job in JobName]
 
 
 class LocalJobs(Jobs[F]):
@@ -101,11 +102,17 @@ class LocalJobs(Jobs[F]):
             raise InvalidInput(f"job must be one of {', '.join(JobName)}", field="job")
         if session_id is not None and job != JobName.CONSOLIDATION:
             raise InvalidInput("only the consolidation job takes a session", field="session_id")
-        request = jobs.RunRequest(JobName(job), session_id=session_id, actor=self.actor)
         with self._then(now) as opened:
             if session_id is not None:
                 _require_session(opened, self._view, session_id)
-            job_run = jobs.run(opened, request, progress=progress, stop=stop)
+            job_run = jobs.run(
+                opened,
+                JobName(job),
+                session_id=session_id,
+                actor=self.actor,
+                progress=progress,
+                stop=stop,
+            )
             self._embed_soon(opened)
         return job_run
 

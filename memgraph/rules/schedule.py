@@ -37,21 +37,12 @@ def next_due(expression: str, timezone: str, now_ms: int) -> int | None:
     now = _moment(now_ms, timezone)
     for moment in _moments(expression, now - _LONGEST_SHIFT, reverse=False):
         if moment > now_ms:
-            return _first(expression, timezone, now_ms, moment)
+            # Forwards, cronsim skips moments on a day on which the clock shifts by half an hour;
+            # backwards it finds them.
+            while (earlier := latest_due(expression, timezone, moment - 1) or 0) > now_ms:
+                moment = earlier
+            return moment
     return None
-
-
-def _first(expression: str, timezone: str, now_ms: int, moment: int) -> int:
-    """Return the first moment after ``now_ms``, searching backwards from ``moment``.
-
-    Forwards, cronsim skips moments on a day on which the clock shifts by half an hour; backwards
-    it finds them.
-    """
-    earlier = latest_due(expression, timezone, moment - 1)
-    while earlier is not None and earlier > now_ms:
-        moment = earlier
-        earlier = latest_due(expression, timezone, moment - 1)
-    return moment
 
 
 def owed(expression: str, timezone: str, *, since_ms: int, now_ms: int) -> int | None:

@@ -64,4 +64,4 @@ def record_denial(service: MemoryService, name: str, denial: Denial, *, actor: s
         file = RotatingFile(service.paths(name).log_file)
         log = EventLog(file, service.clock, orchestrator=name)
     log.warning(AccessDenied.code, actor=actor, **denial.details)
-    service.meters.denied(denial.field)
+    service.meters.count("denials", denial.field)

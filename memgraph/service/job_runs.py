@@ -6,7 +6,6 @@ import errno
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from memgraph.audit import anchor
@@ -33,27 +32,14 @@ KEEP_RUNS = 1_000
 """The number of finished runs kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """The request for a run.
-
-    Attributes:
-        due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
-        session_id: the only session to consolidate; None: all.
-        actor: the name in the journal; None: the job itself.
-    """
-
-    job: JobName
-    trigger: Trigger = "manual"
-    due_at: int | None = None
-    session_id: str | None = None
-    actor: str | None = None
-
-
 def run(
     opened: OpenOrchestrator,
-    request: RunRequest,
+    job: JobName,
     *,
+    trigger: Trigger = "manual",
+    due_at: int | None = None,
+    session_id: str | None = None,
+    actor: str | None = None,
     progress: Progress = lambda _part, _done, _total: None,
     stop: Stop = lambda: False,
     wall: Clock = WALL,
@@ -64,6 +50,9 @@ def run(
     ``error_code``. Any other error is recorded and raised.
 
     Args:
+        due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
+        session_id: the only session to consolidate; None: all.
+        actor: the name in the journal; None: the job itself.
         wall: the clock for the lease, which other processes share.
 
     Raises:
@@ -71,12 +60,21 @@ def run(
         StorageError: the run cannot be recorded.
     """
     run_id, crash = opened.ids.new("run_"), None
+    row = JobRunRow(
+        run_id=run_id,
+        job=job.value,
+        session_id=session_id,
+        trigger=trigger,
+        due_at=due_at,
+        state=JobState.RUNNING,
+        holder=process_name(run_id),
+    )
     try:
         with patiently():
-            acquired_ms = _claim(opened, run_id, request, wall)
-            with _renewed(opened, run_id, wall, acquired_ms) as is_lost:
+            _claim(opened, row, wall)
+            with _renewed(opened, row, wall) as is_lost:
                 try:
-                    report = _reported(opened, request, progress, stop, is_lost)
+                    report = _reported(opened, row, actor or job.value, progress, stop, is_lost)
                 except Exception as error:  # noqa: BLE001 - raised once the run is recorded
                     crash, name = error, type(error).__name__
                     report = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=name)
@@ -94,7 +92,8 @@ def run(
 
 def _reported(
     opened: OpenOrchestrator,
-    request: RunRequest,
+    row: JobRunRow,
+    actor: str,
     progress: Progress,
     stop: Stop,
     is_lost: Stop,
@@ -107,13 +106,19 @@ def _reported(
         heard = heard or stop() or is_lost()
         return heard
 
+    how = {
+        "now_ms": opened.clock.now_ms(),
+        "actor": actor,
+        "progress": progress,
+        "stop": must_stop,
+    }
     try:
         with (
-            opened.timed("job", request.job.value),
+            opened.timed("job", row.job),
             usage_tally() as usage,
             naming_full_disk(opened.paths.root),
         ):
-            report = _work(opened, request, progress, must_stop)
+            report = _work(opened, row, how)
         if usage.calls:
             counts = {**report.counts, **usage.as_counts()}
             report = report.model_copy(update={"counts": counts})
@@ -140,29 +145,18 @@ def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
         jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall.now_ms())
 
 
-def _claim(opened: OpenOrchestrator, run_id: str, request: RunRequest, wall: Clock) -> int:
-    """Record the start of a run; return its time by the wall clock, in milliseconds."""
+def _claim(opened: OpenOrchestrator, row: JobRunRow, wall: Clock) -> None:
+    """Record the start of a run, which takes the lease of its job."""
     with opened.database.write() as transaction:
-        at, wall_ms, due_at = opened.clock.now_ms(), wall.now_ms(), request.due_at
-        run = JobRunRow(
-            run_id=run_id,
-            job=request.job.value,
-            session_id=request.session_id,
-            trigger=request.trigger,
-            due_at=due_at,
-            started_at=at,
-            state=JobState.RUNNING,
-            holder=process_name(run_id),
-            renewed_at=wall_ms,
-        )
+        row.started_at, row.renewed_at = opened.clock.now_ms(), wall.now_ms()
         # Another worker may have run it between reading the schedule and now.
-        schedules = opened.settings.memory.schedule
-        if due_at is not None and _due(transaction, schedules, request.job, at) != due_at:
-            raise Conflict(f"{request.job} has already run for that time", due_at=due_at)
-        held_by = jobs.begin(transaction, run)
+        if row.due_at is not None:
+            schedules, job = opened.settings.memory.schedule, JobName(row.job)
+            if plan(transaction, schedules, job, row.started_at).overdue_since != row.due_at:
+                raise Conflict(f"{job} has already run for that time", due_at=row.due_at)
+        held_by = jobs.begin(transaction, row)
         if held_by is not None:
-            raise Conflict(f"{request.job} is already running, in {held_by}", holder=held_by)
-    return wall_ms
+            raise Conflict(f"{row.job} is already running, in {held_by}", holder=held_by)
 
 
 def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | None:
@@ -175,7 +169,7 @@ def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | N
         run = jobs.get(transaction, run_id)
         jobs.prune(transaction, KEEP_RUNS, now)
     if is_ended and run is not None:
-        opened.meters.job_ended(run.job, run.state)
+        opened.meters.count("jobs", run.job.value, run.state.value)
         opened.log.info("job", job=run.job.value, state=run.state.value, code=run.error_code)
     return run
 
@@ -185,17 +179,13 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
     return report.model_copy(update=ending)
 
 
-def _work(
-    opened: OpenOrchestrator, request: RunRequest, progress: Progress, stop: Stop
-) -> JobReport:
-    now_ms = opened.clock.now_ms()
-    how: dict[str, Any] = {
-        "now_ms": now_ms,
-        "actor": request.actor or request.job.value,
-        "progress": progress,
-        "stop": stop,
-    }
-    match request.job:
+def _work(opened: OpenOrchestrator, row: JobRunRow, how: dict[str, Any]) -> JobReport:
+    """Do the work of a job.
+
+    Args:
+        how: the time, the actor, ``progress`` and ``stop``.
+    """
+    match row.job:
         case JobName.ENRICHMENT:
             from memgraph.operations.life.enrichment import enrich
 
@@ -203,10 +193,9 @@ def _work(
         case JobName.CONSOLIDATION:
             from memgraph.operations.life.consolidation import consolidate_pending
 
-            if request.session_id is not None:
-                return _one_session(opened, request.session_id, how)
-            report = consolidate_pending(opened, **how)
-            return _with_summaries(opened, report, now_ms, progress, stop)
+            if row.session_id is not None:
+                return _one_session(opened, row.session_id, how)
+            return _with_summaries(opened, consolidate_pending(opened, **how), how)
         case JobName.DECAY:
             from memgraph.operations.life.decay import decay
 
@@ -215,13 +204,11 @@ def _work(
             from memgraph.operations.life.reflection import reflect
 
             return reflect(opened, **how)
-        case JobName.VERIFICATION:
-            return _verify(opened, progress, stop)
+        case _:
+            return _verify(opened, how["progress"], how["stop"])
 
 
-def _with_summaries(
-    opened: OpenOrchestrator, report: JobReport, now_ms: int, progress: Progress, stop: Stop
-) -> JobReport:
+def _with_summaries(opened: OpenOrchestrator, report: JobReport, how: dict[str, Any]) -> JobReport:
     """Write the summaries of entities after a consolidation, and return the report of both.
 
     If the model fails at them, the consolidation is done: the report has the error as its reason,
@@ -231,14 +218,15 @@ def _with_summaries(
 
     if report.state is not JobState.DONE or report.reason is not None:
         return report
-    after = write_summaries(opened, now_ms=now_ms, progress=progress, stop=stop)
+    after = write_summaries(
+        opened, now_ms=how["now_ms"], progress=how["progress"], stop=how["stop"]
+    )
     if after is None:
         return report
-    counts = {**after.counts, **report.counts}
     if after.error_code is not None:
         opened.log.warning("profiles.unwritten", code=after.error_code)
-        return report.model_copy(update={"counts": counts, "reason": after.error_code})
-    return report.model_copy(update={"counts": counts})
+    counts = {**after.counts, **report.counts}
+    return report.model_copy(update={"counts": counts, "reason": after.error_code})
 
 
 def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobReport:
@@ -277,14 +265,12 @@ def _one_session(opened: OpenOrchestrator, session_id: str, how: dict[str, Any])
 OVERDUE_MS = MS_PER_DAY
 
 
-def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
+def plan(snapshot: Snapshot, schedules: ScheduleSettings, job: JobName, now_ms: int) -> JobPlan:
     """Return when a job runs next, and the scheduled moment for which it must run now."""
-    schedules = opened.settings.memory.schedule
     expression, timezone = getattr(schedules, job.value), schedules.timezone
-    with opened.database.read() as snapshot:
-        overdue_since = _due(snapshot, schedules, job, now_ms)
-        retry_at = schedule.retry_at(jobs.of_last_moment(snapshot, job, now_ms), now_ms)
+    runs, since_ms = _history(snapshot, job, now_ms)
     next_due_at = schedule.next_due(expression, timezone, now_ms) if expression else None
+    retry_at = schedule.retry_at(runs, now_ms)
     if next_due_at is not None and retry_at is not None and retry_at > now_ms:
         next_due_at = min(next_due_at, retry_at)
     return JobPlan(
@@ -292,7 +278,7 @@ def plan(opened: OpenOrchestrator, job: JobName, now_ms: int) -> JobPlan:
         schedule=expression,
         timezone=timezone,
         next_due_at=next_due_at,
-        overdue_since=overdue_since,
+        overdue_since=schedule.owed(expression, timezone, since_ms=since_ms, now_ms=now_ms),
     )
 
 
@@ -307,33 +293,23 @@ def shortcomings(snapshot: Snapshot, schedules: ScheduleSettings, now_ms: int) -
         last = jobs.last_ended(snapshot, job, now_ms)
         if last is not None and last.state is JobState.FAILED:
             codes.add("jobs.failing")
-        due_at = _due(snapshot, schedules, job, now_ms, by=now_ms - OVERDUE_MS)
-        if due_at is not None and jobs.of_last_moment(snapshot, job, now_ms):
+        runs, since_ms = _history(snapshot, job, now_ms)
+        expression, by_ms = getattr(schedules, job.value), now_ms - OVERDUE_MS
+        if runs and schedule.owed(expression, schedules.timezone, since_ms=since_ms, now_ms=by_ms):
             codes.add("jobs.overdue")
     return sorted(codes)
 
 
-def _due(
-    snapshot: Snapshot,
-    schedules: ScheduleSettings,
-    job: JobName,
-    now_ms: int,
-    by: int | None = None,
-) -> int | None:
-    """Return the last moment that no run has served yet, or None.
-
-    Args:
-        by: ignore later moments; None: those up to now count.
-    """
-    expression, timezone = getattr(schedules, job.value), schedules.timezone
-    since = schedule.served_until(jobs.of_last_moment(snapshot, job, now_ms), now_ms)
-    if since is None:
-        since = int(metadata.get(snapshot, "created_at") or 0)
-        if since > now_ms:
+def _history(snapshot: Snapshot, job: JobName, now_ms: int) -> tuple[list[JobRun], int]:
+    """Return a job's runs for its last moment, and the time up to which no run is missing."""
+    runs = jobs.of_last_moment(snapshot, job, now_ms)
+    since_ms = schedule.served_until(runs, now_ms)
+    if since_ms is None:
+        since_ms = int(metadata.get(snapshot, "created_at") or 0)
+        if since_ms > now_ms:
             # Created under a clock that was ahead, so one run makes up for all.
-            since = 0
-    by = now_ms if by is None else by
-    return schedule.owed(expression, timezone, since_ms=since, now_ms=by)
+            since_ms = 0
+    return runs, since_ms
 
 
 RENEWALS = 3
@@ -341,20 +317,14 @@ RENEWALS = 3
 
 
 @contextmanager
-def _renewed(
-    opened: OpenOrchestrator, run_id: str, wall: Clock, acquired_ms: int
-) -> Iterator[Stop]:
+def _renewed(opened: OpenOrchestrator, row: JobRunRow, wall: Clock) -> Iterator[Stop]:
     """Renew the lease of a run that was begun, for the time of the block.
-
-    Args:
-        wall: the wall clock, which other processes share; not the clock of the orchestrator.
-        acquired_ms: when the run was begun, by that clock.
 
     Yields:
         A function that returns True if another process may have the lease by now; also right after
         a suspend.
     """
-    expires_ms, ended = acquired_ms + jobs.LEASE_MS, threading.Event()
+    expires_ms, ended = (row.renewed_at or 0) + jobs.LEASE_MS, threading.Event()
 
     def is_lost() -> bool:
         return wall.now_ms() >= expires_ms
@@ -366,7 +336,7 @@ def _renewed(
                 # Not durable: by the end of a power failure the lease has expired anyway.
                 with opened.database.write(durable=False) as transaction:
                     now = wall.now_ms()
-                    is_renewed = jobs.renew(transaction, run_id, wall_ms=now)
+                    is_renewed = jobs.renew(transaction, row.run_id, wall_ms=now)
                 expires_ms = now + jobs.LEASE_MS if is_renewed else 0
             except MemgraphError as error:
                 # The lease is still valid for a while, and the next renewal may succeed.

@@ -12,7 +12,7 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
@@ -29,7 +29,15 @@ from memgraph.errors import (
 from memgraph.ids import IdSource, UlidSource
 from memgraph.model.values import ActorReason, validated
 from memgraph.operations.ingestion.uploads import DropZoneWorker
-from memgraph.paths import OrchestratorPaths, naming_full_disk, orchestrator_names, runtime_root
+from memgraph.paths import (
+    OrchestratorPaths,
+    Stamp,
+    global_config_file,
+    naming_full_disk,
+    orchestrator_names,
+    runtime_root,
+    stamp_of,
+)
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.embedding import (
     CheckedEmbedding,
@@ -52,6 +60,7 @@ if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.service.turns.hooks import CallersHooks
     from memgraph.service.worker import Worker
+    from memgraph.store.engine import Store
     from memgraph.store.vector_cache import HeldVectors, VectorCache
 
 
@@ -121,6 +130,20 @@ def _modified(path: Path) -> float:
         return time.time()
 
 
+class Location(NamedTuple):
+    """Where the memory of an orchestrator is.
+
+    Attributes:
+        settings_files: the files of its settings, and the stamp that they had.
+        url: the server; empty: a file.
+    """
+
+    settings_files: tuple[Path, ...]
+    settings: Stamp
+    url: str
+    store: Store
+
+
 DEFAULT_ACTOR = "user"
 FEWEST_TURNS = 2
 
@@ -174,7 +197,8 @@ class MemoryService:
         self._callbacks: dict[str, SessionCallbacks] = {}
         self._callbacks_lock = threading.Lock()
         self.counters = TokenCounters()
-        self.stores = WatchedServers()
+        self.stores = WatchedServers(self.clock)
+        self._located: dict[str, Location] = {}
         self.copies = CopyLimiter(self.root)
         self.intake = DropZoneWorker(self)
         # More concurrent recalls than processors are not faster, and each needs a snapshot's cache.
@@ -271,6 +295,25 @@ class MemoryService:
         return load_settings(
             self.root, orchestrator=name, environ=self.environ, overrides=self._config
         )
+
+    def located(self, name: str) -> Location:
+        """Return where an orchestrator is by its current settings, which are read if they changed.
+
+        Raises:
+            InvalidConfig: its settings cannot be read.
+        """
+        from memgraph.store.stores import store_of
+
+        # Building a thousand paths takes longer than checking the files.
+        known = self._located.get(name)
+        if known is not None and known.settings == stamp_of(*known.settings_files):
+            return known
+        paths = self.paths(name)
+        files = (global_config_file(self.root), paths.config_file)
+        settings = stamp_of(*files)
+        url = self.settings(name).memory.storage.url
+        self._located[name] = Location(files, settings, url, store_of(paths, url))
+        return self._located[name]
 
     def health(self, name: str) -> dict[str, Any]:
         """Return the state of an orchestrator's memory: ``{"status": "ready" | "disabled", …}``.
@@ -441,8 +484,7 @@ class MemoryService:
 
     def is_elsewhere(self, opened: OpenOrchestrator) -> bool:
         """Return True if the settings name another store than the open one: it was moved."""
-        url = self.settings(opened.paths.name).memory.storage.url
-        return url != opened.settings.memory.storage.url
+        return self.located(opened.paths.name).url != opened.settings.memory.storage.url
 
     def _existing(self, name: str) -> OrchestratorPaths:
         paths = OrchestratorPaths(self.root, name)

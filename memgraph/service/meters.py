@@ -6,15 +6,27 @@ Labels are names from this code, never content or the name of an orchestrator.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, Literal
 
-from memgraph.model.enums import JobName, JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness
 
 Work = Literal["recall", "write", "job"]
 TOTAL: Final = "total"
 """The name of the part that measures a whole operation."""
+Counted = Literal["degraded_recalls", "denials", "jobs", "model_calls", "model_tokens"]
+COUNTERS: Final[Mapping[Counted, tuple[str, tuple[str, ...]]]] = {
+    "degraded_recalls": ("Incomplete recalls.", ("code",)),
+    "denials": ("Refusals.", ("field",)),
+    "jobs": ("Job runs that ended.", ("job", "state")),
+    "model_calls": (
+        "Calls of a language model, by use and outcome: ok, or the code of the error.",
+        ("use", "outcome"),
+    ),
+    "model_tokens": ("Tokens that a language model read and wrote.", ("use", "direction")),
+}
+"""What is counted: its description and the names of its labels."""
 _NOTHING: Final = nullcontext()
 
 
@@ -29,19 +41,8 @@ class Meters:
         """
         return _NOTHING
 
-    def degraded(self, code: str) -> None:
-        """Count a degraded recall; ``code`` as in ``Degraded``."""
-
-    def denied(self, field: str) -> None:
-        """Count a refusal; ``field`` as in the log's line."""
-
-    def job_ended(self, job: JobName, state: JobState) -> None:
-        """Count a finished run of a job."""
-
-    def model_called(
-        self, use: ModelUse, tokens_in: int, tokens_out: int, error_code: str | None
-    ) -> None:
-        """Count a call of a language model; ``error_code``: why it failed, or None."""
+    def count(self, counted: Counted, *labels: str, amount: int = 1) -> None:
+        """Count something; ``labels`` as in ``COUNTERS``."""
 
     def request_began(self) -> None:
         """Count a request in progress."""

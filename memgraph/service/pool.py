@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from memgraph.clock import Clock
 from memgraph.errors import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseMissing,
     DatabaseReplaced,
+    DatabaseUnreachable,
     MemoryDisabled,
     StorageError,
 )
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 GATES = 64
 MAX_OPEN = 64
 """The maximum number of databases that one process keeps open."""
+AWAY_MS = 30_000
+"""Milliseconds to wait before retrying a server that did not answer, as a retry takes seconds."""
 
 
 class OrchestratorPool:
@@ -249,23 +253,40 @@ class OpenFailures:
 class WatchedServers:
     """The database servers on which a process looks for changes. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._servers: dict[str, Server] = {}
+        # Those that did not answer, each with the time of the next attempt.
+        self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
         self._lock = threading.Lock()
         self._changed = False
 
-    def add(self, url: str) -> None:
-        """Start watching a server; an empty URL is ignored.
+    @property
+    def is_any_away(self) -> bool:
+        """True if a server did not answer within the last ``AWAY_MS``."""
+        return any(self._clock.now_ms() < until for until, _ in self._away.values())
+
+    def watch(self, url: str) -> None:
+        """Watch a server, unless it is watched already; an empty URL is ignored.
 
         Raises:
+            DatabaseUnreachable: the server does not answer, or did not within ``AWAY_MS``.
             StorageError: the server cannot be queried.
         """
+        until, error = self._away.get(url, (0, None))
+        if error is not None and self._clock.now_ms() < until:
+            raise error.with_traceback(None)
         if not url or url in self._servers:
             return
-        server = _looked_at(url)
+        server = self._looked_at(url)
         with self._lock:
             if self._servers.setdefault(url, server) is not server:
                 server.close()
+
+    def missed(self, url: str, error: DatabaseUnreachable) -> None:
+        """Record that a server did not answer."""
+        if not self._clock.now_ms() < self._away.get(url, (0, error))[0]:
+            self._away[url] = self._clock.now_ms() + AWAY_MS, error
 
     def look(self) -> bool:
         """Return True if an orchestrator on a watched server was changed since the last call."""
@@ -289,7 +310,7 @@ class WatchedServers:
         if watched := self._servers.get(url):
             self._look_at(url)
             return list(watched.stamps)
-        server = _looked_at(url)
+        server = self._looked_at(url)
         try:
             return list(server.stamps)
         finally:
@@ -300,14 +321,15 @@ class WatchedServers:
         for server in self._servers.values():
             server.close()
 
+    def _looked_at(self, url: str) -> Server:
+        from memgraph.store.stores import server_of
 
-def _looked_at(url: str) -> Server:
-    from memgraph.store.stores import server_of
-
-    server = server_of(url)
-    try:
-        server.look()
-    except BaseException:
-        server.close()
-        raise
-    return server
+        server = server_of(url)
+        try:
+            server.look()
+        except BaseException as error:
+            server.close()
+            if isinstance(error, DatabaseUnreachable):
+                self.missed(url, error)
+            raise
+        return server

@@ -13,9 +13,7 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memgraph.audit import anchor
@@ -30,17 +28,15 @@ from memgraph.errors import (
     MemoryDisabled,
     StorageError,
 )
-from memgraph.model.jobs import LastJob, OrchestratorState, ServiceReadiness
+from memgraph.model.jobs import OrchestratorState, ServiceReadiness
 from memgraph.operations.write.embedding import NOTHING_TO_EMBED, model_mismatch
-from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
+from memgraph.paths import orchestrator_names
 from memgraph.providers.options import LITELLM_PREFIX
 from memgraph.service import job_runs
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.service.sanitizer import sanitized_error
-from memgraph.store import comparisons, embeddings, ingest_files, jobs, metadata
-from memgraph.store.engine import Store
+from memgraph.store import comparisons, embeddings, ingest_files, metadata
 from memgraph.store.erasure import UNFINISHED_KEY
-from memgraph.store.stores import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
@@ -78,20 +74,6 @@ LOOK_S: Final = 0.25
 """The maximum time, in seconds, that one check may spend opening databases."""
 FRESH_MS: Final = 60_000
 """Milliseconds after which an orchestrator is checked even if no file has changed."""
-REST_S: Final = 1.0
-"""Seconds during which a check returns the previous result."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The last known state of an orchestrator.
-
-    ``failure``: the code of the error that calls had met by then, which does not show in the files.
-    """
-
-    state: OrchestratorState
-    stamp: Stamp | None = None
-    failure: str | None = None
 
 
 def shortcomings(opened: OpenOrchestrator) -> list[str]:
@@ -154,13 +136,9 @@ class Readiness:
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
-        self._known: dict[str, _Known] = {}
-        # The store and the settings files of each. Building a thousand paths takes longer than
-        # checking the files.
-        self._stores: dict[str, tuple[Store, tuple[Path, ...]]] = {}
+        # The last known states, each with what it depends on.
+        self._known: dict[str, tuple[OrchestratorState, object]] = {}
         self._lock = threading.Lock()
-        self._rests_until = 0.0
-        self._failures: dict[str, str] = {}
 
     def usable(self) -> bool:
         """Return True when the root exists and its folders can be read and written."""
@@ -173,12 +151,8 @@ class Readiness:
             if not self.usable():
                 return ServiceReadiness(status="unusable")
             with self._lock:
-                failures = self._service.troubles.codes()
-                # Errors in calls are reported at once.
-                if time.monotonic() >= self._rests_until or failures != self._failures:
-                    self._bring_up_to_date()
-                    self._rests_until, self._failures = time.monotonic() + REST_S, failures
-                states = tuple(self._known[name].state for name in sorted(self._known))
+                self._bring_up_to_date()
+                states = tuple(self._known[name][0] for name in sorted(self._known))
             free = shutil.disk_usage(self._service.root).free
         except OSError:
             # The root may have just been removed, or no more files can be opened.
@@ -193,14 +167,11 @@ class Readiness:
             names = sorted({*self._known, *orchestrator_names(self._service.root)})
         for removed in set(self._known) - set(names):
             del self._known[removed]
-            self._stores.pop(removed, None)
         now, due = self._service.clock.now_ms(), []
         for name in names:
-            unknown = _Known(OrchestratorState(orchestrator=name, status="unknown"))
-            known = self._known.setdefault(name, unknown)
-            looked_at = known.state.looked_at or 0
-            failure = self._service.troubles.codes().get(name)
-            is_changed = known.stamp != self._stamp(name) or known.failure != failure
+            unknown = OrchestratorState(orchestrator=name, status="unknown"), None
+            state, stamp = self._known.setdefault(name, unknown)
+            looked_at, is_changed = state.looked_at or 0, stamp != self._stamp(name)
             # With a clock that was set back the state counts as old, too.
             if is_changed or not 0 <= now - looked_at < FRESH_MS:
                 due.append((not is_changed, looked_at, name))
@@ -208,34 +179,37 @@ class Readiness:
         for _, _, name in sorted(due):
             if time.monotonic() >= until:
                 return
-            self._known[name] = self._probed(name)
+            # Taken before the check, so that a change during the check leads to another one.
+            stamp = self._stamp(name)
+            self._known[name] = self._state(name, now), stamp
 
-    def _probed(self, name: str) -> _Known:
-        now = self._service.clock.now_ms()
-        # The orchestrator may have moved to another store.
-        self._stores.pop(name, None)
-        # Taken before the check, so that a change during the check leads to another one.
-        stamp, failure = self._stamp(name), self._service.troubles.codes().get(name)
+    def _state(self, name: str, now_ms: int) -> OrchestratorState:
+        error: MemgraphError
         try:
             with self._service.if_open(name) as opened:
                 if opened is None or self._service.is_elsewhere(opened):
-                    state = self._of_closed(name, now)
-                else:
-                    opened.require_sound()
-                    codes = shortcomings(opened)
-                    with opened.database.read() as snapshot:
-                        state = _read(snapshot, name, codes, now)
-        except DatabaseReplaced as error:
-            # After a restore: the next check opens the new file.
+                    return self._of_closed(name, now_ms)
+                opened.require_sound()
+                codes = shortcomings(opened)
+                with opened.database.read() as snapshot:
+                    return _read(snapshot, name, codes, now_ms)
+        except DatabaseReplaced:
+            # After a restore: what is open is the old file.
             self._service.forget(name)
-            state, stamp = self._disabled(name, error), None
-        except MemgraphError as error:
-            state = self._disabled(name, error)
+            return self._state(name, now_ms)
+        except MemgraphError as known:
+            error = known
         # An error in the data of one orchestrator must not hide the others.
-        except Exception as error:  # noqa: BLE001 - whatever it is, see above
-            corrupt = DatabaseCorrupt(f"its rows cannot be read ({type(error).__name__}); {VERIFY}")
-            state = self._disabled(name, corrupt)
-        return _Known(state.model_copy(update={"looked_at": now}), stamp, failure)
+        except Exception as unknown:  # noqa: BLE001 - whatever it is, see above
+            kind = type(unknown).__name__
+            error = DatabaseCorrupt(f"its rows cannot be read ({kind}); {VERIFY}")
+        return OrchestratorState(
+            orchestrator=name,
+            status="disabled",
+            codes=(error.code,),
+            advice=sanitized_error(error, self._service.root).message,
+            looked_at=now_ms,
+        )
 
     def _of_closed(self, name: str, now_ms: int) -> OrchestratorState:
         """Return the state of a closed orchestrator, opened outside the pool to evict no other.
@@ -246,10 +220,9 @@ class Readiness:
         chosen = self._service.settings(name).memory
         if not chosen.enabled:
             raise MemoryDisabled("memory is disabled: memory.enabled = false")
-        paths = self._service.paths(name)
-        database = store_of(paths, chosen.storage.url).open(chosen.storage)
+        database = self._service.located(name).store.open(chosen.storage)
         try:
-            path = anchor.anchor_path(paths.database, chosen.audit.anchor_path)
+            path = anchor.anchor_path(self._service.paths(name).database, chosen.audit.anchor_path)
             anchored = anchor.read_state(path)
             with database.read() as snapshot:
                 state = anchor.require_held(snapshot, anchored, path, name)
@@ -258,29 +231,17 @@ class Readiness:
         finally:
             database.close()
 
-    def _disabled(self, name: str, error: MemgraphError) -> OrchestratorState:
-        advice = sanitized_error(error, self._service.root).message
-        return OrchestratorState(
-            orchestrator=name, status="disabled", codes=(error.code,), advice=advice
-        )
-
-    def _stamp(self, name: str) -> Stamp | None:
-        """Return the stamp of its files, or None if they cannot be read."""
+    def _stamp(self, name: str) -> object:
+        """Return what a state depends on: the files, and the error that calls have met."""
         try:
-            if name not in self._stores:
-                paths = self._service.paths(name)
-                url = self._service.settings(name).memory.storage.url
-                files = (global_config_file(self._service.root), paths.config_file)
-                self._stores[name] = store_of(paths, url), files
-            store, settings_files = self._stores[name]
-            stamp = store.stamp()
-            return None if stamp is None else stamp + stamp_of(*settings_files)
+            place = self._service.located(name)
+            files = place.store.stamp(), place.settings
         except (OSError, MemgraphError):
-            return None
+            files = None
+        return files, self._service.troubles.codes().get(name)
 
 
 def _read(snapshot: Snapshot, name: str, codes: list[str], now_ms: int) -> OrchestratorState:
-    run = next(iter(jobs.latest(snapshot, 1)), None)
     oldest = embeddings.oldest_pending(snapshot)
     return OrchestratorState(
         orchestrator=name,
@@ -288,5 +249,5 @@ def _read(snapshot: Snapshot, name: str, codes: list[str], now_ms: int) -> Orche
         codes=tuple(codes),
         pending=embeddings.pending_count(snapshot),
         oldest_pending_s=None if oldest is None else max(now_ms - oldest, 0) / 1_000,
-        last_job=None if run is None else LastJob.model_validate(run, from_attributes=True),
+        looked_at=now_ms,
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memgraph.clock import Clock
 from memgraph.errors import (
@@ -24,19 +24,17 @@ from memgraph.errors import (
     StorageError,
 )
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import STOPPED, JobRun
-from memgraph.paths import Stamp, global_config_file, orchestrator_names, stamp_of
+from memgraph.model.jobs import STOPPED, JobPlan, JobRun
+from memgraph.paths import Stamp, orchestrator_names
 from memgraph.service import job_runs as jobs
 from memgraph.service import pool
-from memgraph.service.job_runs import WALL, RunRequest
+from memgraph.service.job_runs import WALL
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, sessions
 from memgraph.store import jobs as jobs_rows
-from memgraph.store.stores import store_of
 
 if TYPE_CHECKING:
     from memgraph.service.memory_service import MemoryService
-    from memgraph.store.engine import Store
 
 POLL_S = 2.0
 """Seconds after which a change of a file by another process is noticed."""
@@ -45,8 +43,6 @@ TICK_S = 0.25
 AT_ONCE_MS = 1_000
 REVISIT_MS = 60_000
 """Milliseconds after which an orchestrator with an error or a postponed embedding is visited."""
-AWAY_MS = 30_000
-"""Milliseconds to wait before retrying a server that did not answer, as a retry takes seconds."""
 LOOK_MS = 3_600_000
 """Milliseconds after which an unchanged orchestrator is visited again."""
 EMBEDDED_AT_ONCE = 2_000
@@ -62,14 +58,12 @@ class _Visited:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
-    url: str = ""
-    store: Store | None = None
     stamp: Stamp | None = ()
     visited_ms: int = 0
     again_ms: int = 0
     error: str | None = None
     # The completed sessions that were processed here, each with the time at which it ended.
-    sessions: dict[str, int] = field(default_factory=dict)
+    sessions: set[tuple[str, int]] = field(default_factory=set)
 
 
 class Worker:
@@ -104,9 +98,6 @@ class Worker:
         self._wall = wall
         self._seen: dict[str, _Visited] = {}
         self._crowd = 0
-        # Servers that did not answer, by URL: the time of the next attempt, and the error.
-        self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
-        self._listing_ms = 0
         self._stopping = False
         # A SimpleQueue, because its ``put`` is safe in a signal handler; Event.set is not.
         self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -131,14 +122,10 @@ class Worker:
             self._look_at(name)
 
     def _present(self) -> Sequence[str]:
-        try:
-            if self._listing_ms <= self._service.clock.now_ms():
+        # Each orchestrator that cannot be read reports its own error.
+        with suppress(OSError, StorageError):
+            if not self._service.stores.is_any_away:
                 return self._service.orchestrators()
-        except DatabaseUnreachable:
-            self._listing_ms = self._service.clock.now_ms() + AWAY_MS
-        except (OSError, StorageError):
-            # Each orchestrator that cannot be read reports its own error.
-            pass
         # If one server is unreachable, continue with the orchestrators known so far.
         with suppress(OSError):
             return sorted({*self._seen, *orchestrator_names(self._service.root)})
@@ -182,20 +169,16 @@ class Worker:
         # A time before the last visit means that the clock was set back: visit at once.
         is_due = not state.visited_ms <= now_ms < state.again_ms
         try:
-            settings = self._settings_stamp(name)
-            if state.settings != settings or (state.store is None and is_due):
+            located = self._service.located(name)
+            if state.settings != located.settings:
                 # Reopen it, because an open orchestrator keeps its settings.
-                state.settings, state.store, is_due = settings, None, True
+                state.settings, is_due = located.settings, True
                 self._service.forget(name)
-                state.url = self._service.settings(name).memory.storage.url
-                self._require_near(state.url)
-                self._service.stores.add(state.url)
-                state.store = store_of(self._service.paths(name), state.url)
-            stamp = None if state.store is None else state.store.stamp()
-            if state.store is not None and (is_due or stamp != state.stamp):
+            self._service.stores.watch(located.url)
+            stamp = located.store.stamp()
+            if is_due or stamp != state.stamp:
                 # The stamp from before the visit, so that a change during it is noticed.
                 state.stamp = stamp
-                self._require_near(state.url)
                 self._visit(name, state)
                 state.error = None
         # An unexpected error in one orchestrator is reported and logged, and does not affect the
@@ -203,20 +186,12 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - the other orchestrators must get their turn
             self._report(name, state, error)
 
-    def _require_near(self, url: str) -> None:
-        """Raise DatabaseUnreachable if the server did not answer a recent request."""
-        until, error = self._away.get(url, (0, None))
-        if error is not None and self._service.clock.now_ms() < until:
-            raise error.with_traceback(None)
-
     def _report(self, name: str, state: _Visited, error: Exception) -> None:
-        now_ms = self._service.clock.now_ms()
-        state.visited_ms, state.again_ms = now_ms, now_ms + REVISIT_MS
+        state.visited_ms = self._service.clock.now_ms()
+        state.again_ms = state.visited_ms + REVISIT_MS
         if isinstance(error, DatabaseUnreachable):
-            # The server may be back before the settings change.
-            state.store, state.again_ms = None, now_ms + AWAY_MS
-            if self._away.get(state.url, (0, None))[0] <= now_ms:
-                self._away[state.url] = state.again_ms, error
+            state.again_ms = state.visited_ms + pool.AWAY_MS
+            self._service.stores.missed(self._service.located(name).url, error)
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):
@@ -232,12 +207,15 @@ class Worker:
         with self._service.opened(name) as opened:
             jobs.close_left(opened, self._wall)
             for job in JobName:
-                due_at = jobs.plan(opened, job, opened.clock.now_ms()).overdue_since
+                due_at = self._plan(opened, job).overdue_since
                 if due_at is not None and not self._stopping:
-                    self._run(name, opened, RunRequest(job, "schedule", due_at))
+                    self._run(name, opened, job, trigger="schedule", due_at=due_at)
             more = self._consolidate(name, opened, state)
-            more = self._embed(opened) or more
-            more = self._compare(opened) or more
+            drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
+            more |= drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
+            compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
+            done = max(compared.compared, compared.judged)
+            more |= compared.error_code is None and done >= COMPARED_AT_ONCE
             opened.receipts.flush_in_steps(self._is_stopping)
             state.visited_ms = opened.clock.now_ms()
             state.again_ms = state.visited_ms if more else self._again(opened, state.visited_ms)
@@ -251,61 +229,45 @@ class Worker:
         A session whose run failed is left to the nightly job.
         """
         with opened.database.read() as snapshot:
-            completed = sessions.completed(snapshot)
-        state.sessions = {
-            session_id: at
-            for session_id, at in state.sessions.items()
-            if completed.get(session_id) == at
-        }
-        waiting = [session_id for session_id in completed if session_id not in state.sessions]
-        for session_id in waiting[:SESSIONS_AT_ONCE]:
+            completed = sessions.completed(snapshot).items()
+        state.sessions &= completed
+        waiting = [session for session in completed if session not in state.sessions]
+        for session in waiting[:SESSIONS_AT_ONCE]:
             if self._stopping:
                 break
-            request = RunRequest(JobName.CONSOLIDATION, "event", session_id=session_id)
-            ended = self._run(name, opened, request)
+            job = JobName.CONSOLIDATION
+            ended = self._run(name, opened, job, trigger="event", session_id=session[0])
             if ended is None:
                 # Another worker consolidates; the end of its run is noticed as a change.
                 return False
             if ended.error_code != STOPPED:
-                state.sessions[session_id] = completed[session_id]
+                state.sessions.add(session)
         return len(waiting) > SESSIONS_AT_ONCE
 
     def _again(self, opened: OpenOrchestrator, now_ms: int) -> int:
         """Return the time of the next visit if nothing changes until then, in milliseconds."""
-        plans = (jobs.plan(opened, job, now_ms) for job in JobName)
-        times = [now_ms + LOOK_MS, *(plan.next_due_at or now_ms + LOOK_MS for plan in plans)]
+        latest = now_ms + LOOK_MS
+        times = [self._plan(opened, job).next_due_at or latest for job in JobName]
         with opened.database.read() as snapshot:
-            if jobs_rows.is_any_running(snapshot):
-                # Its runner may die, and an expiring lease changes no stamp.
-                times.append(now_ms + min(jobs_rows.LEASE_MS, REVISIT_MS))
-            if embeddings.has_pending(snapshot):
+            # The runner of a job may die, and an expiring lease changes no stamp.
+            if jobs_rows.is_any_running(snapshot) or embeddings.has_pending(snapshot):
                 times.append(now_ms + REVISIT_MS)
-        return max(min(times), now_ms + AT_ONCE_MS)
+        return max(min(latest, *times), now_ms + AT_ONCE_MS)
 
-    def _run(self, name: str, opened: OpenOrchestrator, request: RunRequest) -> JobRun | None:
+    def _plan(self, opened: OpenOrchestrator, job: JobName) -> JobPlan:
+        with opened.database.read() as snapshot:
+            return jobs.plan(snapshot, opened.settings.memory.schedule, job, opened.clock.now_ms())
+
+    def _run(
+        self, name: str, opened: OpenOrchestrator, job: JobName, **options: Any
+    ) -> JobRun | None:
         """Run a job and return its run; None if another worker is running it or has done so."""
         try:
-            ended = jobs.run(opened, request, stop=self._is_stopping, wall=self._wall)
+            ended = jobs.run(opened, job, stop=self._is_stopping, wall=self._wall, **options)
         except Conflict:
             return None
         self._ran(name, ended)
         return ended
 
-    def _embed(self, opened: OpenOrchestrator) -> bool:
-        """Embed waiting memories; return True when there may be more to embed now."""
-        drained = opened.worker.drain(limit=EMBEDDED_AT_ONCE, stop=self._is_stopping)
-        return drained.error_code is None and drained.ready >= EMBEDDED_AT_ONCE
-
-    def _compare(self, opened: OpenOrchestrator) -> bool:
-        """Compare waiting facts; return True when there may be more to compare now."""
-        compared = opened.comparer.drain(limit=COMPARED_AT_ONCE, stop=self._is_stopping)
-        done = max(compared.compared, compared.judged)
-        return compared.error_code is None and done >= COMPARED_AT_ONCE
-
     def _is_stopping(self) -> bool:
         return self._stopping
-
-    def _settings_stamp(self, name: str) -> Stamp:
-        """Return when the settings of an orchestrator were last changed."""
-        config_file = self._service.paths(name).config_file
-        return stamp_of(global_config_file(self._service.root), config_file)

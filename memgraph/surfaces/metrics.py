@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from memgraph.errors import ExtraMissing, JournalBroken
-from memgraph.model.enums import JobName, JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
-from memgraph.service.meters import Meters, Work
+from memgraph.service.meters import COUNTERS, Counted, Meters, Work
 
 try:
     from prometheus_client import (
@@ -63,17 +62,12 @@ class PrometheusMeters(Meters):
             registry=self._registry,
         )
         self._in_hand = self._gauge(
-            "http_requests_in_hand", "Requests in progress.", of_processes="livesum"
+            "http_requests_in_hand", "Requests in progress.", multiprocess_mode="livesum"
         )
-        self._degraded = self._counter("degraded_recalls", "Incomplete recalls.", "code")
-        self._denied = self._counter("denials", "Refusals.", "field")
-        self._jobs = self._counter("jobs", "Job runs that ended.", "job", "state")
-        self._model_calls = self._counter(
-            "model_calls", "Calls of a language model, by use and outcome.", "use", "outcome"
-        )
-        self._model_tokens = self._counter(
-            "model_tokens", "Tokens that a language model read and wrote.", "use", "direction"
-        )
+        self._counters = {
+            counted: Counter(f"memgraph_{counted}", text, labels, registry=self._registry)
+            for counted, (text, labels) in COUNTERS.items()
+        }
         self._standing = self._gauge("orchestrators", "Orchestrators by status.", "status")
         self._unsound = self._gauge(
             "unsound_orchestrators",
@@ -86,21 +80,8 @@ class PrometheusMeters(Meters):
     def timed(self, work: Work, part: str) -> AbstractContextManager[object]:
         return self._work[work].labels(part).time()
 
-    def degraded(self, code: str) -> None:
-        self._degraded.labels(code).inc()
-
-    def denied(self, field: str) -> None:
-        self._denied.labels(field).inc()
-
-    def job_ended(self, job: JobName, state: JobState) -> None:
-        self._jobs.labels(job.value, state.value).inc()
-
-    def model_called(
-        self, use: ModelUse, tokens_in: int, tokens_out: int, error_code: str | None
-    ) -> None:
-        self._model_calls.labels(use.value, error_code or "ok").inc()
-        self._model_tokens.labels(use.value, "in").inc(tokens_in)
-        self._model_tokens.labels(use.value, "out").inc(tokens_out)
+    def count(self, counted: Counted, *labels: str, amount: int = 1) -> None:
+        self._counters[counted].labels(*labels).inc(amount)
 
     def request_began(self) -> None:
         self._in_hand.inc()
@@ -133,22 +114,19 @@ class PrometheusMeters(Meters):
             f"memgraph_{work}_seconds", text, (label,), buckets=buckets, registry=self._registry
         )
 
-    def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"memgraph_{name}", text, labels, registry=self._registry)
-
     def _gauge(
         self,
         name: str,
         text: str,
         *labels: str,
-        of_processes: Literal["livesum", "livemostrecent"] = "livemostrecent",
+        multiprocess_mode: Literal["livesum", "livemostrecent"] = "livemostrecent",
     ) -> Gauge:
         return Gauge(
             f"memgraph_{name}",
             text,
             labels,
             registry=self._registry,
-            multiprocess_mode=of_processes,
+            multiprocess_mode=multiprocess_mode,
         )
 
 

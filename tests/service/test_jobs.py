@@ -42,8 +42,8 @@ Work = Callable[[Callable[[], bool]], JobReport]
 def working_as(work: Work) -> Iterator[None]:
     """Every job does this instead of what it does."""
 
-    def instead(_opened: Any, _asked: Any, _progress: Any, stop: Any) -> JobReport:
-        return work(stop)
+    def instead(_opened: Any, _run: Any, how: dict[str, Any]) -> JobReport:
+        return work(how["stop"])
 
     with patch.object(jobs, "_work", instead):
         yield
@@ -230,7 +230,7 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
         return JobReport.done({})
 
     with working_as(sleeps), service.opened(orc.name) as opened:
-        run = jobs.run(opened, jobs.RunRequest(JobName.DECAY), wall=wall)
+        run = jobs.run(opened, JobName.DECAY, wall=wall)
     assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
 
 
@@ -410,10 +410,10 @@ def test_a_bug_that_one_brings_out_stops_no_other(
     told: list[tuple[str, str]] = []
     ran: list[tuple[str, JobState, str | None]] = []
 
-    def work(opened: Any, asked: Any, progress: Any, stop: Any) -> JobReport:
+    def work(opened: Any, *given: Any) -> JobReport:
         if opened.paths.name == "orc-1":
             raise KeyError("secret")
-        return real(opened, asked, progress, stop)
+        return real(opened, *given)
 
     worker = Worker(
         service,

@@ -189,15 +189,17 @@ def test_many_sessions_wait_quietly_while_another_process_consolidates(
     for number in range(12):
         talk(orc, f"s-{number}", "Good evening.")
         orc.sessions.end(f"s-{number}")
-    request = jobs.RunRequest(JobName.CONSOLIDATION)
-    with service.opened(orc.name) as opened:
-        jobs._claim(opened, "run_x", request, jobs.WALL)
+
+    def work(*_: object) -> JobReport:
         with patch.object(worker, "_visit", wraps=worker._visit) as visit:
-            for _ in range(6):
+            for _round in range(6):
                 worker.once()
         assert visit.call_count <= 2
         assert runs == []
-        jobs._end(opened, "run_x", JobReport.done({}))
+        return JobReport.done({})
+
+    with patch.object(jobs, "_work", work):
+        orc.jobs.run(JobName.CONSOLIDATION)
     worker.once()
     worker.once()
     assert pending(orc) == set()
@@ -289,7 +291,7 @@ def test_a_root_that_cannot_be_listed_for_a_moment_ends_no_worker(
     worker.once()
     with monkeypatch.context() as failing:
         failing.setattr(service, "orchestrators", Mock(side_effect=OSError(EMFILE, "")))
-        failing.setattr(worker, "_settings_stamp", Mock(side_effect=OSError(EMFILE, "")))
+        failing.setattr(service, "located", Mock(side_effect=OSError(EMFILE, "")))
         worker.once()
     worker.once()
     assert looked == [f"{orc.name}: {StorageError.code}"]

@@ -2934,13 +2934,6 @@ export interface components {
          * @enum {string}
          */
         KindFilter: "episode" | "fact" | "reflection" | "preference";
-        /** @description The run that started last. ``error_code``: why it was skipped or failed. */
-        LastJob: {
-            ended_at?: string | null;
-            error_code?: string | null;
-            job: components["schemas"]["JobName"];
-            state: components["schemas"]["JobState"];
-        };
         /** @description The latest weekly reflection; None if the caller may see none. */
         LatestReflection: {
             memory: components["schemas"]["Memory"] | null;
@@ -3291,7 +3284,6 @@ export interface components {
             advice?: string | null;
             /** @default [] */
             codes?: string[];
-            last_job?: components["schemas"]["LastJob"] | null;
             looked_at?: string | null;
             oldest_pending_s?: number | null;
             orchestrator: string;

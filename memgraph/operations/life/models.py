@@ -121,7 +121,9 @@ class ModelMeter:
 
     def record(self, use: ModelUse, usage: ModelUsage, error_code: str | None) -> None:
         """See `UsageMeter.record`."""
-        self._meters.model_called(use, usage.tokens_in, usage.tokens_out, error_code)
+        self._meters.count("model_calls", use.value, error_code or "ok")
+        self._meters.count("model_tokens", use.value, "in", amount=usage.tokens_in)
+        self._meters.count("model_tokens", use.value, "out", amount=usage.tokens_out)
         with self._lock:
             self._unwritten[self._month(), use].add(usage)
             try:

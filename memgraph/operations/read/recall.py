@@ -53,7 +53,7 @@ def with_damage(opened: OpenOrchestrator, answered: AnswerT, damaged: int) -> An
     """Log, count and note that so many damaged rows were left out of an answer, if any were."""
     if not damaged:
         return answered
-    opened.meters.degraded(DatabaseCorrupt.code)
+    opened.meters.count("degraded_recalls", DatabaseCorrupt.code)
     opened.log.warning("storage.damaged_rows", rows=damaged)
     rows = "1 damaged row was" if damaged == 1 else f"{damaged} damaged rows were"
     note = Degraded(code=DatabaseCorrupt.code, text=f"{rows} left out; run: memgraph verify")
@@ -134,7 +134,7 @@ def reading(
                     related=related,
                 ).select()
         for degradation in chosen.degraded:
-            opened.meters.degraded(degradation.code)
+            opened.meters.count("degraded_recalls", degradation.code)
         yield chosen
 
 
