@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from memgraph.errors import NotFound
 from memgraph.graph.influence import (
     MAX_DEPTH,
-    MAX_LEAVING,
     MAX_LEFT,
     grounds,
     impact,
@@ -25,7 +24,6 @@ from memgraph.graph.influence import (
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import ReceiptMention
 from memgraph.rules.scope import Viewer, covers, viewer_fields
-from memgraph.store import influence
 from memgraph.store.engine import Database
 
 RUNS = ["run-1", "run-2"]
@@ -300,39 +298,3 @@ def test_bounds_are_told(database: Database) -> None:
 
 def _ids(found: tuple[ReceiptMention, ...]) -> list[str]:
     return [each.receipt_id for each in found]
-
-
-def test_what_was_left_is_told_of_the_last_ones_that_were_given_it(database: Database) -> None:
-    filling = Filling(database)
-    known = filling.memory()
-    filling.flush()
-    made = {}
-    for number in range(MAX_LEAVING + 1):
-        name = f"run-{number}"
-        source = filling.source(f"src_left_{number}", workflow_run_id=name)
-        made[name] = filling.memory(source_id=source, created_at=NOW + 100)
-    filling.flush()
-    for number, name in enumerate(made):
-        hand_out(filling, f"rcl_{number}", [known], at=NOW + number, run=name)
-    found = impact(database, known)
-    assert [each.name for each in found.runs] == list(reversed(made))
-    *told, first = found.runs
-    assert [each.left for each in told] == [(made[each.name],) for each in told]
-    assert first.left == ()
-    assert found.cut_reasons == ("max_left",)
-
-
-def test_receipts_are_looked_into_block_by_block_until_there_are_enough(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(influence, "_BLOCK", 2)
-    filling = Filling(database)
-    known, hidden = filling.memory(), filling.memory(sensitivity="Restricted")
-    filling.flush()
-    for number in range(9):
-        ids = [known, hidden] if number % 3 else [known]
-        hand_out(filling, f"rcl_{number}", ids, at=NOW + number)
-    assert _ids(impact(database, known).hand_outs) == ["rcl_6", "rcl_3", "rcl_0"]
-    few = impact(database, known, max_nodes=2)
-    assert _ids(few.hand_outs) == ["rcl_6", "rcl_3"]
-    assert few.cut_reasons == ("max_receipts",)

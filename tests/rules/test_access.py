@@ -22,7 +22,7 @@ from memgraph.rules.access import (
     span_ms,
     viewer_of,
 )
-from memgraph.rules.scope import ScopeFacts, Viewer, visible, writable
+from memgraph.rules.scope import ScopeFacts, visible, writable
 
 NOW = 1_767_225_600_000
 NAMES = ("a", "b", "c")
@@ -99,11 +99,6 @@ def test_all_that_was_granted_by_name_is_seen_by_who_does_not_narrow(one: Princi
         )
         if by_name:
             assert visible(viewer, facts).allowed is granted(one, facts)
-
-
-@given(st.builds(Viewer, clearance=st.sampled_from(Sensitivity)), st.sampled_from(MEMORIES))
-def test_the_hosts_own_handle_writes_where_it_likes(viewer: Viewer, facts: ScopeFacts) -> None:
-    assert writable(viewer, facts).allowed
 
 
 @pytest.mark.parametrize(
@@ -183,12 +178,6 @@ def test_a_key_that_would_be_of_no_use_or_misread_is_none(
 def test_a_key_opens_what_can_be_an_orchestrator(name: str) -> None:
     with pytest.raises(InvalidInput):
         check_grants(principal(orchestrators=(name,)), now_ms=NOW)
-
-
-def test_a_usual_key_is_one() -> None:
-    check_grants(
-        principal(orchestrators=("a", "b"), project_ids=(ANY,), expires_at=NOW + 1), now_ms=NOW
-    )
 
 
 @pytest.mark.parametrize(

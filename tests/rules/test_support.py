@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.rules.evidence import (
-    AGAIN_KEPT,
     CEILING,
     MAX_AGAIN,
-    SHARE_KEPT,
     Origin,
     SupportCount,
     independent_sources,
@@ -60,11 +58,6 @@ def test_a_speaker_is_one_source_however_often() -> None:
     assert support_of([talk("s", "user", 0)], [talk("t", "ann", 0)]) == SupportCount(2, 0)
 
 
-def test_somebody_who_says_it_for_ever_adds_less_than_a_second_one() -> None:
-    assert SupportCount(1, MAX_AGAIN).share_kept > SupportCount(2).share_kept
-    assert AGAIN_KEPT**MAX_AGAIN > SHARE_KEPT
-
-
 def test_a_copy_under_another_name_is_no_source() -> None:
     own = talk("a", "ann", 1, "hash", "/drop/a.txt")
     assert support_of([own], [talk("b", "anne", 1, "hash", "/drop/b.txt")]) == SupportCount(1)
@@ -89,11 +82,3 @@ def test_step_by_step_comes_to_the_same(base: float, support: SupportCount, furt
     more = SupportCount(support.sources + further, support.again)
     steps = strengthened(strengthened(base, SupportCount(1), support), support, more)
     assert steps == pytest.approx(strengthened(base, SupportCount(1), more))
-
-
-@given(CONFIDENCES, SUPPORTS, SUPPORTS)
-def test_support_that_became_less_takes_nothing(
-    base: float, one: SupportCount, other: SupportCount
-) -> None:
-    assert strengthened(base, one, one) == base
-    assert strengthened(base, one, other) >= base

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from working import NAME, filled, tampering, working
+from working import NAME, filled, tampering
 
 from memgraph import MemoryService
 from memgraph.clock import FixedClock
@@ -31,7 +31,6 @@ from memgraph.operations.maintenance import maintenance
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.sqlite import engine
-from memgraph.store.sqlite.database import SqliteDatabase
 
 RESTORES = "FROM audit_log WHERE action = 'restore' AND subject IS NULL"
 
@@ -336,14 +335,6 @@ def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
         restore(other, file, origin=NAME)
 
 
-def test_a_plain_copy_of_a_closed_database_can_be_restored(alive: Filled, tmp_path: Path) -> None:
-    service, opened, _ = alive
-    service.forget(NAME)
-    file = tmp_path / "copy.db"
-    shutil.copy(opened.paths.database, file)
-    assert restore(opened.paths, file).memories == 7
-
-
 def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled) -> None:
     service, opened, _ = alive
     with tampering(opened.paths.database) as connection:
@@ -354,13 +345,3 @@ def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled) -> None:
         service.orchestrator(NAME).memories.counts()
     assert service.health(NAME)["code"] == "storage.schema_unknown"
     assert files_under(opened.paths.memory) == before
-
-
-def test_databases_of_two_orchestrators_do_not_meet(tmp_path: Path) -> None:
-    with working(tmp_path) as service:
-        service.create("one")
-        service.create("two")
-        with service.opened("one") as one, service.opened("two") as two:
-            assert isinstance(one.database, SqliteDatabase)
-            with pytest.raises(InvalidInput):
-                maintenance.backup(one, two.paths.database, force=True)

@@ -15,7 +15,6 @@ from memgraph.graph.influence import grounds
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import SourceLines
 from memgraph.model.values import Memory
-from memgraph.operations.provenance import sources as reading
 from memgraph.operations.provenance.sources import with_lines
 from memgraph.store.visibility import View
 
@@ -184,31 +183,6 @@ def test_grounds_go_down_to_the_lines_of_as_many_as_are_asked_for(orc: Orchestra
             orc.graph.grounds(fact, lines=wrong)  # type: ignore[arg-type]  # what a caller may pass
 
 
-def test_what_a_memory_rests_on_is_nearer_than_what_its_run_was_given(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    given = orc.remember("The shop has a garden.")
-    with service.opened("orc-1") as opened, opened.database.write() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO recalls (recall_id, created_at, query, request, workflow_run_id)"
-            " VALUES ('rcl_1', 1, '', '{}', 'run-1')"
-        )
-        connection.exec_driver_sql(
-            "INSERT INTO recall_items (recall_id, rank, memory_id, score, explanation)"
-            " VALUES ('rcl_1', 1, ?, 0.5, '{}')",
-            (given,),
-        )
-    ground = orc.remember("The oven was repaired.")
-    fact = orc.remember(
-        "The oven works.",
-        derived_from=[ground],
-        source={"source_type": "workflow_output", "workflow_run_id": "run-1"},
-    )
-    whole = orc.graph.grounds(fact, lines=10)
-    assert whole.given == (given,)
-    assert [each.memory_id for each in whole.lines] == [fact, ground, given]
-
-
 def test_what_is_erased_while_grounds_are_read_is_told_as_such(
     service: MemoryService, orc: Orchestrator
 ) -> None:
@@ -222,23 +196,6 @@ def test_what_is_erased_while_grounds_are_read_is_told_as_such(
     states = {each.memory_id: (each.state, each.lines) for each in told}
     assert states[ground] == ("erased", ())
     assert states[other] == ("none", ())
-
-
-def test_a_file_of_many_memories_is_read_once(
-    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = ingested(orc, "notes.md", NOTES)
-    grounds = [one_of(found, words).memory_id for words in ("oven", "closes")]
-    between = orc.remember("Between the two.")
-    fact = orc.remember("All of it.", derived_from=[grounds[0], between, grounds[1]])
-    read = []
-    plain = reading._read
-    monkeypatch.setattr(reading, "_read", lambda *of: read.append(of) or plain(*of))
-    lines = orc.graph.grounds(fact, lines=10).lines
-    assert len(read) == 1
-    told = {each.memory_id: [line.number for line in each.lines] for each in lines}
-    assert told.items() >= {fact: [], grounds[0]: [5], between: [], grounds[1]: [3]}.items()
-    assert next(iter(told)) == fact
 
 
 def test_grounds_are_of_a_memory_or_of_a_run(orc: Orchestrator) -> None:

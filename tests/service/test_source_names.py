@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memgraph import MemoryService, Orchestrator, Sensitivity
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.errors import InvalidInput
 from memgraph.model.enums import SourceName
 from memgraph.operations.provenance import sources
 from memgraph.store.visibility import View
@@ -36,12 +36,6 @@ def test_what_is_no_name_of_a_source_is_refused(orc: Orchestrator) -> None:
         for call in WORDS.values():
             with pytest.raises(InvalidInput):
                 call(orc, kind, name)
-
-
-def test_an_erasure_takes_no_name_that_is_none(orc: Orchestrator) -> None:
-    for kind, name in product(SourceName, NO_NAMES):
-        with pytest.raises((InvalidInput, NotFound)):
-            orc.erasure.erase(**{KEYWORDS[kind]: name}, reason="asked", dry_run=False)
 
 
 def test_what_is_no_kind_of_source_is_refused(orc: Orchestrator) -> None:

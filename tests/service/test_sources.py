@@ -84,12 +84,6 @@ def dropped(orc: Orchestrator, path: str, *texts: str, **fields: Any) -> list[st
 class TestWhatNobodyDecided:
     """A statement replaces another only where a person, an agent or its own source decides it."""
 
-    def test_a_person_decides_about_any_source(self, orc: Orchestrator) -> None:
-        old = said(orc, "The gate opens at 9.", MANUAL)
-        [new] = dropped(orc, "/drop/a.md", "It opens at 8.")
-        orc.relate(new, "Updates", old)
-        assert status(orc, old) is MemoryStatus.SUPERSEDED
-
     def test_a_file_that_decides_about_a_person_opens_a_case(self, orc: Orchestrator) -> None:
         """Of a text that is stored already a file has the memory itself in its hands."""
         told = [orc.remember(text) for text in (NINE, "The yard has one gate.")]
@@ -130,15 +124,6 @@ class TestWhatNobodyDecided:
         ended = MemoryStatus.SUPERSEDED if decision == "accept" else MemoryStatus.ACTIVE
         assert (status(orc, old), status(orc, new)) == (ended, MemoryStatus.ACTIVE)
         assert orc.trace(old).open_contradictions == ()
-
-    @pytest.mark.parametrize("partial", [True, False])
-    def test_nor_does_it_amend(self, orc: Orchestrator, partial: bool) -> None:
-        [old] = dropped(orc, "/drop/adr/a.md", "We bake at night.", document_keys=("adr:1",))
-        link = UPDATES.model_copy(update={"partial": partial})
-        dropped(orc, "/drop/mail/b.md", "We bake at noon.", links=(link,))
-        assert [each.edge_type for each in orc.graph.subgraph([old]).edges] == [
-            EdgeType.CONTRADICTS
-        ]
 
     def test_a_folder_of_which_a_person_says_the_same_is_protected(
         self, orc: Orchestrator, service: MemoryService
@@ -270,15 +255,6 @@ class TestRetractingASource:
             orc.sources.retract(conversation_id="forum", reason="x")
         assert owner.sources.retract(conversation_id="forum", reason="x").weakened == 1
 
-    def test_a_copy_of_the_file_is_no_other_source(self, orc: Orchestrator) -> None:
-        [one] = orc.ingestion.store(document("a", "The roof leaks.")).memories
-        copy = document("a", "The roof leaks.").memories[0]
-        copied = copy.source.model_copy(update={"source_path": "/drop/copy.md"})
-        again = copy.model_copy(update={"source": copied})
-        orc.ingestion.store(Document(sha256="c" * 64, path="/drop/copy.md", memories=(again,)))
-        done = orc.sources.retract(path="/drop/a.md", reason="x", dry_run=False)
-        assert [each.memory_id for each in done.retracted_items] == [one.memory_id]
-
     def test_a_folder_takes_no_neighbour(self, orc: Orchestrator) -> None:
         for mark, path in (("a", "/drop/in/x.md"), ("b", "/drop/inner.md"), ("c", "/drop/in")):
             source = Source(source_path=path, content_sha256=mark * 64)
@@ -374,24 +350,6 @@ class TestRetractingASource:
         assert orc.sources.retract(conversation_id="forum", reason="x").reinstated_items == ()
         [told] = owner.sources.retract(conversation_id="forum", reason="x").reinstated_items
         assert (told.memory_id, told.by) == (old, (middle,))
-
-    def test_what_replaced_it_replaces_it_again(self, orc: Orchestrator) -> None:
-        old, new = said(orc, "At 9.", MANUAL), said(orc, "At 8.", FORUM)
-        orc.relate(new, "Updates", old)
-        orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
-        orc.restore(new, reason="it was true")
-        assert (status(orc, old), status(orc, new)) == (
-            MemoryStatus.SUPERSEDED,
-            MemoryStatus.ACTIVE,
-        )
-        assert orc.verify().ok
-
-    def test_superseded_ones_go_as_well(self, orc: Orchestrator) -> None:
-        old, new = said(orc, "At 9.", FORUM), said(orc, "At 8.", FORUM)
-        orc.relate(new, "Updates", old)
-        done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
-        assert done.retracted == 2
-        assert status(orc, old) is MemoryStatus.RETRACTED
 
     def test_what_is_hidden_is_neither_told_nor_taken(
         self, orc: Orchestrator, service: MemoryService

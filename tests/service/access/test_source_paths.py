@@ -167,15 +167,6 @@ def test_whatever_lies_outside_is_refused_alike_whether_it_is_there_or_not(
     assert orc.memories.list() == []
 
 
-def test_a_loop_of_links_is_what_it_is(
-    service: MemoryService, orc: Orchestrator, tmp_path: Path, shared_folder: Path
-) -> None:
-    """It ends where it began, inside; there is nothing to read there."""
-    refusals(tmp_path, shared_folder, service)
-    stored = orc.remember("x", **from_file(str(shared_folder / "loop")))
-    assert Path(source_of(service, stored)).is_relative_to(shared_folder)
-
-
 def test_each_orchestrator_has_its_own_list(
     tmp_path: Path, shared_folder: Path, clock: FixedClock
 ) -> None:

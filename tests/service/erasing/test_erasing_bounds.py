@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from erasing_worlds import NAME, SECRET, dropped
+from erasing_worlds import NAME, SECRET
 
 from ingest.pipeline import IngestPipeline
 from memgraph import MemoryHooks, MemoryService, Orchestrator
@@ -124,19 +124,6 @@ def test_who_acted_under_the_name_is_told_and_in_nobodys_way(service: MemoryServ
     report = orc.erasure.erase(entity=NAME, reason=WHY, dry_run=False)
     assert report.unfinished == ()
     assert report.searched.shared == 1
-
-
-def test_a_path_is_named_as_elsewhere(orc: Orchestrator) -> None:
-    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
-    for name in ("notes.md", str(orc.paths.ingest / "notes.md"), f"{orc.paths.processed}/"):
-        assert orc.erasure.erase(path=name, reason=WHY, dry_run=True).memory_ids
-
-
-def test_a_reason_without_the_label_of_a_line_is_found(orc: Orchestrator) -> None:
-    dropped(orc, "notes.md", f"# Notes\n\n- {LINE}\n")
-    orc.ingestion.log_event("said", text=f"somebody told: {LINE.removeprefix('Fact: ')}")
-    orc.erasure.erase(path="notes.md", reason=WHY, dry_run=False)
-    assert holding(orc, "zwieback") == []
 
 
 def test_a_turn_host_shows_no_bulletin_of_before(tmp_path: Path) -> None:

@@ -70,16 +70,6 @@ def test_a_heading_goes_with_the_memory_that_has_it_alone(orc: Orchestrator, und
     assert LEAVE not in text
 
 
-def test_a_file_that_goes_leaves_the_title_of_another(orc: Orchestrator) -> None:
-    dropped(orc, "one.md", f"# {TITLE}\n\n- {LEAVE}\n")
-    dropped(orc, "two.md", f"# {TITLE}\n\n- {TICKET}\n")
-    before, text = saying(orc, "ticket"), (orc.paths.processed / "two.md").read_text()
-    _, report = erased(orc, path=str(orc.paths.processed / "one.md"))
-    assert "memory/ingest/processed/one.md" in report.files_removed
-    assert orc.get(before.memory_id) == before
-    assert (orc.paths.processed / "two.md").read_text() == text
-
-
 @pytest.mark.usefixtures("short_segments")
 @pytest.mark.parametrize(
     ("beside", "after"),
@@ -118,13 +108,6 @@ def test_a_tag_and_a_summary_that_others_have_stay(orc: Orchestrator) -> None:
     _, report = erased(orc, memory_id=gone)
     assert report.searched.shared == 2
     assert orc.get(stays) == before
-
-
-def test_a_text_that_begins_like_a_title_leaves_the_title(orc: Orchestrator) -> None:
-    stays = orc.remember(TICKET, attributes={"title": TITLE})
-    gone = orc.remember(f"{TITLE}: nobody came")
-    erased(orc, memory_id=gone)
-    assert orc.get(stays).attributes == {"title": TITLE}
 
 
 def test_what_another_file_says_as_well_stays(orc: Orchestrator) -> None:
