@@ -1,13 +1,10 @@
 """Confidence by repetition: independent sources raise it, others do not.
 
-The confidence of a memory with n independent sources is ``C - (C - base) x k^(n-1) x r^m``: each
-further source removes the same share of the distance to a ceiling C below certainty. This is a
-bounded form of the noisy-OR of J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988,
-chapter 4: however many sources repeat a statement, only a person's confirmation makes it certain.
-
-A speaker who repeats a statement is not a further source. A repetition on another day is some
-evidence that the statement is still true: m counts these days, 3 at most, so that one speaker adds
-less than a second one would.
+The confidence of a memory with n independent sources is ``C - (C - base) x k^(n-1)``: each further
+source removes the same share of the distance to a ceiling C below certainty. This is a bounded form
+of the noisy-OR of J. Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4:
+however many sources repeat a statement, only a person's confirmation makes it certain. A speaker
+who repeats a statement is not a further source.
 
 Sources are stored with a memory, each once, so a known source adds nothing.
 """
@@ -15,7 +12,7 @@ Sources are stored with a memory, each once, so a known source adds nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,9 +24,6 @@ if TYPE_CHECKING:
 CEILING = 0.95
 SHARE_KEPT = 0.7
 """k: the share of the distance to the ceiling that is left after one further source."""
-AGAIN_KEPT = 0.9
-"""r: the share that is left after the same speaker repeats it on another day."""
-MAX_AGAIN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +32,6 @@ class Origin:
 
     Attributes:
         speakers: who said it there; empty for a source without speakers.
-        days: the days on which it was said, counted from the epoch.
         words: hashes of the turns that state it.
     """
 
@@ -47,7 +40,6 @@ class Origin:
     content_sha256: str | None = None
     workflow_run_id: str | None = None
     speakers: frozenset[str] = frozenset()
-    days: frozenset[int] = frozenset()
     words: frozenset[str] = frozenset()
 
     @property
@@ -62,47 +54,26 @@ class Origin:
         return frozenset((name, value) for name, value in values if value)
 
 
-class SupportCount(NamedTuple):
-    """The number of independent sources, at least 1, and of days of repetition, 0..3."""
-
-    sources: int
-    again: int = 0
-
-    @property
-    def share_kept(self) -> float:
-        """The share of the distance to the ceiling that is left, above 0 and at most 1."""
-        return float(SHARE_KEPT ** (self.sources - 1) * AGAIN_KEPT**self.again)
-
-
-def support_of(own: Iterable[Origin], supports: Iterable[Origin]) -> SupportCount:
-    """Count the independent sources and the repetitions of a memory.
+def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
+    """Return the number of independent sources of a memory, at least 1.
 
     Args:
         own: the origins of the memory: its source, the session in which it was said.
         supports: further sources in the order in which they were added. A source that shares its
             conversation, file or run with an earlier one is the same source, and a source without
-            any of these does not count. A source with a known speaker or a known turn (a copy) is
-            not independent; on another day it counts as a repetition, unless it is a copied file.
+            any of these does not count. Nor does one with a known speaker or a known turn (a copy).
     """
-    counted = _Known()
-    for origin in own:
-        counted.add(origin)
-    sources, repeated = 1, 0
-    for origin in supports:
-        copied = not origin.words.isdisjoint(counted.words)
-        if origin.keys and origin.keys.isdisjoint(counted.keys):
-            if not copied and origin.speakers.isdisjoint(counted.speakers):
-                sources += 1
-            elif not (copied and origin.source_path) and not origin.days <= counted.days:
-                repeated += 1
-        # The speaker of a copy does not become known: a statement in their own words still counts.
-        counted.add(replace(origin, speakers=frozenset()) if copied else origin)
-    return SupportCount(sources, min(repeated, MAX_AGAIN))
-
-
-def independent_sources(own: Iterable[Origin], supports: Iterable[Origin]) -> int:
-    """Return the number of independent sources, including the memory's own; see ``support_of``."""
-    return support_of(own, supports).sources
+    number, keys, speakers, words = 1, set[tuple[str, str]](), set[str](), set[str]()
+    for is_own, origins in ((True, own), (False, supports)):
+        for origin in origins:
+            copied = not origin.words.isdisjoint(words)
+            known = copied or not origin.speakers.isdisjoint(speakers)
+            number += not (is_own or known) and bool(origin.keys) and origin.keys.isdisjoint(keys)
+            keys |= origin.keys
+            words |= origin.words
+            # The speaker of a copy is not known: a statement in their own words still counts.
+            speakers |= frozenset() if copied and not is_own else origin.speakers
+    return number
 
 
 def stands_without(
@@ -111,7 +82,7 @@ def stands_without(
     """Return True if a memory has support left without its own source.
 
     Args:
-        own: see ``support_of``; none of it counts.
+        own: see ``independent_sources``; none of it counts.
         is_refuted: returns True for a further source that does not count either. Sources that
             share a key or a turn with one of these do not count.
     """
@@ -126,12 +97,11 @@ def stands_without(
     )
 
 
-def strengthened(confidence: float, before: SupportCount, after: SupportCount) -> float:
-    """Return the confidence after the support has grown; never lower than before."""
-    share = after.share_kept / before.share_kept
-    if share >= 1.0 or confidence >= CEILING:
+def strengthened(confidence: float, before: int, after: int) -> float:
+    """Return the confidence after the number of sources has grown; never lower than before."""
+    if after <= before or confidence >= CEILING:
         return confidence
-    return CEILING - (CEILING - confidence) * share
+    return CEILING - (CEILING - confidence) * float(SHARE_KEPT ** (after - before))
 
 
 def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
@@ -150,22 +120,6 @@ def weakened(confidence: float, gained: Iterable[tuple[float, float]]) -> float:
         if before < after < CEILING:
             missing *= (CEILING - before) / (CEILING - after)
     return max(CEILING - missing, 0.0)
-
-
-class _Known:
-    """The keys, speakers, days and turns of the origins counted so far."""
-
-    def __init__(self) -> None:
-        self.keys: set[tuple[str, str]] = set()
-        self.speakers: set[str] = set()
-        self.days: set[int] = set()
-        self.words: set[str] = set()
-
-    def add(self, origin: Origin) -> None:
-        self.keys |= origin.keys
-        self.speakers |= origin.speakers
-        self.days |= origin.days
-        self.words |= origin.words
 
 
 # Memories that depend on refuted evidence by derivations, CausedBy and PartOf, within a limit.

@@ -22,7 +22,7 @@ from memgraph.rules.evidence import (
     broken_paths,
     evidence_graph,
 )
-from memgraph.rules.lifecycle import EndOfLife, lost_to, refuted
+from memgraph.rules.lifecycle import EndOfLife, refuted
 from memgraph.store import graph, memories, tables
 from memgraph.store.graph import Direction, GraphStep
 from memgraph.store.snapshot import Snapshot
@@ -350,35 +350,9 @@ def end_reasons(
         else:
             end = EndReason(actor, reason, since, ended[memory_id].lost)
             periods.setdefault(memory_id, []).append((status, end))
-    reasons, lost = {}, []
-    for memory_id, ends in periods.items():
-        reasons[memory_id] = ends[-1][1]
-        if ended[memory_id].status is MemoryStatus.SUPERSEDED:
-            if ended[memory_id].lost:
-                lost.append(memory_id)
-            elif ends[0][0] == MemoryStatus.SUPERSEDED:
-                reasons[memory_id] = ends[0][1]
-    return reasons | _decisions(snapshot, lost, view)
-
-
-def _decisions(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict[str, EndReason]:
-    """Return the last decision against each memory that lost a contradiction, by id."""
-    f, e = listed(memory_ids, "f"), tables.edges.alias("e")
-    resolution, legs = view.resolution(e), []
-    for end in ("from_memory_id", "to_memory_id"):
-        is_contradiction = (e.c[end] == f.c.value) & (e.c.edge_type == EdgeType.CONTRADICTS)
-        lost = member(resolution, "loser_id") == f.c.value
-        decided = (resolution.label("told"), view.resolved_at(e).label("at"))
-        leg = sa.select(f.c.value.label("lost"), *decided)
-        legs.append(leg.select_from(ordered(f, (e, is_contradiction & lost))))
-    both = sa.union_all(*legs).subquery()
-    fields = (member(both.c.told, name) for name in ("actor", "winner_id", "reason"))
-    query = sa.select(both.c.lost, *fields, both.c.at).order_by(both.c.at)
-    rows = snapshot.rows(query, view.params)
     return {
-        memory_id: EndReason(actor, lost_to(winner, reason), at, lost=True)
-        for memory_id, actor, winner, reason, at in rows
-        if actor is not None and reason is not None
+        memory_id: ends[0 if ends[0][0] == ends[-1][0] == MemoryStatus.SUPERSEDED else -1][1]
+        for memory_id, ends in periods.items()
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
-from memgraph.clock import MAX_MS, MS_PER_DAY
+from memgraph.clock import MAX_MS
 from memgraph.model.conversation import PERSONS, SpeakerRole, voice_of
 from memgraph.model.enums import MemoryKind, SourceName, SourceType
 from memgraph.model.graph import MemorySupport
@@ -21,7 +21,6 @@ from memgraph.store import tables
 from memgraph.store.rows import SOURCE_FIELDS, source_from_row
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
 from memgraph.store.statements import Column, among, bound, listed, member, ordered, prepared, value
-from memgraph.store.visibility import happened_at
 
 # Rows of ``memory_supports``: further sources of a memory.
 
@@ -72,7 +71,6 @@ class _TurnFacts(NamedTuple):
     """A turn from which a memory was derived; ``words`` is the hash of its content."""
 
     speaker: str
-    day: int
     words: str
     person: bool
 
@@ -118,18 +116,18 @@ def _turns_by_conversation(
     result: dict[str, list[_TurnFacts]] = {}
     d, m = tables.derivations.alias("d"), tables.memories.alias("m")
     declared = member(m.c.attributes, "told_as")
-    query = sa.select(m.c.session_id, m.c.source_role, declared, happened_at(m), m.c.content_hash)
+    query = sa.select(m.c.session_id, m.c.source_role, declared, m.c.content_hash)
     query = query.select_from(d.join(m, m.c.memory_id == d.c.derived_from_id)).where(
         d.c.memory_id == bound(memory_id),
         sa.func.coalesce(d.c.added_at, 0) <= bound(until),
         m.c.kind == MemoryKind.EPISODE,
     )
-    for session_id, role, told_as, at, words in snapshot.rows(query):
+    for session_id, role, told_as, words in snapshot.rows(query):
         voice = voice_of(role, told_as)
         name = (role or "").casefold()
         # "user" and "human" may be the same person.
         speaker = "user" if name in PERSONS else name
-        turn = _TurnFacts(speaker, at // MS_PER_DAY, words, voice is SpeakerRole.PERSON)
+        turn = _TurnFacts(speaker, words, voice is SpeakerRole.PERSON)
         result.setdefault(session_id, []).append(turn)
     return result
 
@@ -146,7 +144,6 @@ def _origin(
         content_sha256,
         workflow_run_id,
         speakers=frozenset(turn.speaker for turn in turns),
-        days=frozenset(turn.day for turn in turns),
         words=frozenset(turn.words for turn in turns),
     )
 

@@ -1,4 +1,4 @@
-"""Independent sources strengthen, repetition hardly, a copy not at all."""
+"""Independent sources strengthen; repetition and copies do not."""
 
 from __future__ import annotations
 
@@ -6,27 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.rules.evidence import (
-    CEILING,
-    MAX_AGAIN,
-    Origin,
-    SupportCount,
-    independent_sources,
-    strengthened,
-    support_of,
-)
+from memgraph.rules.evidence import CEILING, Origin, independent_sources, strengthened
 
 SESSIONS = st.lists(st.sampled_from("abcde"), max_size=12)
 CONFIDENCES = st.floats(0.0, 1.0)
-SUPPORTS = st.builds(SupportCount, st.integers(1, 12), st.integers(0, MAX_AGAIN))
+SOURCES = st.integers(1, 12)
 
 
-def talk(name: str, speaker: str = "", day: int = 0, words: str = "", path: str = "") -> Origin:
+def talk(name: str, speaker: str = "", words: str = "", path: str = "") -> Origin:
     return Origin(
         conversation_id=name,
         source_path=path or None,
         speakers=frozenset({speaker} - {""}),
-        days=frozenset({day} if speaker else ()),
         words=frozenset({words} - {""}),
     )
 
@@ -51,34 +42,26 @@ def test_what_names_no_place_is_no_further_source() -> None:
 
 
 def test_a_speaker_is_one_source_however_often() -> None:
-    same_day = [talk(f"s-{n}", "user", 1) for n in range(9)]
-    assert support_of([talk("s", "user", 1)], same_day) == SupportCount(1, 0)
-    later = [talk(f"s-{n}", "user", n) for n in range(9)]
-    assert support_of([talk("s", "user", 0)], later) == SupportCount(1, MAX_AGAIN)
-    assert support_of([talk("s", "user", 0)], [talk("t", "ann", 0)]) == SupportCount(2, 0)
+    assert independent_sources([talk("s", "user")], [talk(f"s-{n}", "user") for n in range(9)]) == 1
+    assert independent_sources([talk("s", "user")], [talk("t", "ann")]) == 2
 
 
 def test_a_copy_under_another_name_is_no_source() -> None:
-    own = talk("a", "ann", 1, "hash", "/drop/a.txt")
-    assert support_of([own], [talk("b", "anne", 1, "hash", "/drop/b.txt")]) == SupportCount(1)
-    assert support_of([own], [talk("b", "anne", 2, "hash", "/drop/b.txt")]) == SupportCount(1)
-    assert support_of([own], [talk("b", "anne", 2, "hash")]) == SupportCount(1, 1)
-    assert support_of([own], [talk("b", "anne", 2, "other", "/drop/b.txt")]) == SupportCount(2)
+    own = talk("a", "ann", "hash", "/drop/a.txt")
+    assert independent_sources([own], [talk("b", "anne", "hash", "/drop/b.txt")]) == 1
+    assert independent_sources([own], [talk("b", "anne", "hash")]) == 1
+    assert independent_sources([own], [talk("b", "anne", "other", "/drop/b.txt")]) == 2
 
 
-@given(CONFIDENCES, SUPPORTS)
-def test_confidence_grows_with_sources_and_stays_below_certainty(
-    base: float, support: SupportCount
-) -> None:
-    grown = strengthened(base, SupportCount(1), support)
+@given(CONFIDENCES, SOURCES)
+def test_confidence_grows_with_sources_and_stays_below_certainty(base: float, number: int) -> None:
+    grown = strengthened(base, 1, number)
     assert base <= grown <= max(base, CEILING)
-    assert grown <= strengthened(
-        base, SupportCount(1), SupportCount(support.sources + 1, support.again)
-    )
+    assert grown <= strengthened(base, 1, number + 1)
+    assert strengthened(base, number, 1) == base
 
 
-@given(CONFIDENCES, SUPPORTS, st.integers(0, 9))
-def test_step_by_step_comes_to_the_same(base: float, support: SupportCount, further: int) -> None:
-    more = SupportCount(support.sources + further, support.again)
-    steps = strengthened(strengthened(base, SupportCount(1), support), support, more)
-    assert steps == pytest.approx(strengthened(base, SupportCount(1), more))
+@given(CONFIDENCES, SOURCES, st.integers(0, 9))
+def test_step_by_step_comes_to_the_same(base: float, number: int, further: int) -> None:
+    steps = strengthened(strengthened(base, 1, number), number, number + further)
+    assert steps == pytest.approx(strengthened(base, 1, number + further))

@@ -12,7 +12,7 @@ from memgraph.config.schema import DecaySettings
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge, Memory
-from memgraph.rules.evidence import strengthened, support_of
+from memgraph.rules.evidence import independent_sources, strengthened
 from memgraph.rules.lifecycle import (
     QUIET,
     MemoryChange,
@@ -114,7 +114,7 @@ def strengthen(
     """
     grounds = sessions.derived_from(transaction, memory_id) if evidence else set()
     further = [ground for ground in evidence if ground not in grounds]
-    before = support_of(*supports.origins(transaction, memory_id))
+    before = independent_sources(*supports.origins(transaction, memory_id))
     added = supports.add(transaction, memory_id, source_id)
     if not further and not added:
         return []
@@ -122,7 +122,7 @@ def strengthen(
         transaction, [(memory_id, ground) for ground in further], added_at=transaction.at
     )
     [memory] = memories.get_many(transaction, [memory_id])
-    after = support_of(*supports.origins(transaction, memory_id))
+    after = independent_sources(*supports.origins(transaction, memory_id))
     gained = strengthened(memory.confidence, before, after)
     confidence = round(max(gained, memory.confidence), 6)
     # A repetition counts as an access, so facts that people keep mentioning do not expire.
@@ -137,8 +137,7 @@ def strengthen(
     details = {
         "source_id": source_id,
         "turns": further,
-        "sources": after.sources,
-        "again": after.again,
+        "sources": after,
         "confidence": {"before": memory.confidence, "after": confidence},
     }
     return [NewEntry("strengthen", memory_id, details)]

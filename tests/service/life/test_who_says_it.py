@@ -103,7 +103,7 @@ class Quoting:
 
 @pytest.mark.parametrize(("last", "counts"), [("assistant", False), ("user", True)])
 def test_only_who_is_quoted_decides(orc: Orchestrator, last: str, counts: bool) -> None:
-    say(orc, "s-1", TEA, "user")
+    say(orc, "s-1", TEA, "Mira", "person")
     run(orc, "s-1")
     before = held(orc)[TEA].confidence
     first = "user" if last == "assistant" else "assistant"
@@ -118,14 +118,10 @@ def test_one_person_cannot_pump_by_many_sessions(orc: Orchestrator) -> None:
     run(orc, "s")
     base = held(orc)[TEA].confidence
     for number in range(6):
-        say_now(orc, f"same-day-{number}", TEA, "user")
-        run(orc, f"same-day-{number}")
-    assert held(orc)[TEA].confidence == base
-    for number in range(12):
         say(orc, f"later-{number}", TEA, "user")
         run(orc, f"later-{number}")
     often = held(orc)[TEA]
-    assert often.confidence == pytest.approx(0.95 - (0.95 - base) * 0.9**3, abs=1e-5)
+    assert often.confidence == base
     assert orc.trace(often.memory_id).independent_sources == 1
     say(orc, "mira", "Green tea Ann drinks in the morning.", "Mira", "person")
     run(orc, "mira", Lines(content=TEA))
