@@ -1,4 +1,4 @@
-"""Audit a database: pages, journal, memories, edges and indexes. Nothing is changed.
+"""Audit a database: pages, journal, memories, tables and indexes. Nothing is changed.
 
 The audit runs on one snapshot while others write. Only the comparison of the full-text index with
 the texts takes the write lock, because FTS5 implements it as an INSERT.
@@ -11,15 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.redactions import Redaction, redactions
 from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
-from memgraph.model.values import Source
-from memgraph.rules.erasure import ERASED
 from memgraph.rules.similarity import content_hash
 from memgraph.store import embeddings, integrity, journal, postings, text_index, whole_tables
 from memgraph.store.journal import (
@@ -28,7 +24,6 @@ from memgraph.store.journal import (
     chain_hash,
     memory_seal,
 )
-from memgraph.store.memories import source_id
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
 from memgraph.store.vector_index import VectorFault
@@ -40,7 +35,6 @@ if TYPE_CHECKING:
     from memgraph.store.engine import Database, Engine
 
 Check = Callable[[Snapshot, VerifyReport], object]
-SOURCE_FIELDS = tuple(Source.model_fields)
 _FAULTS = {
     VectorFault.DAMAGED: (FindingCode.VECTOR_DAMAGED, "the vector has a wrong length or value"),
     VectorFault.VISIBILITY: (
@@ -66,8 +60,8 @@ def verify(
     """Check everything that can be checked; problems are reported, not raised.
 
     Memories are compared with their journal entries: the text and the other sealed fields
-    (`SEALED_FIELDS`), and the times of their statuses. So are edges and their resolutions. All
-    values are compared by the digest of their table, except for `whole_tables.UNCOUNTED`.
+    (`SEALED_FIELDS`), and the times of their statuses. All values are compared by the digest of
+    their table, except for `whole_tables.UNCOUNTED`.
 
     If an index is damaged, the audit ends with that: all else is read through indexes. Rebuild them
     and verify again.
@@ -210,16 +204,6 @@ def check_memories(snapshot: Snapshot, report: VerifyReport) -> None:
         )
 
 
-def check_sources(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that the id of a source matches its fields."""
-    number = 0
-    for stored_id, *values in integrity.sources().cursor(snapshot):
-        number += 1
-        if _source_id(dict(zip(SOURCE_FIELDS, values, strict=True))) != stored_id:
-            report.add(FindingCode.SOURCE_EDITED, "the source does not match its id", stored_id)
-    report.checked["sources"] = number
-
-
 def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
     """Check that the status of a memory, its history and the journal agree."""
     for memory_id, status, last in integrity.status_mismatches().cursor(snapshot):
@@ -232,40 +216,6 @@ def check_statuses(snapshot: Snapshot, report: VerifyReport) -> None:
         message = f"the journal has no entry for the memory's change to {status}"
         report.add(FindingCode.STATUS_UNJOURNALLED, message, memory_id, since=since)
     report.checked["status_periods"] = row_count(snapshot, "memory_status")
-
-
-def check_edges(snapshot: Snapshot, report: VerifyReport) -> None:
-    """Check that edges and the resolutions of contradictions match the journal."""
-    number = 0
-    for edge in integrity.edges().cursor(snapshot):
-        number += 1
-        edge_id, from_id, to_id, edge_type, weight, reason, partial, *later = edge[:9]
-        resolved_at, resolution = later
-        subject, details, action, at, decided = edge[9:]
-        if subject is None:
-            report.add(FindingCode.EDGE_UNJOURNALLED, "the edge has no journal entry", edge_id)
-            continue
-        stored = {
-            "edge_id": edge_id,
-            "to": to_id,
-            "type": edge_type,
-            "weight": weight,
-            "reason": reason,
-            "partial": bool(partial),
-        }
-        if subject != from_id or _details(details) != stored:
-            report.add(FindingCode.EDGE_EDITED, "the edge differs from the journal", edge_id)
-        expected: dict[str, Any] = {}
-        if action in ("resolve", "dismiss"):
-            extra = ("edge_id", "loser_confidence")
-            expected = {key: field for key, field in _details(decided).items() if key not in extra}
-        if _object(resolution) != expected or resolved_at != (at if expected else None):
-            message = "the resolution of the contradiction differs from the journal"
-            report.add(FindingCode.EDGE_EDITED, message, edge_id)
-    report.checked["edges"] = number
-    for edge_id, seq in integrity.lost_edges().cursor(snapshot):
-        message = "the journal has an entry for the edge, which does not exist"
-        report.add(FindingCode.EDGE_MISSING, message, edge_id, seq=seq)
 
 
 def check_tables(snapshot: Snapshot, report: VerifyReport) -> None:
@@ -290,9 +240,7 @@ def check_entities(snapshot: Snapshot, report: VerifyReport) -> None:
 
 CONTENT_CHECKS: Sequence[tuple[str, Check]] = (
     ("memories", check_memories),
-    ("sources", check_sources),
     ("statuses", check_statuses),
-    ("edges", check_edges),
     ("tables", check_tables),
 )
 
@@ -361,13 +309,6 @@ def _as_journalled(
         return False
 
 
-def _source_id(fields: dict[str, Any]) -> str | None:
-    try:
-        return source_id(Source.model_validate(fields))
-    except ValidationError:
-        return None
-
-
 def _object(text: Any) -> dict[str, Any]:
     if not isinstance(text, str):
         return {}
@@ -376,11 +317,6 @@ def _object(text: Any) -> dict[str, Any]:
     except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _details(details: Any) -> dict[str, Any]:
-    """Return an entry's details, without the mark of an erasure."""
-    return {key: field for key, field in _object(details).items() if key != ERASED}
 
 
 @contextmanager

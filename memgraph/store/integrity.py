@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,12 +9,9 @@ import sqlalchemy as sa
 from memgraph.model.enums import EdgeType, EmbeddingState
 from memgraph.store import tables
 from memgraph.store.journal import SEALED_FIELDS
-from memgraph.store.rows import SOURCE_FIELDS
 from memgraph.store.statements import (
     Column,
     greatest,
-    member,
-    of_last,
     prepared,
     unindexed,
     value,
@@ -26,17 +22,6 @@ Table = sa.FromClause
 
 
 # -- rows for an audit, with their journal entries ------------------------------------------------
-
-
-def _detail(log: Table, key: str) -> Column:
-    """Return a member of an entry's details; NULL if they are not valid JSON."""
-    return sa.case((sa.func.json_valid(log.c.details), member(log.c.details, key)))
-
-
-def _detail_edge_id(log: Table) -> Column:
-    # Cast to text, because without an affinity SQLite scans the joined table instead of using its
-    # index.
-    return sa.cast(_detail(log, "edge_id"), sa.Text)
 
 
 def _other_end(e: Table, memory_id: Column) -> Column:
@@ -94,12 +79,6 @@ def lost_memories() -> sa.Select[Any]:
     is_there = sa.exists().where(m.c.memory_id == a.c.subject).correlate(a)
     lost = sa.select(a.c.subject, a.c.seq).where(a.c.action == "remember", ~is_there)
     return lost.order_by(a.c.seq)
-
-
-@prepared
-def sources() -> sa.Select[Any]:
-    """Select sources with all fields that their ids are computed from."""
-    return sa.select(*(tables.sources.c[name] for name in SOURCE_FIELDS))
 
 
 @prepared
@@ -172,46 +151,6 @@ def unjournalled_statuses() -> sa.Select[Any]:
         ~is_journalled.correlate(s) for is_journalled in (by_own_entry, by_job, by_contradiction)
     )
     return sa.select(s.c.memory_id, s.c.status, s.c.since).where(*conditions)
-
-
-@prepared
-def edges() -> sa.Select[Any]:
-    """Select edges with their journal entries, by id.
-
-    The columns are nine of the edge, subject and details of the last entry that states it, and
-    action, time and details of the last decision.
-    """
-    e, log = tables.edges.alias("e"), tables.audit_log
-    edge_id = _detail_edge_id(log).label("edge_id")
-
-    def last(name: str, columns: Sequence[Column], *actions: str) -> sa.CTE:
-        entry = (of_last(column, log.c.seq).label(column.name) for column in columns)
-        query = sa.select(edge_id, *entry, sa.func.max(log.c.seq)).where(log.c.action.in_(actions))
-        return query.group_by(edge_id).cte(name).prefix_with("MATERIALIZED")
-
-    t = last("told", (log.c.subject, log.c.details), "relate")
-    d = last("decided", (log.c.action, log.c.at, log.c.details), "resolve", "dismiss", "reopen")
-    joined = e.outerjoin(t, t.c.edge_id == e.c.edge_id).outerjoin(d, d.c.edge_id == e.c.edge_id)
-    query = sa.select(
-        *(e.c.edge_id, e.c.from_memory_id, e.c.to_memory_id, e.c.edge_type, e.c.weight),
-        *(e.c.reason, e.c.partial, e.c.resolved_at, e.c.resolution),
-        *(t.c.subject, t.c.details, d.c.action, d.c.at, d.c.details),
-    )
-    return query.select_from(joined).order_by(e.c.edge_id)
-
-
-@prepared
-def lost_edges() -> sa.Select[Any]:
-    """Select (edge id, entry number) of journalled edges that do not exist."""
-    log, e = tables.audit_log, tables.edges.alias("e")
-    edge_id = _detail_edge_id(log).label("edge_id")
-    entries_of_edges = (
-        sa.select(edge_id, log.c.seq).where(log.c.action == "relate").subquery("told")
-    )
-    is_there = (
-        sa.exists().where(e.c.edge_id == entries_of_edges.c.edge_id).correlate(entries_of_edges)
-    )
-    return sa.select(entries_of_edges.c.edge_id, entries_of_edges.c.seq).where(~is_there)
 
 
 @prepared

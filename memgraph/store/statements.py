@@ -423,15 +423,6 @@ class JsonElement(Construct):
     name = "element"
 
 
-class LastValue(Construct):
-    """The value of a column in the row of a group in which another column is greatest.
-
-    Select that greatest value, too, and no other minimum or maximum.
-    """
-
-    name = "of_last"
-
-
 class StoredText(Construct):
     """A column to order by, on engines that do not keep the order of the joined rows."""
 
@@ -459,7 +450,6 @@ def arguments(construct: FunctionElement[Any], compiler: Any, options: Any) -> l
 
 
 unindexed, greatest, least = Unindexed, GreatestOf, LeastOf
-of_last = LastValue
 as_read, raw_text, whole_number = StoredText, RawText, WholeNumber
 
 

@@ -57,7 +57,6 @@ def test_a_sound_database_has_no_findings(copied: tuple[SqliteDatabase, dict[str
     assert report.ok
     assert report.checked["memories"] == 7
     assert report.checked["vectors"] == 7
-    assert report.checked["edges"] == 2
     assert report.checked["journal_entries"] == 14
     assert [done for _, done, _ in stages] == list(range(len(stages)))
     assert stages[-1][1] == stages[-1][2]
@@ -77,7 +76,6 @@ ACTOR = "UPDATE audit_log SET actor = 'somebody else' WHERE seq = {}"
 BERLIN = "WHERE memory_id = :berlin"
 EDITED = f"UPDATE memories SET content = 'It is in Rome.' {BERLIN}"
 CUT_OFF = "DELETE FROM audit_log WHERE seq > 11"
-UPDATES = "WHERE edge_type = 'Updates'"
 # By what is done: statements, or the numbers of entries to seal again, and the findings.
 TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
     "edit entry": ([ACTOR.format(5)], {"journal.entry_changed"}),
@@ -120,10 +118,6 @@ TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
         ["DELETE FROM memories WHERE memory_id = :cjk"],
         {"memory.missing", "reference.dangling"},
     ),
-    "edit source": (
-        ["UPDATE memory_sources SET source_path = '/x' WHERE source_path NOTNULL"],
-        {"source.edited"},
-    ),
     "revive": (
         ["UPDATE memories SET status = 'active' WHERE memory_id = :old"],
         {"status.mismatch", "vector_index.stray"},
@@ -139,19 +133,6 @@ TAMPERED: dict[str, tuple[list[str | int], set[str]]] = {
         ],
         {"status.unjournalled"},
     ),
-    "smuggle edge": (
-        [
-            "INSERT INTO memory_edges (edge_id, from_memory_id, to_memory_id, edge_type, weight,"
-            " created_at) VALUES ('edge_x', :new, :cjk, 'CausedBy', 1, 1)"
-        ],
-        {"edge.unjournalled"},
-    ),
-    "weaken edge": ([f"UPDATE memory_edges SET weight = 0.01 {UPDATES}"], {"edge.edited"}),
-    "edit resolution": (
-        ["UPDATE memory_edges SET resolution = '{}' WHERE resolution NOTNULL"],
-        {"edge.edited"},
-    ),
-    "delete edge": ([f"DELETE FROM memory_edges {UPDATES}"], {"edge.missing"}),
     "dangle": (
         ["INSERT INTO memory_derivations VALUES (:new, 'fact_gone', NULL)"],
         {"reference.dangling"},

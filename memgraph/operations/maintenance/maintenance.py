@@ -300,8 +300,6 @@ COMPARED = frozenset(
         FindingCode.MEMORY_EDITED,
         FindingCode.MEMORY_UNJOURNALLED,
         FindingCode.STATUS_UNJOURNALLED,
-        FindingCode.EDGE_EDITED,
-        FindingCode.EDGE_UNJOURNALLED,
         FindingCode.TABLE_EDITED,
         FindingCode.TABLE_UNSEALED,
     }

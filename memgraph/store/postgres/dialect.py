@@ -24,7 +24,6 @@ from memgraph.store.statements import (
     JsonElement,
     JsonMember,
     JsonNumbers,
-    LastValue,
     LeastOf,
     OrderedJoin,
     RawText,
@@ -333,12 +332,6 @@ def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
 def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
     array, index = construct.clauses
     return f'(CAST({compiler.process(array, **options)} AS json) ->> {index.value}) COLLATE "C"'
-
-
-@compiles(LastValue, "postgresql")
-def _of_last(construct: LastValue, compiler: Any, **options: Any) -> str:
-    column, by = arguments(construct, compiler, options)
-    return f"(array_agg({column} ORDER BY {by} DESC))[1]"
 
 
 @compiles(WholeNumber, "postgresql")

@@ -36,7 +36,6 @@ from memgraph.store.statements import (
     JsonElement,
     JsonMember,
     JsonNumbers,
-    LastValue,
     LeastOf,
     OrderedJoin,
     RawText,
@@ -266,14 +265,6 @@ def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
 def _json_each(construct: JsonEach, compiler: Any, **options: Any) -> str:
     [array] = arguments(construct, compiler, options)
     return f"json_each({array})"
-
-
-@compiles(LastValue, "sqlite")
-def _of_last(construct: LastValue, compiler: Any, **options: Any) -> str:
-    # With max(), other columns come from the row with that value:
-    # https://sqlite.org/lang_select.html, 2.5.
-    column, _ = arguments(construct, compiler, options)
-    return column
 
 
 @compiles(StoredText, "sqlite")
