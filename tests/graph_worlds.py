@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filling import NOW, Filling, fresh_database
 from hypothesis import strategies as st
 
-from memgraph.model.enums import EdgeType, MemoryKind, MemoryType, Scope, Sensitivity
-from memgraph.rules.scope import ScopeFacts, Viewer, visible
+from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.rules.scope import DEFAULT_VIEWER, ScopeFacts, Viewer, visible
 from memgraph.store.engine import Database
+from memgraph.store.visibility import View
 
+T = TypeVar("T")
 SCOPE_IDS = ["a", "b"]
 SECRET = "TOPSECRET"
 
@@ -141,3 +143,22 @@ def stored(plan: tuple[Any, ...]) -> Iterator[tuple[Database, World]]:
         for edge in world.edges:
             filling.journal("relate", edge["from"], to=edge["to"], of=[edge["from"], edge["to"]])
         yield database, world
+
+
+def reading(
+    function: Callable[..., T], statuses: frozenset[MemoryStatus] | None = None
+) -> Callable[..., T]:
+    """Return a function of a snapshot and a view as one of a database, a viewer and a time."""
+
+    def read(
+        database: Database,
+        *given: Any,
+        viewer: Viewer = DEFAULT_VIEWER,
+        as_of: int | None = None,
+        statuses: frozenset[MemoryStatus] | None = statuses,
+        **named: Any,
+    ) -> T:
+        with database.read() as snapshot:
+            return function(snapshot, View(viewer, as_of, statuses), *given, **named)
+
+    return read

@@ -22,16 +22,12 @@ from memgraph.config.schema import BulletinSettings
 from memgraph.errors import MemgraphError, MemoryDisabled, StorageError
 from memgraph.log import EventLog
 from memgraph.model.context import BuiltBulletin, Bulletin
-from memgraph.model.values import Memory
 from memgraph.paths import Stamp
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.store import journal
-from memgraph.store import reflections as queries
 from memgraph.store.bulletins import journal_head
 from memgraph.store.engine import Database
 from memgraph.store.erasure import erased_through
 from memgraph.store.snapshot import despite_damage
-from memgraph.store.visibility import View
 
 MAX_VIEWS = 64
 KEEP_SNAPSHOTS = 20
@@ -334,42 +330,3 @@ def _replace(path: Path, text: str) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-
-
-# A reflection that stays the same is recorded in receipts once in this time, like a bulletin.
-
-
-class LatestReflections:
-    """Caches the latest reflection per viewer. Thread-safe; notices writes of other processes."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Viewer, tuple[tuple[int, str], Memory | None]] = OrderedDict()
-
-    def latest(self, viewer: Viewer, as_of: int | None = None) -> Memory | None:
-        """Return the latest active reflection that the viewer may see. Raises StorageError.
-
-        Args:
-            as_of: the time to look back to, milliseconds; None: now.
-        """
-        with self._database.read() as snapshot:
-            if as_of is not None:
-                return queries.latest(snapshot, View(viewer, as_of))
-            head = journal.head(snapshot)
-            with self._lock:
-                cached = self._kept.get(viewer)
-            if cached is not None and cached[0] == head:
-                return cached[1]
-            latest = queries.latest(snapshot, View(viewer))
-        with self._lock:
-            self._kept[viewer] = (head, latest)
-            self._kept.move_to_end(viewer)
-            while len(self._kept) > MAX_VIEWS:
-                self._kept.popitem(last=False)
-        return latest
-
-    def forget(self) -> None:
-        """Clear the cache, after texts were erased."""
-        with self._lock:
-            self._kept.clear()

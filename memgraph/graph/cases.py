@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.errors import InvalidInput, NotFound
@@ -27,11 +27,8 @@ from memgraph.rules.contradictions import suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark, is_dismissed
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import edges, evidence, graph, influence, supports
-from memgraph.store import edges as edges_rows
 from memgraph.store.edges import ContradictionFilter
-from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.items import is_id
 from memgraph.store.snapshot import Snapshot
@@ -43,62 +40,55 @@ _PLACE: Final = re.compile(r"([0-9]{1,15})\.([!-~]{1,200})")
 
 
 def list_contradictions(
-    database: Database,
+    snapshot: Snapshot,
+    view: View,
     *,
     now_ms: int,
     resolved: bool = False,
-    viewer: Viewer = DEFAULT_VIEWER,
     limit: int = 50,
     after: str | None = None,
-    as_of: int | None = None,
     text: str | None = None,
-    memory_id: str | None = None,
-    dismissed: bool | None = None,
-    oldest_first: bool = False,
-    changes: bool | None = None,
+    **criteria: Any,
 ) -> ContradictionPage:
     """Return a page of contradictions and marks of changes; see ``Contradictions.list``.
 
     Open ones are ordered by the time they were found, resolved ones by their resolution.
 
     Args:
-        now_ms: used only for ages; ``as_of``: both in milliseconds.
+        now_ms: used only for ages.
         after: ``next_after`` of the previous page, which stays valid when its last edge changes;
             or the id of an edge of this state.
+        criteria: the other fields of ``ContradictionFilter``.
 
     Raises:
         InvalidInput: ``text`` or ``memory_id`` has more than 200 characters or cannot be stored,
             or ``dismissed`` is given for open ones.
         NotFound: ``after`` is the id of no visible contradiction in this state.
     """
-    if dismissed is not None and not resolved:
+    wanted = ContradictionFilter(tuple((text or "").split()), **criteria)
+    if wanted.dismissed is not None and not resolved:
         raise InvalidInput(
             "open contradictions are never dismissed: omit dismissed, or list resolved ones",
             field="dismissed",
         )
-    criteria = _sought(text, memory_id, dismissed, oldest_first, changes)
-    view = View(viewer, as_of)
-    with database.read() as snapshot:
-        place = None if after is None else _place(snapshot, view, after, resolved=resolved)
-        edges = edges_rows.contradictions(
-            snapshot,
-            view,
-            resolved=resolved,
-            limit=limit + 1,
-            after=place,
-            criteria=criteria,
-        )
-        page = edges[:limit]
-        ends = {end for edge in page for end in (edge.from_id, edge.to_id)}
-        memories = graph.visible_memories(snapshot, ends, view)
-        sources = graph.sources_of(snapshot, memories.values())
-    by_id = {source.source_id: source for source in sources}
-    at = now_ms if as_of is None else as_of
+    for field, value in (("text", text), ("memory_id", wanted.memory_id)):
+        if value and (len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value)):
+            message = f"{field} must have at most {MAX_SOUGHT_CHARS} storable characters"
+            raise InvalidInput(message, field=field)
+    place = None if after is None else _place(snapshot, view, after, resolved=resolved)
+    rows = edges.contradictions(
+        snapshot, view, resolved=resolved, limit=limit + 1, after=place, criteria=wanted
+    )
+    page = rows[:limit]
+    ends = {end for edge in page for end in (edge.from_id, edge.to_id)}
+    memories = graph.visible_memories(snapshot, ends, view)
+    by_id = {source.source_id: source for source in graph.sources_of(snapshot, memories.values())}
+    at = now_ms if view.as_of is None else view.as_of
     items = tuple(
         _describe(edge, memories[edge.from_id], memories[edge.to_id], by_id, at) for edge in page
     )
     cursor = None
-    if len(edges) > limit:
+    if len(rows) > limit:
         last = page[-1]
         time = last.resolved_at if resolved else last.created_at
         cursor = f"{time}.{last.edge_id}"
@@ -112,30 +102,12 @@ def _place(snapshot: Snapshot, view: View, after: str, *, resolved: bool) -> tup
     """
     if match := _PLACE.fullmatch(after):
         return int(match[1]), match[2]
-    times = edges_rows.contradiction_times(snapshot, after, view)
+    times = edges.contradiction_times(snapshot, after, view)
     time = None if times is None else times[resolved]
     if time is None:
         state = "resolved" if resolved else "open"
         raise NotFound(f"no {state} contradiction {after[:80]!r}", edge_id=after[:80])
     return time, after
-
-
-def _sought(
-    text: str | None,
-    memory_id: str | None,
-    dismissed: bool | None,
-    oldest_first: bool,
-    changes: bool | None,
-) -> ContradictionFilter:
-    """Build the filter. Raises InvalidInput if a text is too long or cannot be stored."""
-    for field, value in (("text", text), ("memory_id", memory_id)):
-        if value is None:
-            continue
-        if len(value) > MAX_SOUGHT_CHARS or "\0" in value or not is_id(value):
-            message = f"{field} must have at most {MAX_SOUGHT_CHARS} storable characters"
-            raise InvalidInput(message, field=field)
-    words = () if text is None else tuple(text.split())
-    return ContradictionFilter(words, memory_id, dismissed, oldest_first, changes)
 
 
 def _describe(
@@ -179,28 +151,15 @@ MAX_DERIVED: Final = 2_000
 """The maximum number of memories that are counted as derived from each side."""
 
 
-def read_case(
-    database: Database,
-    edge_id: str,
-    *,
-    now_ms: int,
-    exponent: float,
-    viewer: Viewer = DEFAULT_VIEWER,
-    as_of: int | None = None,
-    names: bool = True,
-) -> Case:
-    """Return the case of a contradiction, or of a mark of a change; see ``Contradictions.get``.
-
-    ``now_ms`` and the exponent are those of the decay; times are in milliseconds.
-    """
-    with database.read() as snapshot:
-        at = now_ms if as_of is None else as_of
-        return _Reading(snapshot, View(viewer, as_of), at, exponent, names).of(edge_id)
-
-
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """Builds one case on a snapshot."""
+class CaseReader:
+    """Reads the cases of contradictions and of marks of changes on a snapshot.
+
+    Attributes:
+        _at: the time of the case, in milliseconds.
+        _exponent: the exponent of the decay.
+        _names: list the receipts, runs and conversations, not only their numbers.
+    """
 
     _snapshot: Snapshot
     _view: View
@@ -209,6 +168,7 @@ class _Reading:
     _names: bool
 
     def of(self, edge_id: str) -> Case:
+        """Return a case; see ``Contradictions.get``."""
         snapshot, view = self._snapshot, self._view
         edge = self._edge(edge_id)
         ids = sorted((edge.from_id, edge.to_id))

@@ -15,10 +15,8 @@ from memgraph.model.graph import (
     PairEvent,
 )
 from memgraph.model.tables import AuditRow
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
 from memgraph.store import history as history_rows
-from memgraph.store.engine import Database
 from memgraph.store.history import ContradictingPair, Interval, StatusStart
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -32,14 +30,7 @@ _BEGAN: Final[dict[str, str]] = {
 _DECIDED: Final = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}
 
 
-def diff(
-    database: Database,
-    since: int,
-    until: int,
-    *,
-    limit: int = 100,
-    viewer: Viewer = DEFAULT_VIEWER,
-) -> Diff:
+def diff(snapshot: Snapshot, view: View, since: int, until: int, *, limit: int = 100) -> Diff:
     """Return the changes after ``since`` up to ``until``, both in milliseconds.
 
     Each list has at most ``limit`` entries. Raises InvalidInput: ``until`` is before ``since``.
@@ -47,47 +38,37 @@ def diff(
     if until < since:
         raise InvalidInput("the second time is before the first", field="until")
     during = Interval(since, until)
-    with database.read() as snapshot:
-        view = View(viewer)
-        began: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
-        for start in history_rows.statuses_begun(snapshot, view, during):
-            if start.first:
-                began["learnt"].append(start)
-            # A memory may be stored as already replaced or retracted, for instance from a file.
-            if not start.first or start.status != MemoryStatus.ACTIVE:
-                began[_BEGAN[start.status]].append(start)
-        found = history_rows.contradictions_found(snapshot, view, during)
-        decided = _decided(snapshot, view, during)
-        counts = {name: len(events) for name, events in (began | decided).items()}
-        counts["contradicted"] = len(found)
-        lists: dict[str, Any] = {"contradicted": _found(snapshot, found[:limit])}
-        for name, starts in began.items():
-            lists[name] = _memory_events(snapshot, view, starts[:limit])
-        for name, events in decided.items():
-            lists[name] = _pair_events(snapshot, view, events[:limit])
-        cut = max(counts.values()) > limit
-        said = history_rows.turns_stored(snapshot, view, during)
+    began: dict[str, list[StatusStart]] = {name: [] for name in _STATUSES}
+    for start in history_rows.statuses_begun(snapshot, view, during):
+        if start.first:
+            began["learnt"].append(start)
+        # A memory may be stored as already replaced or retracted, for instance from a file.
+        if not start.first or start.status != MemoryStatus.ACTIVE:
+            began[_BEGAN[start.status]].append(start)
+    found = history_rows.contradictions_found(snapshot, view, during)
+    decided = _decided(snapshot, view, during)
+    counts = {name: len(events) for name, events in (began | decided).items()}
+    counts["contradicted"] = len(found)
+    lists: dict[str, Any] = {"contradicted": _found(snapshot, found[:limit])}
+    for name, starts in began.items():
+        lists[name] = _memory_events(snapshot, view, starts[:limit])
+    for name, events in decided.items():
+        lists[name] = _pair_events(snapshot, view, events[:limit])
+    cut = max(counts.values()) > limit
+    said = history_rows.turns_stored(snapshot, view, during)
     counts = {**dict(sorted(counts.items())), "said": said}
     return Diff(since=since, until=until, counts=counts, cut=cut, **lists)
 
 
-def history(
-    database: Database,
-    memory_id: str,
-    *,
-    now_ms: int,
-    viewer: Viewer = DEFAULT_VIEWER,
-) -> History:
+def history(snapshot: Snapshot, view: View, memory_id: str, *, now_ms: int) -> History:
     """Return all statuses that a memory had. Raises NotFound."""
-    with database.read() as snapshot:
-        view = View(viewer)
-        memory = graph.visible_memory(snapshot, memory_id, view)
-        return History(
-            memory=memory,
-            periods=status_periods(snapshot, view, memory_id),
-            # Clocks may differ: the time of reading is never before the time of storing.
-            at=max(now_ms, memory.created_at),
-        )
+    memory = graph.visible_memory(snapshot, memory_id, view)
+    return History(
+        memory=memory,
+        periods=status_periods(snapshot, view, memory_id),
+        # Clocks may differ: the time of reading is never before the time of storing.
+        at=max(now_ms, memory.created_at),
+    )
 
 
 def _memory_events(

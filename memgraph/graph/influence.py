@@ -27,10 +27,8 @@ from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory
 from memgraph.rules.evidence import BASIS_EDGES
 from memgraph.rules.lifecycle import refuted
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph, influence, supports
 from memgraph.store import sources as sources_rows
-from memgraph.store.engine import Database
 from memgraph.store.evidence import endings
 from memgraph.store.graph import Direction
 from memgraph.store.influence import Place
@@ -45,35 +43,21 @@ MAX_LEAVING = 20
 """The maximum number of runs, and of conversations, whose memories are listed."""
 
 
-def impact(
-    database: Database,
-    memory_id: str,
-    *,
-    max_nodes: int = MAX_NODES,
-    viewer: Viewer = DEFAULT_VIEWER,
-    as_of: int | None = None,
-) -> Impact:
-    """Return what a memory reached, now or by a time in milliseconds; see ``Graph.impact``."""
-    with database.read() as snapshot:
-        reading = _Reading(snapshot, View(viewer, as_of), max_nodes)
-        memory = graph.visible_memory(snapshot, memory_id, reading.view)
-        derived = reading.links([memory_id], Direction.IN)
-        memory_ids = [memory_id, *(link.memory_id for link in derived)]
-        hand_outs = reading.bounded(
-            influence.receipts_naming(
-                snapshot,
-                memory_ids,
-                reading.view,
-                limit=max_nodes + 1,
-                until=MAX_MS if as_of is None else as_of,
-            )
-        )
-        runs = _reached(reading, "workflow_run_id", hand_outs)
-        conversations = _reached(reading, "conversation_id", hand_outs)
-        remembered = {memory_id for reach in (*runs, *conversations) for memory_id in reach.left}
-        memories = graph.visible_memories(
-            snapshot, list(dict.fromkeys((*memory_ids, *sorted(remembered)))), reading.view
-        )
+def impact(snapshot: Snapshot, view: View, memory_id: str, *, max_nodes: int = MAX_NODES) -> Impact:
+    """Return what a memory reached, up to the time of the view; see ``Graph.impact``."""
+    reading = _Reading(snapshot, view, max_nodes)
+    memory = graph.visible_memory(snapshot, memory_id, view)
+    derived = reading.links([memory_id], Direction.IN)
+    memory_ids = [memory_id, *(link.memory_id for link in derived)]
+    until = MAX_MS if view.as_of is None else view.as_of
+    hand_outs = reading.bounded(
+        influence.receipts_naming(snapshot, memory_ids, view, limit=max_nodes + 1, until=until)
+    )
+    runs = _reached(reading, "workflow_run_id", hand_outs)
+    conversations = _reached(reading, "conversation_id", hand_outs)
+    remembered = {memory_id for reach in (*runs, *conversations) for memory_id in reach.left}
+    shown = list(dict.fromkeys((*memory_ids, *sorted(remembered))))
+    memories = graph.visible_memories(snapshot, shown, view)
     return Impact(
         memory_id=memory.memory_id,
         derived=derived,
@@ -88,27 +72,26 @@ def impact(
 
 
 def grounds(
-    database: Database,
+    snapshot: Snapshot,
+    view: View,
     *,
     memory_id: str | None = None,
     workflow_run_id: str | None = None,
     max_nodes: int = MAX_NODES,
-    viewer: Viewer = DEFAULT_VIEWER,
 ) -> EvidenceReport:
     """Return the evidence of a memory, or of what a run was given; see ``Graph.grounds``.
 
     Exactly one of the ids is given.
     """
-    with database.read() as snapshot:
-        reading = _Reading(snapshot, View(viewer), max_nodes)
-        if memory_id is not None:
-            memory = graph.visible_memory(snapshot, memory_id, reading.view)
-            links = reading.links([memory_id], Direction.OUT)
-            hand_outs = reading.bounded(_receipts_before(reading, memory))
-        else:
-            hand_outs = _receipts_of(reading, str(workflow_run_id))
-            links = reading.links(_received_ids(hand_outs), Direction.OUT)
-        return _evidence_report(reading, memory_id, workflow_run_id, hand_outs, links)
+    reading = _Reading(snapshot, view, max_nodes)
+    if memory_id is not None:
+        memory = graph.visible_memory(snapshot, memory_id, view)
+        links = reading.links([memory_id], Direction.OUT)
+        hand_outs = reading.bounded(_receipts_before(reading, memory))
+    else:
+        hand_outs = _receipts_of(reading, str(workflow_run_id))
+        links = reading.links(_received_ids(hand_outs), Direction.OUT)
+    return _evidence_report(reading, memory_id, workflow_run_id, hand_outs, links)
 
 
 @dataclass(slots=True)

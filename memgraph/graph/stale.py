@@ -11,9 +11,7 @@ from memgraph.graph.redaction import without_hidden
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import EndedHow, InvalidPremise, PremiseStep, StaleMemory, StalePage
 from memgraph.rules.evidence import Dependency, broken_paths
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph
-from memgraph.store.engine import Database
 from memgraph.store.evidence import EndedMemory
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -64,24 +62,17 @@ class StaleSearch(NamedTuple):
 
 
 def list_stale(
-    database: Database,
-    *,
-    viewer: Viewer = DEFAULT_VIEWER,
-    limit: int = 50,
-    after: str | None = None,
-    as_of: int | None = None,
+    snapshot: Snapshot, view: View, *, limit: int = 50, after: str | None = None
 ) -> StalePage:
     """Return active memories that depend on ended evidence; see ``Graph.stale``.
 
-    ``as_of`` is in milliseconds. Raises InvalidInput: ``after`` is not from a page.
+    Raises InvalidInput: ``after`` is not from a page.
     """
     place = None if after is None else _place(after)
-    view = View(viewer, as_of)
-    with database.read() as snapshot:
-        search = find_stale(snapshot, view, limit=limit, after=place)
-        ids = [item.memory_id for item in search.items]
-        memories = graph.visible_memories(snapshot, ids, view)
-        premises = described(snapshot, {item.memory_id: item.path for item in search.items}, view)
+    search = find_stale(snapshot, view, limit=limit, after=place)
+    ids = [item.memory_id for item in search.items]
+    memories = graph.visible_memories(snapshot, ids, view)
+    premises = described(snapshot, {item.memory_id: item.path for item in search.items}, view)
     return StalePage(
         items=tuple(
             StaleMemory(memory=memories[memory_id], premise=premises[memory_id])

@@ -11,14 +11,12 @@ from itertools import islice
 from operator import attrgetter
 
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import EdgeType, MemoryStatus
+from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Derivation, Subgraph
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import graph
-from memgraph.store.engine import Database
 from memgraph.store.graph import GraphStep
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.visibility import STANDING, View
+from memgraph.store.visibility import View
 
 MAX_HOPS = 4
 MAX_NODES = 200
@@ -29,16 +27,14 @@ EDGES_PER_NODE = 10
 
 
 def subgraph(
-    database: Database,
+    snapshot: Snapshot,
+    view: View,
     ids: Sequence[str],
     *,
     hops: int = 1,
     max_nodes: int = MAX_NODES,
     edge_types: Collection[EdgeType] | None = None,
-    viewer: Viewer = DEFAULT_VIEWER,
-    as_of: int | None = None,
     max_degree: int = MAX_DEGREE,
-    statuses: frozenset[MemoryStatus] | None = STANDING,
 ) -> Subgraph:
     """Return the memories within ``hops`` of ``ids``, and the edges between them.
 
@@ -49,20 +45,6 @@ def subgraph(
     _require("hops", hops, MAX_HOPS)
     _require("max_nodes", max_nodes, MAX_NODES_LIMIT)
     _require("max_degree", max_degree, MAX_DEGREE_LIMIT)
-    view = View(viewer, as_of, statuses)
-    with database.read() as snapshot:
-        return _read(snapshot, ids, view, hops, max_nodes, max_degree, edge_types)
-
-
-def _read(
-    snapshot: Snapshot,
-    ids: Sequence[str],
-    view: View,
-    hops: int,
-    max_nodes: int,
-    max_degree: int,
-    edge_types: Collection[EdgeType] | None,
-) -> Subgraph:
     requested = list(dict.fromkeys(ids))
     memories = graph.visible_memories(snapshot, requested, view)
     reasons = {"max_nodes"} if len(memories) > max_nodes else set()
@@ -152,23 +134,15 @@ NEWEST_PAIRS = 5_000
 NEAR_A_HUB = 12
 
 
-def connected(
-    database: Database,
-    *,
-    limit: int,
-    viewer: Viewer = DEFAULT_VIEWER,
-    as_of: int | None = None,
-) -> list[str]:
+def connected(snapshot: Snapshot, view: View, *, limit: int) -> list[str]:
     """Return the ids of the memories with the most neighbours; see ``LocalGraph.connected``.
 
-    Only the newest ``NEWEST_PAIRS`` edges and as many derivations are examined, of memories in any
-    status. Each hub adds at most ``NEAR_A_HUB`` neighbours, so that no single hub fills the result.
+    Only the newest ``NEWEST_PAIRS`` edges and as many derivations are examined. Each hub adds at
+    most ``NEAR_A_HUB`` neighbours, so that no single hub fills the result.
     """
-    with database.read() as snapshot:
-        pairs = graph.newest_pairs(snapshot, View(viewer, as_of, None), NEWEST_PAIRS)
     import networkx as nx
 
-    near = nx.Graph(pairs)
+    near = nx.Graph(graph.newest_pairs(snapshot, view, NEWEST_PAIRS))
 
     def rank(memory_id: str) -> tuple[int, str]:
         return -near.degree(memory_id), memory_id

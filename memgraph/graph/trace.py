@@ -12,9 +12,7 @@ from memgraph.model.graph import DeliveryCount, JournalNote, Trace
 from memgraph.model.values import Edge, Memory
 from memgraph.rules.evidence import BASIS_EDGES, broken_paths, independent_sources
 from memgraph.rules.lifecycle import is_change_mark
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence, graph, influence, supports
-from memgraph.store.engine import Database
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.visibility import View
@@ -29,21 +27,14 @@ _UPDATES = frozenset({EdgeType.UPDATES})
 _CONTRADICTS = frozenset({EdgeType.CONTRADICTS})
 
 
-def trace(
-    database: Database,
-    memory_id: str,
-    *,
-    viewer: Viewer = DEFAULT_VIEWER,
-    as_of: int | None = None,
-) -> Trace:
-    """Return everything about a memory that the reader may see, now or at a time (ms).
+def trace(snapshot: Snapshot, view: View, memory_id: str) -> Trace:
+    """Return everything about a memory that the view shows.
 
     Each list has at most 200 entries, each chain at most 12 steps, and at most 10,000 receipts are
     counted; ``cut_reasons`` names the limits that were reached. Raises NotFound: the memory does
     not exist or is hidden from the reader; the message is the same.
     """
-    with database.read() as snapshot:
-        return _TraceBuilder(snapshot, View(viewer, as_of)).of(memory_id)
+    return _TraceBuilder(snapshot, view).of(memory_id)
 
 
 class _TraceBuilder:

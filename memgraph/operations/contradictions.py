@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from memgraph.clock import parse_time
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Case, ContradictionPage
@@ -63,15 +62,15 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         from memgraph.graph.cases import list_contradictions
 
         memory_id = None if memory_id is None else self._whole_id(memory_id)
-        with self._service.opened(self.name) as opened:
+        view = self._view_at(as_of)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return list_contradictions(
-                opened.database,
+                snapshot,
+                view,
                 now_ms=opened.clock.now_ms(),
                 resolved=resolved,
-                viewer=self.viewer,
                 limit=limit,
                 after=after,
-                as_of=None if as_of is None else parse_time(as_of),
                 text=text,
                 memory_id=memory_id,
                 dismissed=dismissed,
@@ -99,20 +98,14 @@ class Contradictions(Handle[F], group="contradictions", tag="graph"):
         Raises:
             NotFound: no such contradiction or mark, or one of its sides is not visible.
         """
-        from memgraph.graph.cases import read_case
+        from memgraph.graph.cases import CaseReader
 
-        edge_id = self._whole_edge_id(edge_id)
-        with self._service.opened(self.name) as opened:
-            memory = opened.settings.memory
-            return read_case(
-                opened.database,
-                edge_id,
-                now_ms=opened.clock.now_ms(),
-                exponent=memory.decay.exponent,
-                viewer=self.viewer,
-                as_of=None if as_of is None else parse_time(as_of),
-                names=names and Permission.AUDIT in self.permissions,
-            )
+        edge_id, view = self._whole_edge_id(edge_id), self._view_at(as_of)
+        listed = names and Permission.AUDIT in self.permissions
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            at = opened.clock.now_ms() if view.as_of is None else view.as_of
+            exponent = opened.settings.memory.decay.exponent
+            return CaseReader(snapshot, view, at, exponent, listed).of(edge_id)
 
     @operation(
         Permission.WRITE,

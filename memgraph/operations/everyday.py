@@ -220,13 +220,11 @@ class Everyday(WritingHandle[F]):
             NotFound: the memory does not exist, did not exist at that time, or this handle may not
                 see it.
         """
-        from memgraph.operations.read import lookup as reading
+        from memgraph.store.graph import visible_memory
 
-        memory_id = self._whole_id(memory_id)
-        with self._service.opened(self.name) as opened:
-            return reading.get(
-                opened, self.viewer, memory_id, as_of=None if as_of is None else parse_time(as_of)
-            )
+        memory_id, view = self._whole_id(memory_id), self._view_at(as_of)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return visible_memory(snapshot, memory_id, view)
 
     @operation(Permission.READ, "GET /memories/{memory_id}/trace")
     def trace(self, memory_id: MemoryId, *, as_of: AsOf = None) -> Trace:
@@ -236,10 +234,9 @@ class Everyday(WritingHandle[F]):
         """
         from memgraph.graph.trace import trace
 
-        moment = None if as_of is None else parse_time(as_of)
-        memory_id = self._whole_id(memory_id)
-        with self._service.opened(self.name) as opened:
-            return trace(opened.database, memory_id, viewer=self.viewer, as_of=moment)
+        view, memory_id = self._view_at(as_of), self._whole_id(memory_id)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return trace(snapshot, view, memory_id)
 
     @operation(
         Permission.WRITE, "POST /memories/{memory_id}/correct", body=Correction, answer=StoredId
@@ -263,14 +260,15 @@ class Everyday(WritingHandle[F]):
                 replaced it or won a contradiction with it; correct that one instead, see
                 ``details["replaced_by"]``.
         """
-        from memgraph.operations.read import lookup as reading
         from memgraph.operations.write import changes
         from memgraph.operations.write.writer import identity_of
+        from memgraph.store.graph import visible_memory
 
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
-            old = reading.get(opened, self.viewer, memory_id)
+            with opened.database.read() as snapshot:
+                old = visible_memory(snapshot, memory_id, self._view)
             inherited = {name: getattr(old, name) for name in _INHERITED_FIELDS}
             memory = validated(
                 MemoryInput, {**inherited, **fields, "key": "new", "content": content}

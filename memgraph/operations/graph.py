@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
-from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
@@ -68,16 +68,11 @@ class Graph(Handle[F], group="graph", tag="auditing"):
         if isinstance(ids, str):
             raise InvalidInput("ids must be a list of memory ids", field="ids")
         ids = self._whole_ids(ids)
-        with self._service.opened(self.name) as opened:
+        view = replace(self._view_at(as_of), statuses=None if retracted else STANDING)
+        followed = None if edge_types is None else _edge_types(edge_types)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return subgraph(
-                opened.database,
-                ids,
-                hops=hops,
-                max_nodes=max_nodes,
-                edge_types=None if edge_types is None else _edge_types(edge_types),
-                viewer=self.viewer,
-                as_of=None if as_of is None else parse_time(as_of),
-                statuses=None if retracted else STANDING,
+                snapshot, view, ids, hops=hops, max_nodes=max_nodes, edge_types=followed
             )
 
     @operation(Permission.AUDIT, "GET /memories/{memory_id}/impact")
@@ -100,13 +95,11 @@ class Graph(Handle[F], group="graph", tag="auditing"):
         """
         from memgraph.graph.influence import impact
 
-        then = None if as_of is None else parse_time(as_of)
-        memory_id = self._whole_id(memory_id)
+        view, memory_id = self._view_at(as_of), self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
-            return impact(
-                opened.database, memory_id, max_nodes=max_nodes, viewer=self.viewer, as_of=then
-            )
+            with opened.database.read() as snapshot:
+                return impact(snapshot, view, memory_id, max_nodes=max_nodes)
 
     @operation(Permission.AUDIT, "GET /grounds")
     def grounds(
@@ -146,13 +139,14 @@ class Graph(Handle[F], group="graph", tag="auditing"):
         memory_id = None if memory_id is None else self._whole_id(memory_id)
         with self._service.opened(self.name) as opened:
             opened.receipts.flush()
-            result = grounds(
-                opened.database,
-                memory_id=memory_id,
-                workflow_run_id=workflow_run_id,
-                max_nodes=max_nodes,
-                viewer=self.viewer,
-            )
+            with opened.database.read() as snapshot:
+                result = grounds(
+                    snapshot,
+                    self._view,
+                    memory_id=memory_id,
+                    workflow_run_id=workflow_run_id,
+                    max_nodes=max_nodes,
+                )
             return with_lines(opened, self._view, result, limit=lines)
 
     @operation(Permission.AUDIT, "GET /stale", tag="cases")
@@ -173,14 +167,9 @@ class Graph(Handle[F], group="graph", tag="auditing"):
         """
         from memgraph.graph.stale import list_stale
 
-        with self._service.opened(self.name) as opened:
-            return list_stale(
-                opened.database,
-                viewer=self.viewer,
-                limit=limit,
-                after=after,
-                as_of=None if as_of is None else parse_time(as_of),
-            )
+        view = self._view_at(as_of)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return list_stale(snapshot, view, limit=limit, after=after)
 
 
 def _sorted_types(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str]:
@@ -211,6 +200,6 @@ class LocalGraph(Graph[F]):
         """
         from memgraph.graph.subgraph import connected
 
-        then = None if as_of is None else parse_time(as_of)
-        with self._service.opened(self.name) as opened:
-            return connected(opened.database, limit=limit, viewer=self.viewer, as_of=then)
+        view = self._view_at(as_of)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return connected(snapshot, view, limit=limit)

@@ -71,9 +71,9 @@ class HistoryOperations(Handle[F], group="history", tag="auditing"):
         from memgraph.graph.history import diff
 
         first = parse_time(since)
-        with self._service.opened(self.name) as opened:
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             last = opened.clock.now_ms() if until is None else parse_time(until)
-            return diff(opened.database, first, last, limit=limit, viewer=self.viewer)
+            return diff(snapshot, self._view, first, last, limit=limit)
 
     @operation(Permission.READ, "GET /memories/{memory_id}/history", id="history", command="")
     def get(self, memory_id: MemoryId) -> History:
@@ -81,13 +81,8 @@ class HistoryOperations(Handle[F], group="history", tag="auditing"):
         from memgraph.graph.history import history
 
         memory_id = self._whole_id(memory_id)
-        with self._service.opened(self.name) as opened:
-            return history(
-                opened.database,
-                memory_id,
-                now_ms=opened.clock.now_ms(),
-                viewer=self.viewer,
-            )
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return history(snapshot, self._view, memory_id, now_ms=opened.clock.now_ms())
 
 
 MAX_CURSOR_CHARS = MAX_NAME_CHARS + 17

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import Scope
-from memgraph.model.operation import F, Methods, grouped
+from memgraph.model.operation import F, Methods, Time, grouped
 from memgraph.model.values import ActorReason, EdgeInput, MemoryInput, Outcome, validated
 from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import ScopeFacts, Viewer, viewer_fields, visible
@@ -110,6 +111,10 @@ class Handle(Methods[F]):
         from memgraph.store.visibility import View
 
         return View(self.viewer)
+
+    def _view_at(self, as_of: Time | None) -> View:
+        """Return the view of the caller as of a time; None: now. Raises InvalidInput."""
+        return self._view if as_of is None else replace(self._view, as_of=parse_time(as_of))
 
     def _whole_id(self, memory_id: str) -> str:
         """Return the full id for a short id from a prompt; other texts are unchanged."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Unpack
 
 from pydantic import Field
@@ -102,9 +103,9 @@ class Memories(WritingHandle[F], group="memories"):
                 is no string, or a text cannot be stored.
             NotFound: ``before`` is not a visible memory.
         """
-        from memgraph.operations.read.lookup import members, visible_memory
+        from memgraph.operations.read.lookup import members
+        from memgraph.store.graph import visible_memory
         from memgraph.store.memories import MemoryFilter, select
-        from memgraph.store.visibility import View
 
         if before is not None and not isinstance(before, str):
             raise InvalidInput("before must be the id of a memory", field="before")
@@ -123,13 +124,13 @@ class Memories(WritingHandle[F], group="memories"):
             until=None if until is None else parse_time(until),
             source_path=source_path,
         )
-        moment = None if as_of is None else parse_time(as_of)
-        view = View(self.viewer, moment, filters.stored(moment))
+        view = self._view_at(as_of)
+        view = replace(view, statuses=filters.stored(view.as_of))
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             rows = select(snapshot, view, filters, limit=limit)
             if before is not None and not rows:
                 # Otherwise an unknown cursor would look like the end of the list.
-                visible_memory(snapshot, self._view, before)
+                visible_memory(snapshot, before, self._view)
             return rows
 
     @operation(
@@ -259,9 +260,8 @@ class Memories(WritingHandle[F], group="memories"):
         answer=LatestReflection,
     )
     def latest_reflection(self) -> Memory | None:
-        """Return the latest weekly reflection that this handle may see; None if there is none.
+        """Return the latest weekly reflection that this handle may see; None if there is none."""
+        from memgraph.store import reflections
 
-        The result is cached until any process writes.
-        """
-        with self._service.opened(self.name) as opened:
-            return opened.reflections.latest(self.viewer)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return reflections.latest(snapshot, self._view)

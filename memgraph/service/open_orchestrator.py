@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
-from memgraph.bulletin.board import BulletinBoard, LatestReflections
+from memgraph.bulletin.board import BulletinBoard
 from memgraph.clock import MS_PER_DAY, Clock
 from memgraph.config import Settings
 from memgraph.config.schema import ReceiptSettings
@@ -91,7 +91,6 @@ class OpenOrchestrator:
             self._restore_used,
             with_queries=settings.memory.receipts.query_text,
         )
-        self.reflections = LatestReflections(database)
         self.background = self._background()
         self.board = BulletinBoard(
             database,
@@ -319,7 +318,6 @@ class OpenOrchestrator:
             OSError: a bulletin's snapshot cannot be removed.
         """
         self.board.forget()
-        self.reflections.forget()
         # Loaded only in processes that recall.
         if texts := sys.modules.get("memgraph.retrieval.texts"):
             texts.forget()

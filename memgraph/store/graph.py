@@ -23,6 +23,7 @@ from memgraph.rules.contradictions import ConflictSide, in_order
 from memgraph.rules.marks import MarkGraph, Pair, PairKind, Replacement
 from memgraph.store import tables
 from memgraph.store.bulletins import moment
+from memgraph.store.items import is_id
 from memgraph.store.rows import (
     EDGE_FIELDS,
     SOURCE_FIELDS,
@@ -256,7 +257,7 @@ def visible_memory(snapshot: Snapshot, memory_id: str, view: View) -> Memory:
     Raises:
         NotFound: it does not exist or is not visible; the error does not reveal which.
     """
-    memories = visible_memories(snapshot, [memory_id], view)
+    memories = visible_memories(snapshot, [memory_id] if is_id(memory_id) else [], view)
     if memory_id not in memories:
         raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
     return memories[memory_id]

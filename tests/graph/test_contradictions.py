@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 from filling import DAY, NOW, Filling, fresh_database
-from graph_worlds import plans, stored, viewers
+from graph_worlds import plans, reading, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput, NotFound
-from memgraph.graph.cases import list_contradictions
+from memgraph.graph import cases
 from memgraph.model.enums import Sensitivity
 from memgraph.rules.scope import Viewer
 from memgraph.store.engine import Database
 
+list_contradictions = reading(cases.list_contradictions)
 LATER = NOW + 10 * DAY
 
 

@@ -10,22 +10,19 @@ from typing import Any
 
 import pytest
 from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, stored, viewers
+from graph_worlds import World, plans, reading, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import NotFound
-from memgraph.graph.influence import (
-    MAX_DEPTH,
-    MAX_LEFT,
-    grounds,
-    impact,
-)
+from memgraph.graph import influence as influences
+from memgraph.graph.influence import MAX_DEPTH, MAX_LEFT
 from memgraph.model.enums import Sensitivity
 from memgraph.model.influence import ReceiptMention
 from memgraph.rules.scope import Viewer, covers, viewer_fields
 from memgraph.store.engine import Database
 
+grounds, impact = reading(influences.grounds), reading(influences.impact)
 RUNS = ["run-1", "run-2"]
 NOBODY = Viewer(clearance=Sensitivity.PUBLIC, scopes=frozenset())
 

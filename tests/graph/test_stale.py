@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, stored, viewers
+from graph_worlds import World, plans, reading, stored, viewers
 from hypothesis import given, settings
 
-from memgraph.graph.stale import find_stale, list_stale
+from memgraph.graph import stale
+from memgraph.graph.stale import find_stale
 from memgraph.rules.evidence import MAX_HOPS
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store import evidence
 from memgraph.store.engine import Database
 from memgraph.store.visibility import View
 
+list_stale = reading(stale.list_stale)
 BASIS = ("CausedBy", "PartOf")
 
 

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, stored, viewers
+from graph_worlds import World, plans, reading, stored, viewers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memgraph.errors import InvalidInput
-from memgraph.graph.subgraph import subgraph
+from memgraph.graph import subgraph as subgraphs
 from memgraph.model.enums import STORED_STATUSES, EdgeType, MemoryStatus
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.store.engine import Database
+from memgraph.store.visibility import STANDING
+
+subgraph = reading(subgraphs.subgraph, STANDING)
 
 
 @pytest.fixture

@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 from filling import NOW, Filling, fresh_database
-from graph_worlds import World, plans, stored, viewers
+from graph_worlds import World, plans, reading, stored, viewers
 from hypothesis import given, settings
 
 from memgraph.errors import NotFound
-from memgraph.graph.trace import MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS, trace
+from memgraph.graph import trace as traces
+from memgraph.graph.trace import MAX_DEPTH, MAX_EDGES, MAX_JOURNAL, MAX_LINKS
 from memgraph.model.enums import EdgeType
 from memgraph.rules.scope import Viewer
 from memgraph.store.engine import Database
+
+trace = reading(traces.trace)
 
 
 @pytest.fixture

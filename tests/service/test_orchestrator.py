@@ -14,7 +14,7 @@ from memgraph import EdgeType, MemoryService, MemoryStatus, MemoryType, Orchestr
 from memgraph.clock import FixedClock
 from memgraph.errors import Conflict, IllegalTransition, InvalidInput, NotFound
 from memgraph.model.enums import MemoryKind, Sensitivity
-from memgraph.operations.read import lookup
+from memgraph.store import graph
 
 pytestmark = pytest.mark.engines
 
@@ -233,7 +233,7 @@ def test_of_two_corrections_at_once_one_is_refused(
 ) -> None:
     one = orc.remember("Standup is at nine.")
     won: list[str] = []
-    read = lookup.get
+    read = graph.visible_memory
 
     def get(*given: Any, **named: Any) -> Any:
         found = read(*given, **named)
@@ -243,7 +243,7 @@ def test_of_two_corrections_at_once_one_is_refused(
             won[:] = [orc.correct(one, "Standup is at ten.", reason="moved")]
         return found
 
-    monkeypatch.setattr(lookup, "get", get)
+    monkeypatch.setattr(graph, "visible_memory", get)
     with pytest.raises(Conflict) as refused:
         orc.correct(one, "Standup is at eleven.", reason="moved")
     assert refused.value.details["replaced_by"] == won

@@ -190,7 +190,8 @@ def test_what_is_erased_while_grounds_are_read_is_told_as_such(
     other = orc.remember("The oven is large.")
     fact = orc.remember("The oven works.", derived_from=[ground, other])
     with service.opened("orc-1") as opened:
-        found = grounds(opened.database, memory_id=fact)
+        with opened.database.read() as snapshot:
+            found = grounds(snapshot, View(orc.viewer), memory_id=fact)
         orc.erasure.erase(memory_id=ground, reason="asked", dry_run=False)
         told = with_lines(opened, View(orc.viewer), found, limit=10).lines
     states = {each.memory_id: (each.state, each.lines) for each in told}

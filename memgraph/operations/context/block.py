@@ -45,7 +45,7 @@ from memgraph.rules.ranking import MOST_BEFORE
 from memgraph.rules.scope import Viewer, narrow
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.store import entity_records, graph
+from memgraph.store import entity_records, graph, reflections
 from memgraph.store import recall as recall_rows
 from memgraph.store.memories import short_ids
 from memgraph.store.snapshot import Snapshot, despite_damage
@@ -209,7 +209,7 @@ def _built(
     ) as answered:
         found, marks = _found(answered, request)
         if include_insight:
-            reflection = opened.reflections.latest(viewer)
+            reflection = reflections.latest(answered.snapshot, View(viewer))
             if reflection is not None:
                 found.insert(reflection, INSIGHT_RANK)
         found.read_sources(answered.snapshot)

@@ -1,4 +1,4 @@
-"""Read single memories and lists; hidden memories are treated as missing."""
+"""Count what is stored, and read the names of enums."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from memgraph.clock import parse_time
-from memgraph.errors import InvalidInput, NotFound
+from memgraph.errors import InvalidInput
 from memgraph.model.enums import ModelUse
-from memgraph.model.values import Memory
 from memgraph.providers.usage import ModelUsage
-from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import (
     edges,
@@ -22,32 +20,10 @@ from memgraph.store import (
     metadata,
     sessions,
 )
-from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
-from memgraph.store.visibility import View
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
-
-
-def get(
-    opened: OpenOrchestrator, viewer: Viewer, memory_id: str, *, as_of: int | None = None
-) -> Memory:
-    """Return a memory. Raises NotFound, with the same message for missing and hidden memories.
-
-    Args:
-        as_of: milliseconds; return the memory as of this time. None: now.
-    """
-    with opened.database.read() as snapshot:
-        return visible_memory(snapshot, View(viewer, as_of), memory_id)
-
-
-def visible_memory(snapshot: Snapshot, view: View, memory_id: str) -> Memory:
-    """Return a memory. Raises NotFound, with the same message for missing and hidden memories."""
-    rows = memories.select(snapshot, view, MemoryFilter(memory_ids=(memory_id,)), limit=1)
-    if not rows:
-        raise NotFound(f"no memory {memory_id[:80]!r}", memory_id=memory_id[:80])
-    return rows[0]
 
 
 def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:

@@ -87,7 +87,9 @@ def gather(
     bundle = answer(opened, viewer, RecallRequest(query=question, top_n=top_n))
     recalled = {item.memory.memory_id: item for item in bundle.items if question.strip()}
     ids = list(dict.fromkeys([*asked, *recalled]))
-    around = subgraph(opened.database, ids, max_nodes=inquiry.max_nodes, viewer=viewer)
+    with opened.database.read() as snapshot:
+        view = View(viewer, None, STANDING)
+        around = subgraph(snapshot, view, ids, max_nodes=inquiry.max_nodes)
     sources_by_id = {source.source_id: source for source in around.sources}
     items = [
         EvidenceItem(memory=memory, source=source, citation=citation(memory, source))
@@ -150,11 +152,11 @@ def _asked(opened: OpenOrchestrator, viewer: Viewer, inquiry: InquiryInput) -> l
             limit = inquiry.max_nodes + 1
             run = sources.of_run(snapshot, inquiry.workflow_run_id, view, limit=limit)
         visible = list(visible_memories(snapshot, [*inquiry.memory_ids, *run], view))
-    links = [
-        link
-        for memory_id in visible[:MAX_TRACED]
-        for link in trace(opened.database, memory_id, viewer=viewer).grounds
-    ]
+        links = [
+            link
+            for memory_id in visible[:MAX_TRACED]
+            for link in trace(snapshot, View(viewer), memory_id).grounds
+        ]
     return visible + [link.memory_id for link in links]
 
 
