@@ -48,7 +48,7 @@ from memgraph.providers.options import options_of
 from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
 from memgraph.service.background import InFlightCalls, SessionCallbacks
 from memgraph.service.meters import SILENT, Meters
-from memgraph.service.pool import OpenFailures, OrchestratorPool, WatchedServers
+from memgraph.service.pool import OrchestratorPool, WatchedServers
 
 if TYPE_CHECKING:
     from sqlmodel import Session
@@ -119,15 +119,9 @@ class CopyLimiter:
     def _sweep(self) -> None:
         for path in self._folder.glob(f"{_PREFIX}*"):
             # Another process may have removed it already.
-            if time.time() - _modified(path) > STALE_S:
-                rmtree(path, ignore_errors=True)
-
-
-def _modified(path: Path) -> float:
-    try:
-        return path.lstat().st_mtime
-    except FileNotFoundError:
-        return time.time()
+            with suppress(FileNotFoundError):
+                if time.time() - path.lstat().st_mtime > STALE_S:
+                    rmtree(path, ignore_errors=True)
 
 
 class Location(NamedTuple):
@@ -192,8 +186,7 @@ class MemoryService:
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
         self._background = background
         self.meters = meters
-        self.troubles = OpenFailures(self.log_of)
-        self._pool = OrchestratorPool(self._open, self.troubles, self.is_elsewhere)
+        self.pool = OrchestratorPool(self._open, self.log_of, self.is_elsewhere)
         self._callbacks: dict[str, SessionCallbacks] = {}
         self._callbacks_lock = threading.Lock()
         self.counters = TokenCounters()
@@ -353,15 +346,9 @@ class MemoryService:
         chosen = self.settings(name).memory.storage
         return store_of(self._existing(name), chosen.url).session(chosen)
 
-    @contextmanager
-    def opened(self, name: str) -> Iterator[OpenOrchestrator]:
+    def opened(self, name: str) -> AbstractContextManager[OpenOrchestrator]:
         """Yield the open orchestrator for one call; idle ones are closed, oldest first."""
-        with self._pool.use(name) as opened:
-            yield opened
-
-    def if_open(self, name: str) -> AbstractContextManager[OpenOrchestrator | None]:
-        """Return a context that yields the orchestrator if it is already open, else None."""
-        return self._pool.if_open(name)
+        return self.pool.use(name)
 
     def at(self, now_ms: int) -> MemoryService:
         """Return the same service with a fixed clock; close it separately."""
@@ -404,11 +391,11 @@ class MemoryService:
 
         Calls in other threads are not disturbed; the last one closes it.
         """
-        self._pool.forget(name)
+        self.pool.forget(name)
 
     def write_down(self) -> None:
         """Write pending receipts and refusals while calls go on; ``close`` does so as well."""
-        self._pool.write_down()
+        self.pool.write_down()
 
     def close(self) -> None:
         """Close all open orchestrators. Pending embeddings stay in their outbox.
@@ -423,7 +410,7 @@ class MemoryService:
             callbacks = list(self._callbacks.values())
         for item in callbacks:
             item.close()
-        self._pool.close()
+        self.pool.close()
 
     def __enter__(self) -> MemoryService:
         return self

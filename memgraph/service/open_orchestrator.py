@@ -273,7 +273,7 @@ class OpenOrchestrator:
         self.log.failure("background", error)
         if isinstance(error, DatabaseCorrupt):
             self.damage = error.with_traceback(None)
-            self._service.troubles.met(self.paths.name, error)
+            self._service.pool.failed(self.paths.name, error)
 
     def _restore_used(self, used: Mapping[str, int]) -> None:
         # Imported late: a process that only reads does not need it.

@@ -37,25 +37,38 @@ class OrchestratorPool:
 
     Args:
         open_one: opens an orchestrator by name.
-        failures: records damaged files and files that cannot be opened.
+        log_of: returns the log of an orchestrator.
         is_elsewhere: returns True if the settings have since named another store.
     """
 
     def __init__(
         self,
         open_one: Callable[[str], OpenOrchestrator],
-        failures: OpenFailures,
-        is_elsewhere: Callable[[OpenOrchestrator], bool] = lambda _opened: False,
+        log_of: Callable[[str], EventLog],
+        is_elsewhere: Callable[[OpenOrchestrator], bool],
     ) -> None:
         self._open_one = open_one
+        self._log_of = log_of
         self._is_elsewhere = is_elsewhere
-        self._failures = failures
         self._opened: OrderedDict[str, OpenOrchestrator] = OrderedDict()
+        self._failures: dict[str, str] = {}
         self._lock = threading.Lock()
         # One thread at a time opens an orchestrator; others wait and then find it open.
         self._gates = tuple(threading.Lock() for _ in range(GATES))
         self._closed = False
         self._pid = os.getpid()
+
+    def failure(self, name: str) -> str | None:
+        """Return the code of the last damage, or error of an opening, until a file is opened."""
+        return self._failures.get(name)
+
+    def failed(self, name: str, error: StorageError) -> None:
+        """Record damage or a file that cannot be opened; it is logged if it is not the last one."""
+        with self._lock:
+            is_new = self._failures.get(name) != error.code
+            self._failures[name] = error.code
+        if is_new:
+            self._log_of(name).failure("database.unusable", error)
 
     @contextmanager
     def use(self, name: str) -> Iterator[OpenOrchestrator]:
@@ -78,7 +91,7 @@ class OrchestratorPool:
             raise
         except DatabaseCorrupt as error:
             opened.damage = error
-            self._failures.met(name, error)
+            self.failed(name, error)
             raise
         finally:
             self._release(opened)
@@ -148,13 +161,14 @@ class OrchestratorPool:
             # Another process has it locked; the file itself may be fine.
             raise
         except StorageError as error:
-            self._failures.met(name, error)
+            self.failed(name, error)
             raise
         # Its background work has begun, and may find damage before, between or after these lines.
         if opened.damage is None:
-            self._failures.over(name)
+            with self._lock:
+                self._failures.pop(name, None)
         if opened.damage is not None:
-            self._failures.met(name, opened.damage)
+            self.failed(name, opened.damage)
         return opened
 
     def _in_service(self, name: str) -> OpenOrchestrator | None:
@@ -217,37 +231,6 @@ class OrchestratorPool:
 def _close(idle: Iterable[OpenOrchestrator]) -> None:
     for opened in idle:
         opened.close()
-
-
-class OpenFailures:
-    """The current error of each orchestrator, kept until its file is opened without one.
-
-    Args:
-        log_of: returns the log of an orchestrator; each error is logged once.
-    """
-
-    def __init__(self, log_of: Callable[[str], EventLog]) -> None:
-        self._log_of = log_of
-        self._codes: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def codes(self) -> dict[str, str]:
-        """Return the codes of all current errors by orchestrator."""
-        with self._lock:
-            return dict(self._codes)
-
-    def met(self, name: str, error: StorageError) -> None:
-        """Record and log an error, unless it is already the current one."""
-        with self._lock:
-            is_new = self._codes.get(name) != error.code
-            self._codes[name] = error.code
-        if is_new:
-            self._log_of(name).failure("database.unusable", error)
-
-    def over(self, name: str) -> None:
-        """Clear the error, after the file was opened."""
-        with self._lock:
-            self._codes.pop(name, None)
 
 
 class WatchedServers:

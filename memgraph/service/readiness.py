@@ -186,7 +186,7 @@ class Readiness:
     def _state(self, name: str, now_ms: int) -> OrchestratorState:
         error: MemgraphError
         try:
-            with self._service.if_open(name) as opened:
+            with self._service.pool.if_open(name) as opened:
                 if opened is None or self._service.is_elsewhere(opened):
                     return self._of_closed(name, now_ms)
                 opened.require_sound()
@@ -238,7 +238,7 @@ class Readiness:
             files = place.store.stamp(), place.settings
         except (OSError, MemgraphError):
             files = None
-        return files, self._service.troubles.codes().get(name)
+        return files, self._service.pool.failure(name)
 
 
 def _read(snapshot: Snapshot, name: str, codes: list[str], now_ms: int) -> OrchestratorState:

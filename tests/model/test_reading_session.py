@@ -86,7 +86,7 @@ def test_it_reads_a_closed_orchestrator_and_leaves_its_file_as_it_is(tmp_path: P
     with MemoryService(tmp_path, environ={}) as service:
         with service.session("orc-1") as session:
             assert contents(session) == ["The gate closes at nine."]
-        with service.if_open("orc-1") as opened:
+        with service.pool.if_open("orc-1") as opened:
             assert opened is None
     assert hashlib.sha256(database.read_bytes()).digest() == before
     with MemoryService(tmp_path, environ={}) as service:

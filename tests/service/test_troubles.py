@@ -113,14 +113,14 @@ def test_damage_that_background_work_meets_is_told_at_once(
     assert [each.status for each in readiness.look().orchestrators] == ["ready"]
     if while_opening:
         service.forget(NAME)
-        open_one = service._pool._open_one
+        open_one = service.pool._open_one
 
         def opened(name: str) -> OpenOrchestrator:
             made = open_one(name)
             work(made)
             return made
 
-        monkeypatch.setattr(service._pool, "_open_one", opened)
+        monkeypatch.setattr(service.pool, "_open_one", opened)
     monkeypatch.setattr(Housekeeping, "run", run)
 
     def work(opened: OpenOrchestrator) -> None:
@@ -143,15 +143,15 @@ def test_a_file_that_cannot_be_opened_is_logged_once(service: MemoryService) -> 
         with pytest.raises(DatabaseEmpty):
             contents(service)
     assert [each["code"] for each in lines(service)] == ["storage.empty"]
-    assert service.troubles.codes() == {NAME: "storage.empty"}
+    assert service.pool.failure(NAME) == "storage.empty"
 
 
 def test_what_passes_by_itself_is_no_trouble(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.create(NAME)
-    monkeypatch.setattr(service._pool, "_open_one", Mock(side_effect=DatabaseBusy("try again")))
+    monkeypatch.setattr(service.pool, "_open_one", Mock(side_effect=DatabaseBusy("try again")))
     with pytest.raises(DatabaseBusy):
         contents(service)
-    assert service.troubles.codes() == {}
+    assert service.pool.failure(NAME) is None
     assert lines(service) == []
