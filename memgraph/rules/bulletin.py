@@ -181,13 +181,12 @@ def _layout(
         for section in BulletinSection
     }
     headings = _headings(counts, totals)
-    body = {
-        section: headings[section] + "".join(f"{line.text}\n" for line in shown_lines[section])
-        for section in BulletinSection
-    }
+    body = [
+        heading + "".join(f"{line.text}\n" for line in shown_lines[section])
+        for section, heading in headings.items()
+    ]
     left_out = {section: totals[section] - counts[section] for section in BulletinSection}
-    texts = list(body.values()) if any(totals.values()) else [_NOTHING]
-    return BulletinLayout(shown_lines, left_out, _text(texts))
+    return BulletinLayout(shown_lines, left_out, _text(body or [_NOTHING]))
 
 
 def _number(entry: Entry) -> int:
@@ -229,9 +228,11 @@ def _rows(
 def _headings(
     counts: Mapping[BulletinSection, int], totals: Mapping[BulletinSection, int]
 ) -> dict[BulletinSection, str]:
+    """Return the headings of the sections that have entries, shown or left out."""
     return {
         section: f"## {section.heading} ({counts[section]} of {_total(totals[section])})\n"
         for section in BulletinSection
+        if totals[section]
     }
 
 

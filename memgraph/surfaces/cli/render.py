@@ -91,9 +91,14 @@ def show_table(screen: Screen, rows: Sequence[Any], known: Known | None = None) 
 
 
 def _cell(name: str, value: Any) -> str:
-    if name in _SHORT and value:
-        value = short_id(value) if isinstance(value, str) else list(map(short_id, value))
-    return text_of(value)
+    return text_of(_shown_id(name, value))
+
+
+def _shown_id(name: str, value: Any, known: Known | None = None) -> Any:
+    """Return a value with the short ids of memories and edges, unless it is known by its text."""
+    if name.replace(" ", "_") not in _SHORT or not value or str(value) in (known or {}):
+        return value
+    return short_id(value) if isinstance(value, str) else list(map(short_id, value))
 
 
 def _default_columns(rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
@@ -135,7 +140,8 @@ def show_detail(screen: Screen, result: Any, known: Known, indent: int = 0) -> N
         show_rows(screen, only, known, indent)
         shown = {}
     flat = {name: item for name, item in shown.items() if _is_flat(item, known)}
-    screen.fields([(name, _line(item, known)) for name, item in flat.items()], indent=indent)
+    texts = [(name, _line(_shown_id(name, item, known), known)) for name, item in flat.items()]
+    screen.fields(texts, indent=indent)
     for label, value in shown.items():
         if label not in flat:
             _show_section(screen, label, value, known, indent)

@@ -19,6 +19,8 @@ STAGE_CHARS = 40
 LINES_EVERY_S = 5.0
 # In a pipe or a file nothing is wrapped, unless COLUMNS is set.
 _UNWRAPPED_WIDTH = 100_000
+# A table in a pipe is as wide as this.
+_TABLE_WIDTH = 120
 _GAP = 3
 # The least width at which the widest column of a table, which is wrapped, is readable.
 _MIN_WRAPPED = 30
@@ -119,8 +121,9 @@ class Screen:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table with the columns in the order of their importance.
 
-        If the width is too small, the widest column but the first is wrapped. If that is not
-        enough, the last columns are left out and named below it. Empty columns are not shown.
+        In a pipe it is 120 characters wide, unless COLUMNS is set. If the width is too small, the
+        widest column but the first is wrapped. If that is not enough, the last columns are left out
+        and named below it. Empty columns are not shown.
         """
         from rich.box import SIMPLE_HEAD
         from rich.cells import cell_len
@@ -131,10 +134,12 @@ class Screen:
         filled = [at for at in range(len(columns)) if at == 0 or any(row[at] for row in cells)]
         widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
         wrapped = max(filled, key=lambda at: (at > 0, widths[at]))
+        console_width = self._console.width
+        width = _TABLE_WIDTH if console_width == _UNWRAPPED_WIDTH else console_width
         least = [*widths]
         least[wrapped] = min(widths[wrapped], _MIN_WRAPPED)
         kept = [*filled]
-        while sum(least[at] + _GAP for at in kept) - _GAP > self._console.width and len(kept) > 2:
+        while sum(least[at] + _GAP for at in kept) - _GAP > width and len(kept) > 2:
             kept.remove(max(at for at in kept if at != wrapped))
         table = Table(
             box=SIMPLE_HEAD,
@@ -143,14 +148,14 @@ class Screen:
             header_style="bold",
             padding=(0, 2, 0, 0),
         )
-        fits = sum(least[at] + _GAP for at in kept) - _GAP <= self._console.width
+        fits = sum(least[at] + _GAP for at in kept) - _GAP <= width
         for at in kept:
             is_fixed = fits and at != wrapped
             table.add_column(Text(columns[at]), overflow="fold", no_wrap=is_fixed)
         for row in cells:
             table.add_row(*(Text(row[at]) for at in kept))
         with self._console.capture() as printed:
-            self._console.print(table)
+            self._console.print(table, width=width)
         for line in printed.get().splitlines():
             self._console.file.write(line.rstrip() + "\n")
         if kept != filled:

@@ -17,6 +17,7 @@ from memgraph.errors import (
     MemgraphError,
     ProviderError,
 )
+from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType
 from memgraph.surfaces.cli.commands import methods
 from memgraph.surfaces.cli.formats import NO_AGENT, with_short
@@ -102,6 +103,13 @@ def _contradicted(done: str) -> Callable[[str, Call], str]:
     return text
 
 
+def _decided(done: str) -> Callable[[None, Call], str]:
+    """Return the text for a decision, with the short ids of what was decided."""
+    return lambda _, call: done.format_map(
+        {name: short_id(item) for name, item in call.items() if isinstance(item, str)}
+    )
+
+
 def _pairs(_: Invocation, handle: Any, memory: Memory, call: Call) -> dict[str, Any]:
     """Return the open contradictions and marks of a memory."""
     page = handle.contradictions.list(memory_id=memory.memory_id, as_of=call["as_of"], limit=10)
@@ -151,6 +159,7 @@ def _unsound(report: VerifyReport, call: Call) -> MemgraphError | None:
 
 
 CUSTOM: Final[Mapping[str, Custom]] = {
+    "accept": Custom(done=_decided("accepted {edge_id}: the newer memory replaces the older")),
     "backup": Custom(method=methods.backup),
     "bulletins": Custom(reach=True),
     "context": Custom(
@@ -166,6 +175,7 @@ CUSTOM: Final[Mapping[str, Custom]] = {
         extra=_corrected,
         done=_contradicted("stored {new_id}, which replaces {memory_id}"),
     ),
+    "dismiss": Custom(done=_decided("dismissed {edge_id}: both sides are valid")),
     "embed": Custom(method=methods.embed, failure=_provider_failed),
     "get": Custom(read=_pairs),
     "grounds": Custom(defaults={"lines": 20}, reach=True),
@@ -189,12 +199,14 @@ CUSTOM: Final[Mapping[str, Custom]] = {
     ),
     "relate": Custom(extra=_related, done=_contradicted("connected by {new_id}")),
     "remember": Custom(extra=_embedded),
+    "reopen": Custom(done=_decided("reopened {edge_id}: it is open again")),
     "repair": Custom(
         method=methods.repair,
         extra=lambda _, __, ___, call: {"accepted": call["accept"] is not None},
         failure=_entries_lost,
     ),
     "erase": Custom(failure=_unproven),
+    "resolve": Custom(done=_decided("resolved {edge_id}: {winner} prevails")),
     "run": Custom(
         method=methods.run,
         prepare=lambda call, values: _opened("session_id", values, call.session),
