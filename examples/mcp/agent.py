@@ -39,8 +39,8 @@ async def main() -> None:
         found = await memory.call_tool("search_memory", {"query": "Where does Ana live?"})
         print(found.content[0].text)
 
-        prompt = await memory.get_prompt("context", {"message": "Where does Ana live?"})
-        print(prompt.messages[0].content)
+        bulletin = await memory.read_resource("memgraph://bulletin")
+        print(bulletin.contents[0].text)
 
 
 check()

@@ -280,9 +280,9 @@ class _Mcp:
             await anyio.sleep_forever()
 
     def _load(self) -> McpApp:
-        from memgraph.surfaces.mcp.http import mcp_app
+        from memgraph.surfaces.mcp.http import McpApp
 
-        return mcp_app(self._gate, self._chosen)
+        return McpApp(self._gate, self._chosen)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._wanted.set()

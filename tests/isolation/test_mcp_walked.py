@@ -1,4 +1,4 @@
-"""Every tool, resource and prompt that an agent is offered over MCP, asked by everybody."""
+"""Every tool and resource that an agent is offered over MCP, asked by everybody."""
 
 from __future__ import annotations
 
@@ -57,9 +57,6 @@ TOOLS: dict[str, Calls] = {
 RESOURCES: dict[str, Calls] = {
     "memgraph://bulletin": lambda view: iter([{}]),
 }
-PROMPTS: dict[str, Calls] = {
-    "context": lambda view: ({"message": each} for each in (QUERY, *view.words[:2])),
-}
 
 
 @pytest.fixture
@@ -77,9 +74,6 @@ def asks(view: View) -> Iterator[Ask]:
     for uri, calls in RESOURCES.items():
         for given in calls(view):
             yield rpc("resources/read", uri=uri.format(**given))
-    for prompt, calls in PROMPTS.items():
-        for arguments in calls(view):
-            yield rpc("prompts/get", name=prompt, arguments=arguments)
     for tool, calls in TOOLS.items():
         for arguments in calls(view):
             yield rpc("tools/call", name=tool, arguments=arguments)
@@ -109,7 +103,6 @@ def test_everything_that_is_offered_is_walked(server: Served) -> None:
     resources = {each["uri"] for each in _listed(server, "resources/list", "resources")}
     assert {each["name"] for each in _listed(server, "tools/list", "tools")} == TOOLS.keys()
     assert resources == RESOURCES.keys()
-    assert {each["name"] for each in _listed(server, "prompts/list", "prompts")} == PROMPTS.keys()
 
 
 AGENTS = ("no scope", "public", "a task", "an agent", "read alone", "write alone")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from mcp_worlds import whole_app
 from serving_worlds import Served, serving
-from test_mcp_walked import PROMPTS, RESOURCES, TOOLS, rpc
+from test_mcp_walked import RESOURCES, TOOLS, rpc
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
@@ -187,9 +187,8 @@ def asked_in_bodies(names: Mapping[str, str]) -> Iterator[tuple[str, Any, Mappin
         yield HERE + path, body, {}
     asked = {"sha256": "0" * 64, **names}
     calls = [rpc("resources/read", uri=each.format(**asked)) for each in RESOURCES]
-    for method, offered in (("tools/call", TOOLS), ("prompts/get", PROMPTS)):
-        chosen = sorted(offered.keys() - WRITING)
-        calls += [rpc(method, name=each, arguments=ARGUMENTS[each]) for each in chosen]
+    chosen = sorted(TOOLS.keys() - WRITING)
+    calls += [rpc("tools/call", name=each, arguments=ARGUMENTS[each]) for each in chosen]
     for call in calls:
         yield f"{call.path}?tools=all", call.body, call.headers
 

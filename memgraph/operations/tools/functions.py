@@ -1,8 +1,7 @@
 """The functions of the tools: what a model's call does, and what it is answered.
 
-The positional parameters after the handle are the tool's arguments, with pydantic's constraints and
-descriptions; keyword-only ones are passed by the host. ``session_id`` is the conversation at hand:
-if its last turn is a person's, a model acts on that person's word, and the turn is recorded.
+``session_id`` is the conversation at hand: if its last turn is a person's, a model acts on that
+person's word, and the turn is recorded.
 
 What a model stores has the source ``manual``, captured by an ``extractor``, so it decays. It is
 never an Identity, and its importance is at most 90. The errors are those of
@@ -33,6 +32,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.recall import RecallRequest
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, Name, Reason, Source, validated
+from memgraph.operations.tools.declaration import LineId, Query, Statement, tool
 from memgraph.operations.tools.rules import (
     FactPlace,
     fact_meant,
@@ -44,7 +44,6 @@ from memgraph.operations.tools.rules import (
     require_no_wider,
     sensitivity_of,
 )
-from memgraph.operations.tools.schemas import LineId, Query, Statement
 from memgraph.operations.write import changes
 from memgraph.rules.lines import profile_line
 from memgraph.rules.proposals import MAX_CONFIDENCE, MAX_IMPORTANCE
@@ -69,6 +68,7 @@ _INHERITED: Final = ("type", "scope", "scope_id", "agent_id", "tags")
 _RUNS_LOOKED_AT: Final = 500
 
 
+@tool("Search memory", default=True)
 def search_memory(
     handle: Orchestrator,
     query: Query,
@@ -81,7 +81,12 @@ def search_memory(
     *,
     session_id: str | None = None,
 ) -> str:
-    """Return the lines of the memories that answer a question, each with a short id."""
+    """Search the long-term memory. Use it before answering what may have been told before.
+
+    Returns:
+        The lines of the memories in order of time, best ones first to be chosen, each ending in its
+        short id.
+    """
     fields = {
         "query": query,
         "kinds": () if kind is None else (kind,),
@@ -96,6 +101,7 @@ def search_memory(
     return built.block.text or NOTHING_FOUND
 
 
+@tool("Remember a fact", permission=Permission.WRITE, default=True)
 def remember_fact(
     handle: Orchestrator,
     content: Annotated[
@@ -112,10 +118,12 @@ def remember_fact(
     scope: str | None = None,
     scope_id: str | None = None,
 ) -> dict[str, Any]:
-    """Store a fact, unless an active memory that the handle sees has the same words.
+    """Remember something that the user said and that will matter in later conversations. Do not
+    repeat what the memory returned.
 
-    It has at least the sensitivity of the memories of which it repeats a line. The entities named
-    are linked to it even if the text does not mention them.
+    Returns:
+        ``outcome`` (``stored`` or ``duplicate``) and ``memory_id``; where they apply, ``reasons``
+        and ``comparison`` (``pending``: what it may change is looked for in the background).
     """
     place = place_of(handle.viewer, scope, scope_id)
     with handle._service.opened(handle.name) as opened:
@@ -125,6 +133,7 @@ def remember_fact(
             if memory.kind is not MemoryKind.EPISODE and folded(memory.content) == form:
                 return {"outcome": "duplicate", "memory_id": memory.memory_id}
         require_no_wider(place, repeated)
+        # At least the sensitivity of the memories of which it repeats a line.
         floor = min(handle.viewer.clearance, Sensitivity.INTERNAL, key=lambda level: level.level)
         label = labelled(content)
         of_label = MemoryType.FACT if label is None else label[0]
@@ -147,6 +156,7 @@ def remember_fact(
     return answer
 
 
+@tool("Correct a fact", permission=Permission.WRITE, destructive=True, default=True)
 def correct_fact(
     handle: Orchestrator,
     memory_id: LineId,
@@ -154,9 +164,12 @@ def correct_fact(
     *,
     session_id: str | None = None,
 ) -> dict[str, Any]:
-    """Replace a fact, or the only fact that was derived from a turn.
+    """Replace a remembered fact that the user says is wrong or out of date. Find it with
+    search_memory first.
 
-    A fact of another author stays, and the two contradict each other: ``replaced`` is None.
+    Returns:
+        ``memory_id`` of the new fact, and ``replaced``: the old one, or null if it has another
+        author and the two contradict each other.
     """
     memory_id, view = handle._whole_id(memory_id), handle._view
     with handle._service.opened(handle.name) as opened:
@@ -198,10 +211,15 @@ def correct_fact(
     return {"memory_id": new_id, "replaced": None if is_active else memory_id}
 
 
+@tool("Confirm a fact", permission=Permission.WRITE, default=True)
 def confirm_fact(
     handle: Orchestrator, memory_id: LineId, *, session_id: str | None = None
 ) -> dict[str, Any]:
-    """Protect a fact that a person confirmed; of a turn, the only fact derived from it."""
+    """Protect a remembered fact for good. Only when the user confirmed just this fact.
+
+    Returns:
+        ``memory_id`` and ``protected``.
+    """
     whole_id = handle._whole_id(memory_id)
     with handle._write() as (_, transaction):
         whole_id = fact_meant(transaction, whole_id, handle._view)
@@ -212,12 +230,14 @@ def confirm_fact(
     return {"memory_id": memory_id, "protected": True}
 
 
+@tool("Get entity info", default=True)
 def get_entity_info(
     handle: Orchestrator, name: Annotated[Name, Field(description="Name, alias or nickname.")]
 ) -> str:
-    """Return an entity's profile and the memories that mention it, each with a short id.
+    """Return all that is remembered about a person, project, place or other entity.
 
-    Of several entities with the name the most mentioned one is meant.
+    Returns:
+        A line with the entity's profile, then the lines of its memories, as of ``search_memory``.
     """
     from memgraph.operations.context.block import entity_block, plan_for
     from memgraph.operations.life.profiles import MAX_MEMORIES, profile
@@ -237,6 +257,7 @@ def get_entity_info(
             return entity_block(snapshot, handle.viewer, found.memories, plan)
 
 
+@tool("Forget", permission=Permission.WRITE, destructive=True, default=True)
 def forget(
     handle: Orchestrator,
     memory_id: LineId,
@@ -244,9 +265,10 @@ def forget(
     *,
     session_id: str | None = None,
 ) -> dict[str, Any]:
-    """Retract a turn with its facts, or a fact with the turns that say nothing else.
+    """Retract a memory that the user asks to forget. Find it with search_memory first.
 
-    A person can restore them.
+    Returns:
+        ``retracted``: the ids of the memory, and of the facts or turns that say the same.
     """
     because = handle._because(reason or FORGOTTEN)
     memory_id = handle._whole_id(memory_id)
@@ -259,8 +281,14 @@ def forget(
     return {"retracted": ids}
 
 
+@tool("Memory statistics")
 def memory_stats(handle: Orchestrator) -> dict[str, Any]:
-    """Return the counts of memories, and for an admin when they were consolidated last."""
+    """Return how much is remembered.
+
+    Returns:
+        ``memories``: counts by kind, type and status; ``latest_at``; for an admin
+        ``last_consolidation_at``.
+    """
     latest = handle.memories.list(limit=1)
     answer: dict[str, Any] = {
         "memories": handle.memories.counts(),
@@ -276,11 +304,12 @@ def memory_stats(handle: Orchestrator) -> dict[str, Any]:
     return answer
 
 
+@tool("Consolidate the memory", permission=Permission.ADMIN, idempotent=False, maintenance=True)
 def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
-    """Run consolidation, decay and reflection now. May take minutes.
+    """Run the nightly maintenance now. Slow: only when the user asks for it.
 
-    Raises:
-        Conflict: the maintenance ran within the last ``PAUSE_MS``, requested by anyone.
+    Returns:
+        ``runs``, each with ``job``, ``state``, ``counts`` and ``error``.
     """
     with handle._service.opened(handle.name) as opened, opened.database.read() as snapshot:
         since = opened.clock.now_ms() - PAUSE_MS

@@ -16,6 +16,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
+from memgraph.operations.read.lookup import members
 from memgraph.store import edges, evidence, graph, memories
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
@@ -42,35 +43,33 @@ class FactPlace(NamedTuple):
 def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) -> FactPlace:
     """Return the place where a model's facts are stored. The host chooses it, the model cannot.
 
-    By default it is the only project or session that the viewer sees, or the global scope if it
-    sees none.
+    Without an id it is the only project or session that the viewer sees, of the chosen scope if
+    there is one; by default the global scope if it sees none.
 
     Raises:
-        InvalidInput: the viewer sees several projects or sessions and none was chosen, or the scope
-            is unknown or does not match ``scope_id``.
+        InvalidInput: the viewer does not see exactly one, or the scope is unknown.
         AccessDenied: the viewer does not see the chosen place.
     """
-    places = [
-        (item, scope_id_)
-        for item in (Scope.PROJECT, Scope.SESSION)
-        if item in viewer.scopes
-        for scope_id_ in sorted(viewer.scope_ids(item))
+    [chosen] = [None] if scope is None else members(Scope, [scope])
+    places: list[tuple[Scope, str | None]] = [
+        (each, visible_id)
+        for each in (Scope.PROJECT, Scope.SESSION)
+        if each in viewer.scopes
+        for visible_id in sorted(viewer.scope_ids(each))
     ]
-    if scope is None:
-        if len(places) > 1:
+    if scope_id is None and chosen is not Scope.GLOBAL:
+        options = [place for place in places if chosen in (None, place[0])]
+        if chosen is None and not options:
+            options = [(Scope.GLOBAL, None)]
+        if len(options) != 1:
             raise InvalidInput(
-                "several scopes are possible: the host has to choose one", field="scope"
+                "no place or several are possible: the host has to name one project or session",
+                field="scope",
             )
-        chosen, scope_id = places[0] if places else (Scope.GLOBAL, None)
-        return FactPlace(chosen, scope_id, viewer.agent_id)
-    try:
-        chosen = Scope(scope)
-    except ValueError:
-        raise InvalidInput(f"scope must be one of {', '.join(Scope)}", field="scope") from None
-    if (chosen is Scope.GLOBAL) != (scope_id is None):
-        raise InvalidInput("a project or session needs an id; global has none", field="scope_id")
-    visible = chosen in viewer.scopes if scope_id is None else (chosen, scope_id) in places
-    if not visible:
+        return FactPlace(*options[0], viewer.agent_id)
+    if Scope.GLOBAL in viewer.scopes:
+        places.append((Scope.GLOBAL, None))
+    if chosen is None or (chosen, scope_id) not in places:
         raise AccessDenied("this handle does not see this scope", field="scope")
     return FactPlace(chosen, scope_id, viewer.agent_id)
 

@@ -2,145 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError
-from memgraph.model.access import Permission
-from memgraph.operations.tools import functions
-from memgraph.operations.tools.schemas import (
-    ToolArguments,
-    arguments_of,
-    host_parameters,
-    parsed,
-    schema_of,
-)
+
+# Loading the functions declares them in TOOLS.
+from memgraph.operations.tools import functions as functions
+from memgraph.operations.tools.declaration import TOOLS as TOOLS
+from memgraph.operations.tools.declaration import Answer, Tool
+from memgraph.rules.blocks import cleaned
+from memgraph.rules.lines import as_json
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
 
 MAX_MESSAGE_CHARS: Final = 500
-
-Answer: TypeAlias = dict[str, Any] | str
-"""What a tool answers: lines of memories as a text for a prompt, anything else as JSON values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool that a model can call.
-
-    Attributes:
-        function: called with the orchestrator and the arguments; its keyword-only parameters are
-            passed by the host.
-        answer: describes its answer, for the reference.
-        permission: the permission that a key needs over MCP.
-        destructive: True if it may retract or supersede a memory; nothing is ever deleted.
-        idempotent: True if repeating the same call changes nothing more.
-        default: True if it is offered without being requested.
-        maintenance: True if it works on everything stored; never offered over MCP.
-    """
-
-    title: str
-    description: str
-    function: Callable[..., Answer]
-    answer: str
-    permission: Permission = Permission.READ
-    destructive: bool = False
-    idempotent: bool = True
-    default: bool = False
-    maintenance: bool = False
-
-    @property
-    def arguments(self) -> type[ToolArguments]:
-        """The model of the arguments."""
-        return arguments_of(self.function)
-
-    @property
-    def host(self) -> tuple[str, ...]:
-        """The parameters that only the host can pass, not the model."""
-        return host_parameters(self.function)
-
-    @property
-    def changes(self) -> bool:
-        """True if the tool may change stored data."""
-        return self.permission in (Permission.WRITE, Permission.ADMIN)
-
-
-TOOLS: Final[Mapping[str, Tool]] = {
-    "search_memory": Tool(
-        "Search memory",
-        "Search the long-term memory. Use it before answering what may have been told before.",
-        functions.search_memory,
-        "The lines of the memories in order of time, best ones first to be chosen, each ending in"
-        " its short id.",
-        default=True,
-    ),
-    "remember_fact": Tool(
-        "Remember a fact",
-        "Remember something that the user said and that will matter in later conversations. Do not"
-        " repeat what the memory returned.",
-        functions.remember_fact,
-        "`outcome` (`stored` or `duplicate`) and `memory_id`; where they apply, `reasons` and"
-        " `comparison` (`pending`: what it may change is looked for in the background).",
-        Permission.WRITE,
-        default=True,
-    ),
-    "correct_fact": Tool(
-        "Correct a fact",
-        "Replace a remembered fact that the user says is wrong or out of date. Find it with"
-        " search_memory first.",
-        functions.correct_fact,
-        "`memory_id` of the new fact, and `replaced`: the old one, or null if it has another author"
-        " and the two contradict each other.",
-        Permission.WRITE,
-        destructive=True,
-        default=True,
-    ),
-    "confirm_fact": Tool(
-        "Confirm a fact",
-        "Protect a remembered fact for good. Only when the user confirmed just this fact.",
-        functions.confirm_fact,
-        "`memory_id` and `protected`.",
-        Permission.WRITE,
-        default=True,
-    ),
-    "get_entity_info": Tool(
-        "Get entity info",
-        "Return all that is remembered about a person, project, place or other entity.",
-        functions.get_entity_info,
-        "A line with the entity's profile, then the lines of its memories, as of `search_memory`.",
-        default=True,
-    ),
-    "forget": Tool(
-        "Forget",
-        "Retract a memory that the user asks to forget. Find it with search_memory first.",
-        functions.forget,
-        "`retracted`: the ids of the memory, and of the facts or turns that say the same.",
-        Permission.WRITE,
-        destructive=True,
-        default=True,
-    ),
-    "memory_stats": Tool(
-        "Memory statistics",
-        "Return how much is remembered.",
-        functions.memory_stats,
-        "`memories`: counts by kind, type and status; `latest_at`; for an admin"
-        " `last_consolidation_at`.",
-    ),
-    "memory_consolidate": Tool(
-        "Consolidate the memory",
-        "Run the nightly maintenance now. Slow: only when the user asks for it.",
-        functions.memory_consolidate,
-        "`runs`, each with `job`, `state`, `counts` and `error`.",
-        Permission.ADMIN,
-        idempotent=False,
-        maintenance=True,
-    ),
-}
-
-
 SERVED: Final = tuple(name for name, tool in TOOLS.items() if not tool.maintenance)
 """The tools that may be offered over MCP."""
 
@@ -178,7 +55,7 @@ def tools_for(handle: Orchestrator, *, only: Collection[str] | None = None) -> l
             "function": {
                 "name": name,
                 "description": f"{tool.description} (Memory: {handle.name}.)",
-                "parameters": schema_of(tool.arguments),
+                "parameters": tool.schema,
             },
         }
         for name, tool in offered(only).items()
@@ -205,10 +82,14 @@ def call_tool(
         tool = offered(options.get("only")).get(name)
         if tool is None:
             raise AccessDenied("this tool does not exist or is not offered")
-        call = parsed(tool.arguments, arguments)
-        return tool.function(handle, **dict(call), **{key: options.get(key) for key in tool.host})
+        return tool.run(handle, arguments, options)
     except MemgraphError as error:
-        return {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
+        return error_answer(error)
+
+
+def error_answer(error: MemgraphError) -> Answer:
+    """Return an error as an answer, so that the model can correct its call."""
+    return {"error": {"code": error.code, "message": error.message[:MAX_MESSAGE_CHARS]}}
 
 
 def answer_calls(
@@ -246,8 +127,19 @@ def _read_call(call: Any) -> tuple[str, str, Any]:
 
 
 def as_text(answer: Answer) -> str:
-    """Return an answer as the text that a model reads."""
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    """Return an answer as the text that a model reads; in JSON no text can open or close a mark."""
+    return answer if isinstance(answer, str) else as_json(without_invisible(answer))
+
+
+def without_invisible(value: Any) -> Any:
+    """Return a JSON value without invisible characters in its strings."""
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, dict):
+        return {without_invisible(name): without_invisible(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_invisible(item) for item in value]
+    return value
 
 
 def offered(only: Collection[str] | None = None) -> dict[str, Tool]:

@@ -36,15 +36,19 @@ from memgraph.surfaces.asgi import (
     narrowing_of,
     shown_key,
 )
-from memgraph.surfaces.mcp.access import HandleAccess
-from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
+from memgraph.surfaces.mcp.server import Context, HandleAccess, make_server, silence_sdk
 
-_ACCESS: Final = "memgraph.door"
+_ACCESS: Final = "memgraph.access"
 _OPTIONS: Final = ("scope", "tools")
 
 
 class McpApp:
-    """The ASGI application; enter its ``lifespan`` before the first request."""
+    """The ASGI application to mount at ``/mcp``; its paths are names of orchestrators.
+
+    Use it within ``async with app.lifespan():``. The query parameters ``project``, ``session``,
+    ``agent`` and ``clearance`` narrow the view, as in the HTTP API. ``scope`` is the scope in which
+    facts are stored if more than one is visible; ``tools=all`` offers all tools.
+    """
 
     def __init__(self, gate: Gate, settings: ServerSettings) -> None:
         silence_sdk()
@@ -74,16 +78,6 @@ class McpApp:
             await Response(status_code=405, headers={"Allow": "POST"})(scope, receive, send)
             return
         await self._manager.handle_request(scope, receive, send)
-
-
-def mcp_app(gate: Gate, settings: ServerSettings) -> McpApp:
-    """Return the ASGI application to mount at ``/mcp``; its paths are names of orchestrators.
-
-    Use it within ``async with app.lifespan():``. The query parameters ``project``, ``session``,
-    ``agent`` and ``clearance`` narrow the view, as in the HTTP API. ``scope`` is the scope in which
-    facts are stored if more than one is visible; ``tools=all`` offers all tools.
-    """
-    return McpApp(gate, settings)
 
 
 def _access_of(context: Context) -> HandleAccess:

@@ -10,20 +10,23 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memgraph.operations.tools.schemas import schema_of
-from memgraph.operations.tools.tools import SERVED, Tool, offered
-from memgraph.surfaces.mcp import resources
+from memgraph.operations.tools.declaration import Tool
+from memgraph.operations.tools.tools import SERVED, offered
+from memgraph.surfaces.mcp.server import BULLETIN
 
 
 def reference() -> str:
-    """Return all tools with their arguments and answers, all resources and all prompts."""
+    """Return all tools with their arguments and answers, and the resource."""
     listed = offered(SERVED).items()
-    parts = ["## Tools", *(_tool(name, tool) for name, tool in listed if tool.default)]
-    parts += [
+    resource = f"| `{BULLETIN.uri}` | {BULLETIN.mime_type} | {BULLETIN.description} |"
+    parts = [
+        "## Tools",
+        *(_tool(name, tool) for name, tool in listed if tool.default),
         "## Tools on request",
         *(_tool(name, tool) for name, tool in listed if not tool.default),
+        "## Resources",
+        f"| address | type | |\n|---|---|---|\n{resource}",
     ]
-    parts += ["## Resources", "\n".join(_resources()), "## Prompts", "\n".join(_prompts())]
     return "\n\n".join(parts) + "\n"
 
 
@@ -36,7 +39,7 @@ def _tool(name: str, tool: Tool) -> str:
     ]
     text = "; ".join(fact for fact in notes if fact)
     lines = [f"### {name}", "", tool.description, "", text[0].upper() + text[1:] + ".", ""]
-    schema = schema_of(tool.arguments)
+    schema = tool.schema
     if schema["properties"]:
         lines += ["| argument | type | |", "|---|---|---|", *_arguments(schema), ""]
     lines.append(f"Answers with {tool.answer[0].lower()}{tool.answer[1:]}")
@@ -74,19 +77,6 @@ def _range(field: Mapping[str, Any]) -> str:
         return f" {minimum:g} to {maximum:g}"
     longest = field.get("maxLength")
     return "" if longest is None else f", {longest:,} characters at most"
-
-
-def _resources() -> Iterator[str]:
-    bulletin = resources.BULLETIN
-    yield "| address | type | |\n|---|---|---|"
-    yield f"| `{bulletin.uri}` | {bulletin.mime_type} | {bulletin.description} |"
-
-
-def _prompts() -> Iterator[str]:
-    yield "| prompt | arguments | |\n|---|---|---|"
-    for item in resources.prompts():
-        arguments = ", ".join(f"`{argument.name}`" for argument in item.arguments or ())
-        yield f"| `{item.name}` | {arguments} | {item.description} |"
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from memgraph.log import bug_fields
 from memgraph.model.enums import ToolChoice
-from memgraph.surfaces.mcp.access import HandleAccess
-from memgraph.surfaces.mcp.server import Context, make_server, silence_sdk
+from memgraph.surfaces.mcp.server import Context, HandleAccess, make_server, silence_sdk
 
 if TYPE_CHECKING:
     from memgraph.model.enums import Scope
@@ -44,14 +43,14 @@ def run(
         tools: the tools to offer.
     """
     silence_sdk()
-    door = HandleAccess(lambda _permission: handle, root, scope=scope, tools=tools)
+    access = HandleAccess(lambda _permission: handle, root, scope=scope, tools=tools)
 
     def failed(_context: Context, error: Exception) -> None:
         handle.ingestion.log_event("mcp.bug", **bug_fields(error))
 
     try:
         with _interruptible():
-            anyio.run(_serve, make_server(lambda _context: door, failed, threads=THREADS))
+            anyio.run(_serve, make_server(lambda _context: access, failed, threads=THREADS))
     except* BrokenPipeError:
         # The client has exited; treat it like the end of its input.
         pass

@@ -297,12 +297,6 @@ def test_what_takes_too_long_keeps_its_thread(
     assert max(most) <= 3
 
 
-def test_an_error_of_a_prompt_holds_nothing_unseen(served: Served) -> None:
-    given = {"name": "context", "arguments": {"message": "x", "\u202e\u200bq": "y"}}
-    told = post(served, served.key(), message("prompts/get", **given))
-    assert told.json()["error"]["message"] == "q: Extra inputs are not permitted"
-
-
 def test_without_keys_everything_is_open_where_that_was_asked_for(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

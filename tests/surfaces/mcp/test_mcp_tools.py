@@ -1,4 +1,4 @@
-"""What the tools, resources and prompts answer, to the SDK's own client over every transport."""
+"""What the tools and the resource answer, to the SDK's own client over every transport."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from serving_worlds import Served, serving
 from memgraph import CapturedBy
 from memgraph.model.access import Permission
 from memgraph.operations.tools.tools import SERVED, offered
-from memgraph.surfaces.mcp import resources
 
 SIX = {
     *("search_memory", "remember_fact", "correct_fact", "confirm_fact"),
@@ -75,8 +74,6 @@ def test_everything_is_listed_with_its_schemas_and_what_it_may_do(agent: Agent) 
         assert may.idempotent_hint is True
         assert may.open_world_hint is False
     assert [each.uri for each in agent.do("list_resources").resources] == ["memgraph://bulletin"]
-    [prompt] = agent.do("list_prompts").prompts
-    assert (prompt.name, [each.required for each in prompt.arguments]) == ("context", [True])
 
 
 def test_six_are_offered_and_the_others_on_request(served: Served, fresh: str) -> None:
@@ -97,13 +94,10 @@ def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: 
         reads = permission is Permission.READ
         assert tools == {Permission.READ: READING, Permission.WRITE: WRITING}.get(permission, set())
         assert bool(agent.do("list_resources").resources) is reads
-        assert bool(agent.do("list_prompts").prompts) is reads
         for name in set(offered(SERVED)) - tools:
             assert agent.refused(name) == "access.denied"
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"
-            assert agent.failed("get_prompt", "context", {"message": "x"}) == "access.denied"
-    assert resources.PERMISSION is Permission.READ
 
 
 def test_what_an_agent_writes_is_a_machines_word(served: Served, fresh: str, agent: Agent) -> None:
@@ -141,16 +135,6 @@ def test_arguments_that_a_tool_does_not_take_are_refused(
 )
 def test_an_address_that_leads_nowhere_is_not_found(agent: Agent, uri: str) -> None:
     assert agent.failed("read_resource", uri) == "memory.not_found"
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [("other", {"message": "x"}), ("context", {}), ("context", {"message": "x", "limit": "5"})],
-)
-def test_a_prompt_is_refused_that_nobody_knows(
-    agent: Agent, name: str, arguments: dict[str, str]
-) -> None:
-    assert agent.failed("get_prompt", name, arguments) == "input.invalid"
 
 
 @contextmanager

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-import mcp_types as types
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.errors import MemgraphError
-from memgraph.surfaces.mcp.resources import seen, tool_error, tool_result
+from memgraph.operations.tools.tools import as_text, error_answer, without_invisible
 
 HOSTILE = st.one_of(
     st.text(),
@@ -33,25 +32,17 @@ ANSWERS = st.dictionaries(
 )
 
 
-def told(result: types.CallToolResult) -> str:
-    [block] = result.content
-    assert isinstance(block, types.TextContent)
-    return block.text
-
-
 @given(ANSWERS)
 def test_an_answer_says_what_it_holds_and_closes_nothing(answer: dict[str, object]) -> None:
-    result = tool_result(answer)
-    text = told(result)
+    text = as_text(answer)
     told_values = json.loads(text)
     assert not set("<>&") & set(text)
     assert text.isprintable()
-    assert seen(told_values) == told_values == seen(answer)
+    assert without_invisible(told_values) == told_values == without_invisible(answer)
 
 
 @given(HOSTILE)
 def test_the_text_of_an_error_is_data_too(text: str) -> None:
-    result = tool_error(MemgraphError(text))
-    assert result.is_error
-    assert not set("<>&") & set(told(result))
-    assert json.loads(told(result))["error"]["code"] == "memgraph.error"
+    told = as_text(error_answer(MemgraphError(text)))
+    assert not set("<>&") & set(told)
+    assert json.loads(told)["error"]["code"] == "memgraph.error"
