@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from memgraph.operations.tools.tools import tools_for as tools_for
     from memgraph.rules.scope import Viewer as Viewer
     from memgraph.service.memory_service import MemoryService as MemoryService
-    from memgraph.service.turns.hooks import AsyncMemoryHooks as AsyncMemoryHooks
     from memgraph.service.turns.hooks import MemoryHooks as MemoryHooks
 
 _HOME = {
@@ -82,7 +81,6 @@ _HOME = {
     "MemoryEntity": "memgraph.operations.context.entity",
     "MemoryService": "memgraph.service.memory_service",
     "Orchestrator": "memgraph.operations.orchestrator",
-    "AsyncMemoryHooks": "memgraph.service.turns.hooks",
     "MemoryHooks": "memgraph.service.turns.hooks",
     "answer_calls": "memgraph.operations.tools.tools",
     "call_tool": "memgraph.operations.tools.tools",

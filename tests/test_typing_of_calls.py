@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
-from memgraph import AsyncMemoryHooks, AsyncOrchestrator, Orchestrator
+from memgraph import AsyncOrchestrator, Orchestrator
 from memgraph.client import AsyncRemoteOrchestrator, RemoteOrchestrator
 
 
@@ -29,10 +29,6 @@ async def awaited(orc: AsyncRemoteOrchestrator, aio: AsyncOrchestrator) -> None:
     await orc.memories.list(limits=5)
     await aio.get("fact_1", as_of=0)
     (await aio.memories.store("Tea.")).memory_ids
-
-
-async def hooks(hooks: AsyncMemoryHooks) -> None:
-    await hooks.on_message("Tea.", conversation_id="monday")
 """
 
 

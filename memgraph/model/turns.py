@@ -34,8 +34,8 @@ AnyText = InstanceOf[str]
 """A text that need not be storable: it may have NUL characters and lone surrogates."""
 
 
-class TurnFields(TypedDict, total=False):
-    """The fields of a ``TurnInput``.
+class TaskFields(TypedDict, total=False):
+    """The fields of a ``TurnInput``, except for ``task_id``.
 
     ``orchestrator``: the orchestrator that the caller expects; another one is refused.
     """
@@ -43,10 +43,15 @@ class TurnFields(TypedDict, total=False):
     conversation_id: str | None
     workflow_run_id: str | None
     step_id: str | None
-    task_id: str | None
     project_id: str | None
     orchestrator: str | None
     deadline_ms: int | None
+
+
+class TurnFields(TaskFields, total=False):
+    """The fields of a ``TurnInput``."""
+
+    task_id: str | None
 
 
 class TurnInput(Value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import TracebackType
@@ -21,7 +21,8 @@ from memgraph.errors import (
 )
 from memgraph.model.context import AgentProfile
 from memgraph.model.enums import Sensitivity
-from memgraph.model.turns import TurnFields, TurnInput, TurnWarning
+from memgraph.model.recall import MAX_QUERY_CHARS
+from memgraph.model.turns import ResultWithWarnings, TurnInput, TurnWarning
 from memgraph.model.values import MAX_CONTENT_CHARS, ActorReason, Outcome, validated
 from memgraph.paths import Stamp
 from memgraph.rules.scope import Viewer, narrow
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TurnT = TypeVar("TurnT", bound=TurnInput)
+ResultT = TypeVar("ResultT", bound=ResultWithWarnings)
 
 DEADLINE_MS = 250
 """How long a turn waits for its memory."""
@@ -154,7 +156,7 @@ class HookHost:
         self.close()
 
     def _begin(
-        self, hook: str, kind: type[TurnT], turn: TurnFields, **fields: Any
+        self, hook: str, kind: type[TurnT], turn: Mapping[str, Any], **fields: Any
     ) -> HookCall[TurnT]:
         """Check what a hook was given, and log it if the call is refused.
 
@@ -253,13 +255,35 @@ class HookHost:
             self._note(part, task.refusal)
         return task
 
+    def _write(self, call: HookCall[Any], work: Callable[[], ResultT], failed: ResultT) -> ResultT:
+        """Return the result of a write, or ``failed`` with warnings that explain why."""
+        warnings = call.denied
+        if not warnings:
+            task = self._keep("writes", self._writes, work)
+            result, warnings = self._kept("writes", task, call.until)
+            if result is not None:
+                return result
+        return failed.model_copy(update={"warnings": warnings})
+
+    def _read(
+        self, part: str, task: LaneTask[T], until: float
+    ) -> tuple[T | None, tuple[TurnWarning, ...]]:
+        """Return the result of a read, or a warning that explains why there is none."""
+        try:
+            result = task.result(until)
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+            self._note(part, error)
+            return None, (warning_of(error),)
+        self._note(part, None)
+        return result, ()
+
     def _kept(
         self, part: str, task: LaneTask[T], until: float
     ) -> tuple[T | None, tuple[TurnWarning, ...]]:
         """Return the result of a write, or warnings that explain why there is none."""
         try:
             return task.result(until), ()
-        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
+        except Exception as error:  # noqa: BLE001 - as above
             warning = warning_of(error)
             if warning.code == "memory.slow":
                 # The write continues in the background.
@@ -318,9 +342,9 @@ def once(warnings: Iterable[TurnWarning]) -> tuple[TurnWarning, ...]:
     return tuple(first.values())
 
 
-def storable(text: str) -> str:
-    """Replace NUL and lone surrogates in a text, which cannot be stored."""
-    return text.translate(_NOT_TEXT)
+def query_of(text: str) -> str:
+    """Return a query for a text, without NUL and lone surrogates."""
+    return text.translate(_NOT_TEXT)[:MAX_QUERY_CHARS]
 
 
 def unfit(content: str) -> str | None:
@@ -329,6 +353,6 @@ def unfit(content: str) -> str | None:
         return "a message without words is not stored"
     if len(content) > MAX_CONTENT_CHARS:
         return f"a message of over {MAX_CONTENT_CHARS:,} characters is not stored"
-    if storable(content) != content:
+    if content.translate(_NOT_TEXT) != content:
         return "a message with a NUL or a lone surrogate is not stored"
     return None

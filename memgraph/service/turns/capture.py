@@ -1,4 +1,4 @@
-"""Store what a host writes around its turns, and keep the receipts of what it was shown."""
+"""Store what a host writes around its turns."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.receipts import Receipt
 from memgraph.model.values import EdgeInput, Memory, MemoryInput, StoredSource
 from memgraph.operations.handle import Handle
-from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.providers.local import LocalEmbedding
-from memgraph.rules.scope import Viewer
 from memgraph.store.embeddings import embedded_text
 from memgraph.store.graph import sources_of, visible_memories
 from memgraph.store.memories import same_content
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
@@ -45,7 +39,10 @@ class CaptureHandle(Handle):
         with self._service.opened(self.name) as opened:
             checked = [self._canonical(opened, memory) for memory in inputs]
             model = self._model_at_hand(opened)
-            vectors = iter(() if model is None else _embedded(model, checked))
+            texts = [
+                embedded_text(each.source_role, each.content, each.attributes) for each in checked
+            ]
+            vectors = iter(() if model is None else model.embed(texts))
             prepared = [opened.writer.prepare(memory, next(vectors, None)) for memory in checked]
             with opened.transaction(self.actor) as transaction:
                 written = opened.writer.store(
@@ -89,27 +86,3 @@ class CaptureHandle(Handle):
                 source.source_id: source for source in sources_of(snapshot, memories_by_id.values())
             }
         return [(memory, sources[memory.source_id]) for memory in memories_by_id.values()]
-
-    def keep(
-        self,
-        receipt: Receipt,
-        *,
-        viewer: Viewer | None = None,
-        bulletin_receipt_id: str | None = None,
-    ) -> None:
-        """Keep a receipt, to be written with others.
-
-        Args:
-            viewer: what the reader could see; None: what this handle does.
-            bulletin_receipt_id: the receipt of the bulletin that is part of what was handed out.
-        """
-        with self._service.opened(self.name) as opened:
-            self._keep_receipt(
-                opened, receipt, ReceiptContext(beside=bulletin_receipt_id), viewer=viewer
-            )
-
-
-def _embedded(model: LocalEmbedding, inputs: Sequence[MemoryInput]) -> NDArray[np.float32]:
-    return model.embed(
-        [embedded_text(memory.source_role, memory.content, memory.attributes) for memory in inputs]
-    )

@@ -25,7 +25,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.model.recall import MAX_QUERY_CHARS, RecallRequest
+from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem
 from memgraph.model.turns import (
     MAX_FINDINGS,
@@ -51,16 +51,15 @@ from memgraph.rules.similarity import MEMORY_ID
 from memgraph.rules.sources import citation
 from memgraph.rules.workflow import DEFAULT_CONFIDENCE
 from memgraph.service.open_orchestrator import OpenOrchestrator
-from memgraph.service.turns.base import storable, unfit, warning_of
+from memgraph.service.turns.base import query_of, unfit
 from memgraph.service.turns.write_back import WriteBackHooks, stored
 from memgraph.store import sources
 from memgraph.store.graph import visible_memories
 from memgraph.store.visibility import STANDING, View
 
 PURPOSE = "on_diagnostics"
-_PLACE: Final = {*TurnInput.model_fields} - {"deadline_ms"}
+_ASKED: Final = {*TurnInput.model_fields, "memory_ids"} - {"deadline_ms"}
 MAX_TRACED = 8
-MAX_EDGES_SHOWN = 100
 RELATIONS = "Relations of these records, by id:"
 _CITED = re.compile(rf"\b{MEMORY_ID}\b|(?<=#)\w+")
 _WIDTH = (Scope.SESSION, Scope.PROJECT, Scope.GLOBAL)
@@ -79,11 +78,11 @@ def gather(
     Raises:
         StorageError: the database cannot be read.
     """
-    settings, now = opened.settings.memory, opened.clock.now_ms()
+    settings, at = opened.settings.memory, opened.clock.now_ms()
     asked = _asked(opened, viewer, inquiry)
     # The other half of the places is for the requested memories and their neighbours.
     top_n = min(settings.retrieval.top_n, max(inquiry.max_nodes // 2, 1))
-    question = storable(inquiry.question)[:MAX_QUERY_CHARS]
+    question = query_of(inquiry.question)
     bundle = answer(opened, viewer, RecallRequest(query=question, top_n=top_n))
     recalled = {item.memory.memory_id: item for item in bundle.items if question.strip()}
     ids = list(dict.fromkeys([*asked, *recalled]))
@@ -96,27 +95,20 @@ def gather(
         for memory in around.nodes
         for source in [sources_by_id[memory.source_id]]
     ]
-    mark, zone = new_mark(opened.ids), ZoneInfo(settings.schedule.timezone)
-
-    def text_of(number: int) -> str:
-        return _text(items[:number], around.edges, mark, zone)
-
     budget = inquiry.budget_tokens
     if budget is None:
         budget = settings.context.budget_tokens
-    # The text grows with every item.
-    sizes = range(1, len(items) + 1)
-    number = bisect_right(sizes, budget, key=lambda size: token_cost(text_of(size)))
+    mark, zone = new_mark(opened.ids), ZoneInfo(settings.schedule.timezone)
+    items, text = _within(budget, items, around.edges, mark, zone)
+    shown = [item.memory.memory_id for item in items]
     # A diagnosis requests only the best matches, so reaching ``top_n`` is no cut.
     cut = {*around.cut_reasons, *bundle.cut_reasons} - {"top_n"}
-    if number < len(items):
+    if len(items) < len(around.nodes):
         cut.add("budget_tokens")
-    shown = frozenset(item.memory.memory_id for item in items[:number])
-    text = text_of(number)
     evidence = EvidenceBundle(
         question=inquiry.question,
-        items=tuple(items[:number]),
-        edges=tuple(edge for edge in around.edges if {edge.from_id, edge.to_id} <= shown),
+        items=tuple(items),
+        edges=tuple(edge for edge in around.edges if {edge.from_id, edge.to_id} <= {*shown}),
         missing=tuple(each for each in inquiry.memory_ids if each not in asked),
         cut_reasons=tuple(sorted(cut)),
         text=text,
@@ -124,18 +116,16 @@ def gather(
         degraded=bundle.degraded,
         receipt_id=bundle.receipt_id,
     )
-    receipt_fields = inquiry.model_dump(exclude_none=True, include=_PLACE)
-    if inquiry.memory_ids:
-        receipt_fields["memory_ids"] = list(inquiry.memory_ids)
+    request = inquiry.model_dump(mode="json", exclude_defaults=True, include=_ASKED)
     digest = hashlib.sha256(text.encode()).hexdigest()
     receipt = Receipt(
         receipt_id=bundle.receipt_id,
-        at=now,
+        at=at,
         query=question,
-        asked={**receipt_fields, "purpose": PURPOSE, "sha256": digest},
+        asked={**request, "purpose": PURPOSE, "sha256": digest},
         items=tuple(
             ReceiptItem.of(recalled[each]) if each in recalled else ReceiptItem(each, 0.0)
-            for each in evidence.memory_ids
+            for each in shown
         ),
         change_seq=bundle.account.change_seq,
         left_out=bundle.account.left_out,
@@ -160,32 +150,41 @@ def _asked(opened: OpenOrchestrator, viewer: Viewer, inquiry: InquiryInput) -> l
     return visible + [link.memory_id for link in links]
 
 
+def _within(
+    budget: int, items: list[EvidenceItem], edges: Sequence[Edge], mark: str, zone: tzinfo
+) -> tuple[list[EvidenceItem], str]:
+    """Return as many of the items as the budget allows, and their text, which grows with each."""
+
+    def text_of(number: int) -> str:
+        return _text(items[:number], edges, mark, zone)
+
+    sizes = range(1, len(items) + 1)
+    number = bisect_right(sizes, budget, key=lambda size: token_cost(text_of(size)))
+    return items[:number], text_of(number)
+
+
 def _text(items: Sequence[EvidenceItem], edges: Sequence[Edge], mark: str, zone: tzinfo) -> str:
     """Render the records in order of time, and below them the edges by the numbers of their lines.
 
     Each line ends in the short id by which a finding cites its memory.
-    An edge shows only numbers and types, which are generated by us and need no escaping.
     """
     lines = in_time(
         replace(line_of(item.memory, item.source), handle=short_id(item.memory.memory_id))
         for item in items
     )
-    block = render(lines, BlockFormat.FENCED, mark=mark, zone=zone)
+    text = render(lines, BlockFormat.FENCED, mark=mark, zone=zone)
     numbers = {line.memory_id: number for number, line in enumerate(lines, start=1)}
     relations = []
     for edge in edges:
         is_mark = is_change_mark(edge)
-        if {edge.from_id, edge.to_id} <= numbers.keys() and not (is_mark and edge.resolved_at):
-            state = "probably" if is_mark else ""
-            if edge.edge_type is EdgeType.CONTRADICTS:
-                state = contradiction_state(edge.resolution)
-            relations.append(
-                f"- [{numbers[edge.from_id]}] {edge.edge_type} [{numbers[edge.to_id]}]"
-                + (f" ({state})" if state else "")
-            )
-    if not relations:
-        return block
-    return "\n".join((block, RELATIONS, *relations[:MAX_EDGES_SHOWN], ""))
+        if not {edge.from_id, edge.to_id} <= numbers.keys() or (is_mark and edge.resolved_at):
+            continue
+        state = " (probably)" if is_mark else ""
+        if edge.edge_type is EdgeType.CONTRADICTS:
+            state = f" ({contradiction_state(edge.resolution)})"
+        ends = numbers[edge.from_id], numbers[edge.to_id]
+        relations.append(f"- [{ends[0]}] {edge.edge_type} [{ends[1]}]{state}\n")
+    return "".join((text, "\n", RELATIONS, "\n", *relations)) if relations else text
 
 
 class DiagnosisHooks(WriteBackHooks):
@@ -217,16 +216,12 @@ class DiagnosisHooks(WriteBackHooks):
             viewer = self._viewer(call.turn)
             with self._service.opened(self.name) as opened:
                 evidence, receipt = gather(opened, viewer, call.turn)
-            self._handle(viewer).keep(receipt)
+                self._handle(viewer)._keep_receipt(opened, receipt)
             return evidence
 
-        try:
-            evidence = self._contexts.submit(gathered).result(call.until)
-        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            self._note("diagnostics", error)
-            return EvidenceBundle(question=question, warnings=(warning_of(error),))
-        self._note("diagnostics", None)
-        return evidence
+        task = self._contexts.submit(gathered)
+        evidence, warnings = self._read("diagnostics", task, call.until)
+        return evidence or EvidenceBundle(question=question, warnings=warnings)
 
     def record_findings(
         self,
@@ -259,8 +254,6 @@ class DiagnosisHooks(WriteBackHooks):
         parsed = [_finding(each) for each in findings]
         if len(parsed) > MAX_FINDINGS:
             raise InvalidInput(f"at most {MAX_FINDINGS} findings are accepted", field="findings")
-        if call.denied:
-            return WriteBackResult(warnings=call.denied, acknowledged=False)
         if isinstance(evidence, EvidenceBundle):
             evidence = [item.memory for item in evidence.items]
         memories = tuple(evidence)
@@ -294,7 +287,7 @@ class DiagnosisHooks(WriteBackHooks):
             ]
             return stored(handle, inputs, links)
 
-        written = self._written(work, call.until)
+        written = self._write(call, work, WriteBackResult(acknowledged=False))
         return written.model_copy(update={"rejected": (*rejected, *written.rejected)})
 
 

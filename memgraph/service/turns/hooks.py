@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from memgraph.model.context import AgentProfile, ContextRequest
 from memgraph.model.turns import (
@@ -20,7 +19,6 @@ from memgraph.model.turns import (
     TurnWarning,
 )
 from memgraph.model.values import Outcome
-from memgraph.operations.threads import THREADS, DaemonThreads, ThreadPoolCaller, awaited
 from memgraph.service.turns.base import once, refused
 from memgraph.service.turns.diagnosis import DiagnosisHooks
 from memgraph.service.turns.prompts import PromptHooks
@@ -176,37 +174,3 @@ class CallersHooks:
             self._hooks.clear()
         for one in hooks:
             one.close()
-
-
-class AsyncMemoryHooks(ThreadPoolCaller):
-    """``MemoryHooks`` for asyncio, with the same arguments, results and errors.
-
-    Args:
-        hooks: the hooks to call; closing these closes them.
-    """
-
-    def __init__(self, hooks: MemoryHooks) -> None:
-        # Threads of these hooks alone: a memory that hangs blocks neither others nor the exit.
-        super().__init__(hooks, DaemonThreads(THREADS, "memgraph-turns"))
-
-    prepare = awaited(MemoryHooks.prepare)
-    on_message = awaited(MemoryHooks.on_message)
-    on_step = awaited(MemoryHooks.on_step)
-    on_step_output = awaited(MemoryHooks.on_step_output)
-    on_transcript = awaited(MemoryHooks.on_transcript)
-    on_diagnostics = awaited(MemoryHooks.on_diagnostics)
-    record_findings = awaited(MemoryHooks.record_findings)
-    end_task = awaited(MemoryHooks.end_task)
-
-    close = awaited(MemoryHooks.close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future
 from typing import Any, Generic, TypeVar
 
 from memgraph.operations.threads import DaemonThreads
@@ -43,10 +43,9 @@ class LaneTask(Generic[T_co]):
         abandoned: True when nobody waits any more.
     """
 
-    def __init__(self, work: Callable[[], T_co], *, keeps: bool) -> None:
-        self._work = work
+    def __init__(self, *, keeps: bool) -> None:
         self._keeps = keeps
-        self._future: Future[T_co] = Future()
+        self.future: Future[Any] = Future()
         self.refusal: LaneError | None = None
         self.abandoned = False
 
@@ -61,28 +60,23 @@ class LaneTask(Generic[T_co]):
                 before it began.
             Exception: whatever the work raised.
         """
-        wait([self._future], max(until - time.monotonic(), 0.0))
-        if self._future.done():
-            return self._future.result()
-        self.abandoned = not self._keeps
-        raise LaneError("memory.slow", "the memory did not answer in time")
-
-    def refuse(self, code: str, text: str) -> None:
-        """End the task without doing its work."""
-        self.refusal = LaneError(code, text)
-        self._future.set_exception(self.refusal)
-
-    def run(self) -> None:
-        """Run the work in a thread of the lane; ``result`` raises its error."""
+        if self.refusal is not None:
+            raise self.refusal
         try:
-            value = self._work()
-        except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            self._future.set_exception(error)
-        except BaseException as error:  # noqa: BLE001 - as above, but it must not end the caller
-            text = f"a part of the memory failed: {type(error).__name__}"
-            self._future.set_exception(LaneError("memory.failed", text))
-        else:
-            self._future.set_result(value)
+            error = self.future.exception(max(until - time.monotonic(), 0.0))
+        except CancelledError:
+            raise LaneError("memory.closed", "these hooks were closed") from None
+        except TimeoutError:
+            if not self._keeps:
+                self.abandoned = True
+                self.future.cancel()
+            raise LaneError("memory.slow", "the memory did not answer in time") from None
+        if error is None:
+            result: T_co = self.future.result()
+            return result
+        if isinstance(error, Exception):
+            raise error
+        raise LaneError("memory.failed", f"a part of the memory failed: {type(error).__name__}")
 
 
 class Lane:
@@ -111,15 +105,14 @@ class Lane:
         self._places = waiting
         self._keeps = keeps
         self._gate = gate
-        self._waiting: set[LaneTask[Any]] = set()
-        self._running: set[LaneTask[Any]] = set()
+        self._tasks: set[LaneTask[Any]] = set()
         self._changed = threading.Condition()
         self._closed = False
 
     @property
     def unfinished(self) -> int:
         """The number of tasks that wait or run."""
-        return len(self._waiting) + len(self._running)
+        return len(self._tasks)
 
     def submit(self, work: Callable[[], T]) -> LaneTask[T]:
         """Submit work; it begins when a thread is free.
@@ -127,19 +120,21 @@ class Lane:
         The result raises LaneError at once if the queue is full, every thread is busy with
         abandoned work, no thread can start, or the lane was closed.
         """
-        task = LaneTask(work, keeps=self._keeps)
+        task = LaneTask[T](keeps=self._keeps)
         with self._changed:
             if self._closed:
-                task.refuse("memory.closed", "these hooks were closed")
+                task.refusal = LaneError("memory.closed", "these hooks were closed")
             elif self._is_full():
-                task.refuse("memory.full", "too many calls are waiting for the memory")
+                task.refusal = LaneError("memory.full", "too many calls are waiting for the memory")
             else:
-                self._waiting.add(task)
                 try:
-                    self._pool.submit(self._run, task)
+                    task.future = self._pool.submit(self._run, task, work)
                 except RuntimeError:
-                    self._waiting.discard(task)
-                    task.refuse("memory.full", "the system cannot start another thread")
+                    text = "the system cannot start another thread"
+                    task.refusal = LaneError("memory.full", text)
+                else:
+                    self._tasks.add(task)
+                    task.future.add_done_callback(lambda _future: self._end(task))
         return task
 
     def close(self, patience_s: float) -> int:
@@ -151,35 +146,29 @@ class Lane:
             self._closed = True
             if not self._keeps:
                 self._drop_waiting()
-            self._changed.wait_for(lambda: not self.unfinished, patience_s)
+            self._changed.wait_for(lambda: not self._tasks, patience_s)
             unfinished = self.unfinished
             self._drop_waiting()
         return unfinished
 
     def _is_full(self) -> bool:
-        if len(self._waiting) >= self._places:
-            self._waiting = {task for task in self._waiting if not task.abandoned}
-        hanging = sum(task.abandoned for task in self._running)
-        return hanging >= self._threads or len(self._waiting) >= self._places
+        running = [task for task in self._tasks if task.future.running()]
+        hanging = sum(task.abandoned for task in running)
+        return hanging >= self._threads or len(self._tasks) - len(running) >= self._places
 
     def _drop_waiting(self) -> None:
-        while self._waiting:
-            self._waiting.pop().refuse("memory.closed", "these hooks were closed")
+        for task in list(self._tasks):
+            task.future.cancel()
 
-    def _run(self, task: LaneTask[Any]) -> None:
-        """Run a task in a thread of the pool, unless it was dropped or nobody waits for it."""
+    def _end(self, task: LaneTask[Any]) -> None:
         with self._changed:
-            if task not in self._waiting:
-                return
-            self._waiting.discard(task)
-            self._running.add(task)
+            self._tasks.discard(task)
+            self._changed.notify_all()
+
+    def _run(self, task: LaneTask[Any], work: Callable[[], Any]) -> Any:
         is_inside = self._gate is not None and self._gate.acquire(timeout=GATE_S)
         try:
-            if not task.abandoned:
-                task.run()
+            return None if task.abandoned else work()
         finally:
             if is_inside and self._gate is not None:
                 self._gate.release()
-            with self._changed:
-                self._running.discard(task)
-                self._changed.notify_all()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.bulletin.board import EMPTY, STALE
 from memgraph.model.context import ContextPackage, ContextRequest
-from memgraph.model.recall import MAX_QUERY_CHARS
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import StepContext, TurnWarning
-from memgraph.rules.scope import DEFAULT_VIEWER, Viewer
-from memgraph.service.turns.base import HookCall, HookHost, once, storable, warning_of
+from memgraph.operations.read.receipts import ReceiptContext
+from memgraph.rules.scope import Viewer
+from memgraph.service.turns.base import HookCall, HookHost, once, query_of, warning_of
 from memgraph.service.turns.lanes import LaneTask
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class PromptHooks(HookHost):
             wanted: the budget and the shares of the context.
         """
         viewer, task = self._viewer(call.turn), call.turn.task
-        query = storable(text)[:MAX_QUERY_CHARS]
+        query = query_of(text)
         fields = {
             "query": query,
             **call.turn.model_dump(include=_PLACE),
@@ -46,15 +46,7 @@ class PromptHooks(HookHost):
         request = (wanted or ContextRequest(query=query)).model_copy(update=fields)
         bulletin_task = self._bulletins.submit(lambda: self._issue(viewer))
         context_task = self._contexts.submit(lambda: self._assembler.build_context(task, request))
-        context_warnings: tuple[TurnWarning, ...] = ()
-        context = None
-        try:
-            context = context_task.result(call.until)
-        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
-            self._note("context", error)
-            context_warnings = (warning_of(error),)
-        else:
-            self._note("context", None)
+        context, context_warnings = self._read("context", context_task, call.until)
         issued, warnings = self._bulletin(bulletin_task, viewer, call.until)
         bulletin = "" if issued is None else issued.bulletin.text
         prompt, receipt_id = joined(bulletin, context), None
@@ -96,7 +88,7 @@ class PromptHooks(HookHost):
         issued = None
         try:
             issued = task.result(until)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - becomes a warning: no turn fails for its memory
             cause = warning_of(error)
         else:
             if issued.warning is None:
@@ -159,9 +151,10 @@ class PromptHooks(HookHost):
 
     def _keep_prompt(self, receipt: Receipt, viewer: Viewer, issued: BuiltBulletin) -> None:
         """Write a receipt, beside that of its bulletin."""
-        host = self._handle(DEFAULT_VIEWER)
         try:
-            host.keep(receipt, viewer=viewer, bulletin_receipt_id=issued.receipt_id)
+            with self._service.opened(self.name) as opened:
+                beside = ReceiptContext(beside=issued.receipt_id)
+                self._handle(viewer)._keep_receipt(opened, receipt, beside)
         except Exception as error:  # noqa: BLE001 - nobody waits for it; the failure is logged
             self._note("receipts", error)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Unpack
@@ -27,6 +27,7 @@ from memgraph.model.enums import (
 from memgraph.model.turns import (
     RejectedPart,
     StepOutputInput,
+    TaskFields,
     TaskInput,
     TaskOutcome,
     TranscriptInput,
@@ -114,8 +115,6 @@ class WriteBackHooks(HookHost):
         call = self._begin("on_step_output", StepOutputInput, turn, output=output, tier=tier)
         place, said = call.turn, call.turn.output
         scope = scope_of(place)
-        if call.denied:
-            return WriteBackResult(warnings=call.denied, acknowledged=False)
         if isinstance(said, list) and all(isinstance(line, str) for line in said):
             said = "\n".join(said)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
@@ -136,7 +135,7 @@ class WriteBackHooks(HookHost):
             ]
             return written.model_copy(update={"rejected": tuple(rejected)})
 
-        return self._written(work, call.until)
+        return self._write(call, work, WriteBackResult(acknowledged=False))
 
     def on_transcript(
         self, turns: Iterable[Mapping[str, Any]], **turn: Unpack[TurnFields]
@@ -176,13 +175,8 @@ class WriteBackHooks(HookHost):
         task_id: str,
         promote: Iterable[str] = (),
         *,
-        project_id: str | None = None,
         reason: str = "",
-        conversation_id: str | None = None,
-        workflow_run_id: str | None = None,
-        step_id: str | None = None,
-        orchestrator: str | None = None,
-        deadline_ms: int | None = None,
+        **turn: Unpack[TaskFields],
     ) -> TaskOutcome:
         """End a task: promote chosen memories to its project, then retract the rest.
 
@@ -190,27 +184,17 @@ class WriteBackHooks(HookHost):
         nothing is retracted. A second call changes nothing.
 
         Args:
-            promote: the ids of the memories to promote, which requires a ``project_id``.
+            promote, turn: see ``TaskInput``.
 
         Raises:
             InvalidInput: there are memories to promote but no ``project_id``, or a field is
                 invalid.
         """
-        turn: TurnFields = {
-            "conversation_id": conversation_id,
-            "workflow_run_id": workflow_run_id,
-            "step_id": step_id,
-            "project_id": project_id,
-            "orchestrator": orchestrator,
-            "deadline_ms": deadline_ms,
-        }
         fields = {"task_id": task_id, "promote": promote, "reason": reason}
         call = self._begin("end_task", TaskInput, turn, **fields)
         place = call.turn
         if place.promote and place.project_id is None:
             raise InvalidInput("project_id is required to promote memories", field="project_id")
-        if call.denied:
-            return TaskOutcome(task_id=task_id, warnings=call.denied, acknowledged=False)
 
         def work() -> TaskOutcome:
             promoted: dict[str, str] = {}
@@ -225,8 +209,7 @@ class WriteBackHooks(HookHost):
                 task_id=task_id, promoted=promoted, cleared=cleared, rejected=tuple(rejected)
             )
 
-        ended, warnings = self._kept("writes", self._keep("writes", self._writes, work), call.until)
-        return ended or TaskOutcome(task_id=task_id, warnings=warnings, acknowledged=False)
+        return self._write(call, work, TaskOutcome(task_id=task_id, acknowledged=False))
 
     def _cleared(self, place: TurnInput, task_id: str) -> int:
         """Retract a task's memories, those of a confined caller as far as it sees them."""
@@ -254,10 +237,6 @@ class WriteBackHooks(HookHost):
         return (
             handle.contexts.promote(memory_id, Scope.PROJECT, project, reason=reason) or memory_id
         )
-
-    def _written(self, work: Callable[[], WriteBackResult], until: float) -> WriteBackResult:
-        written, warnings = self._kept("writes", self._keep("writes", self._writes, work), until)
-        return written or WriteBackResult(warnings=warnings, acknowledged=False)
 
 
 def stored(

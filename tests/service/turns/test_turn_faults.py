@@ -24,7 +24,6 @@ from memgraph import MemoryHooks, MemoryKind, MemoryService
 from memgraph.model.turns import TurnContext
 from memgraph.model.values import Memory
 from memgraph.service.memory_service import FEWEST_TURNS
-from memgraph.service.turns.hooks import AsyncMemoryHooks
 
 ROUNDS = 4
 PATIENCE_S = 60.0
@@ -271,20 +270,22 @@ def test_those_who_wait_for_a_model_elsewhere_do_not_wait_for_one_another(tmp_pa
 
 def test_turns_from_asyncio_run_side_by_side(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
+        turns = service.orchestrator(ORC).aio.turns
 
         async def talk() -> list[TurnContext]:
-            blocking = MemoryHooks(service, ORC, deadline_ms=LONG_MS)
-            async with AsyncMemoryHooks(blocking) as hooks:
-                return await asyncio.gather(
-                    *(
-                        hooks.on_message(f"message {n}", conversation_id=f"c-{n % 4}")
-                        for n in range(20)
+            fields = {"deadline_ms": LONG_MS}
+            return await asyncio.gather(
+                *(
+                    turns.on_message(
+                        fields | {"content": f"message {n}", "conversation_id": f"c-{n % 4}"}
                     )
+                    for n in range(20)
                 )
+            )
 
-        turns = asyncio.run(talk())
-        assert len({each.episode_id for each in turns}) == 20
-        assert all(each.acknowledged for each in turns)
+        stored = asyncio.run(talk())
+    assert len({each.episode_id for each in stored}) == 20
+    assert all(each.acknowledged for each in stored)
 
 
 def test_each_conversation_keeps_its_order(tmp_path: Path) -> None:
