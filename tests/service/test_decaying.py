@@ -43,6 +43,8 @@ def test_what_expired_is_retracted_with_its_reason_and_end(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
     one = orc.remember("The printer is on the second floor.", source=INFERRED)
+    orc.maintenance.embed_pending()
+    assert "vector" in orc.recall("where is the printer", as_of=clock.now_ms()).items[0].legs
     clock.advance(days=29.9)
     assert night(orc).counts["retired"] == 0
     assert status(orc, one) is ACTIVE
@@ -155,14 +157,6 @@ def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
     assert orc.verify().ok
 
 
-def test_the_time_of_the_run_decides_and_the_clock_is_written(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one = orc.remember("The printer is on the second floor.", source=INFERRED)
-    assert night(orc, days=31).counts["retired"] == 1
-    assert orc.trace(one).status_history[-1].since == clock.now_ms()
-
-
 def test_the_exponent_of_the_settings_is_used(tmp_path: Path) -> None:
     clock = FixedClock()
     config = {"memory.decay.exponent": 0.8, "memory.decay.threshold": 0.2}
@@ -192,35 +186,25 @@ def test_a_run_that_was_stopped_is_ended_by_the_next(
     assert orc.verify().ok
 
 
-def test_the_vector_index_no_longer_finds_it(tmp_path: Path) -> None:
-    clock = FixedClock()
-    with working(tmp_path, clock=clock) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("The printer is on the second floor.", source=INFERRED)
-        orc.maintenance.embed_pending()
-        assert "vector" in orc.recall("printer floor").items[0].legs
-        clock.advance(days=70)
-        night(orc)
-        assert orc.recall("printer floor").ids == ()
-        assert orc.verify().ok
-
-
 def two_services(tmp_path: Path, clock: FixedClock) -> tuple[MemoryService, MemoryService]:
     made: dict[str, Any] = {"clock": clock, "environ": {}}
     host = MemoryService(tmp_path, ids=CountingIds(), background=False, **made)
     return host, MemoryService(tmp_path, background=False, **made)
 
 
-def test_what_another_process_recalled_comes_back_when_it_says_so(
-    tmp_path: Path, clock: FixedClock
+@pytest.mark.parametrize(
+    "use", [lambda orc: orc.recall("which floor has the printer"), lambda orc: orc.bulletin()]
+)
+def test_what_another_process_used_comes_back_when_it_says_so(
+    tmp_path: Path, clock: FixedClock, use: Callable[[Orchestrator], object]
 ) -> None:
     host, worker = two_services(tmp_path, clock)
     with host, worker:
         orc = host.orchestrator("orc-1", create=True)
         one = orc.remember("The printer is on the second floor.", source=INFERRED)
-        other = orc.remember("The cellar key hangs by the door.", source=INFERRED)
         clock.advance(days=29)
-        assert orc.recall("which floor has the printer").ids == (one,)
+        use(orc)
+        other = orc.remember("The cellar key hangs by the door.", decay_rate=5)
         clock.advance(days=2)
         assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 2
         with host.opened("orc-1") as opened:
@@ -307,20 +291,3 @@ def test_a_bulletin_depends_on_no_use_and_is_not_written_at_each_reading(
     night(orc)
     then = orc.recall("printer", as_of=used + 1).items[0]
     assert then.memory.last_accessed_at == used
-
-
-def test_what_stood_in_a_bulletin_of_another_process_comes_back(
-    tmp_path: Path, clock: FixedClock
-) -> None:
-    host, worker = two_services(tmp_path, clock)
-    with host, worker:
-        orc = host.orchestrator("orc-1", create=True)
-        one = orc.remember("The printer is on the second floor.", source=INFERRED)
-        clock.advance(days=29)
-        assert orc.bulletin().bulletin.memory_ids == (one,)
-        clock.advance(days=2)
-        assert worker.orchestrator("orc-1").jobs.run("decay").counts["retired"] == 1
-        with host.opened("orc-1") as opened:
-            opened.receipts.flush()
-        assert status(orc, one) is ACTIVE
-        assert orc.verify().ok

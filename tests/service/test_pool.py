@@ -9,9 +9,8 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,6 @@ import pytest
 
 from memgraph import ContextAssembler, MemoryService
 from memgraph.errors import DatabaseCorrupt, DatabaseMissing, MemoryDisabled
-from memgraph.operations.context import builder as building
-from memgraph.operations.context.builder import gathered
 from memgraph.providers.fake import FakeEmbedding
 from memgraph.service import open_orchestrator as opened_module
 from memgraph.service import pool
@@ -228,18 +225,6 @@ def test_what_one_worker_finished_another_cannot_fail(tmp_path: Path) -> None:
         assert orc.maintenance.embeddings_status().errors == {}
 
 
-def test_many_may_create_the_same_orchestrator_at_once(tmp_path: Path) -> None:
-    services = [MemoryService(tmp_path, environ={}, background=False) for _ in range(6)]
-
-    def make(service: MemoryService) -> str:
-        return service.orchestrator("new", create=True).remember("Made by one, used by all.")
-
-    with ThreadPoolExecutor(len(services)) as threads:
-        assert len(set(threads.map(make, services))) == 1
-    for service in services:
-        service.close()
-
-
 def test_what_was_half_made_is_made_and_what_was_lost_is_not(tmp_path: Path) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:
         paths = service.paths("orc-1")
@@ -288,51 +273,11 @@ def test_a_forked_child_does_not_work_on_its_parents_connections(tmp_path: Path)
     assert told.stdout.split() == ["7", "fact_"]
 
 
-def test_more_recalls_than_turns_all_end_and_one_that_fails_gives_its_turn_back(
-    service: MemoryService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service.create("a")
-    memory = service.orchestrator("a")
-    memory.remember("The lamp is green.")
-    at_work, most, lock = 0, 0, threading.Lock()
-    with service.opened("a") as opened:
-        read = opened.database.read
-
-    @contextmanager
-    def counting() -> Iterator[Snapshot]:
-        nonlocal at_work, most
-        with lock:
-            at_work += 1
-            most = max(most, at_work)
-        try:
-            with read() as connection:
-                yield connection
-        finally:
-            with lock:
-                at_work -= 1
-
-    # Receipts are no recalls: whoever writes them reads for them, too.
-    monkeypatch.setattr(opened.receipts, "flush", lambda: 0)
-    monkeypatch.setattr(opened.database, "read", counting)
-    monkeypatch.setattr(opened, "other_model", None)
-    turns = max(os.cpu_count() or 1, 2)
-    with ThreadPoolExecutor(4 * turns) as threads:
-        asked = [threads.submit(memory.recall, "lamp") for _ in range(12 * turns)]
-        assert all(each.result(WAIT_S).items for each in asked)
-    assert 1 <= most <= turns
-    monkeypatch.setattr(opened.database, "read", damaged)
-    for _ in range(turns + 1):
-        with pytest.raises(DatabaseMissing):
-            memory.recall("lamp")
-    monkeypatch.undo()
-    assert memory.recall("lamp").items
-
-
 def damaged() -> AbstractContextManager[Snapshot]:
     raise DatabaseMissing("gone")
 
 
-class Counted(AbstractContextManager[None]):
+class Turns(AbstractContextManager[None]):
     """Turns that are counted: how many were taken, how many are held."""
 
     def __init__(self) -> None:
@@ -346,29 +291,32 @@ class Counted(AbstractContextManager[None]):
         self.held -= 1
 
 
-def test_a_context_keeps_a_turn_while_it_reads_and_gives_it_back(
+def test_a_recall_and_a_context_take_a_turn_while_they_read_and_give_it_back(
     service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.create("a")
-    service.orchestrator("a").remember("The lamp is green.")
+    orc = service.orchestrator("a", create=True)
+    orc.remember("The lamp is green.")
     assembler = ContextAssembler(service, "a")
-    turns = Counted()
+    turns, held = Turns(), list[int]()
     with service.opened("a") as opened:
         monkeypatch.setattr(opened, "turns", turns)
         read = opened.database.read
-        beside: list[int] = []
 
-        def told(*given: Any, **named: Any) -> Any:
-            beside.append(turns.held)
-            return gathered(*given, **named)
+        def counting() -> AbstractContextManager[Snapshot]:
+            held.append(turns.held)
+            return read()
 
-        monkeypatch.setattr(building, "gathered", told)
-        assert assembler.build_context("t", query="Which lamp?").items
-        assert (turns.taken, turns.held, beside) == (1, 0, [1])
-        monkeypatch.setattr(opened.database, "read", damaged)
-        with pytest.raises(DatabaseMissing):
-            assembler.build_context("t", query="Which lamp?")
-        assert turns.held == 0
+        for number, ask in enumerate(
+            [lambda: orc.recall("lamp"), lambda: assembler.build_context("t", query="Which lamp?")]
+        ):
+            monkeypatch.setattr(opened.database, "read", counting)
+            held.clear()
+            assert ask().items
+            assert (turns.taken, turns.held, max(held)) == (2 * number + 1, 0, 1)
+            monkeypatch.setattr(opened.database, "read", damaged)
+            with pytest.raises(DatabaseMissing):
+                ask()
+            assert turns.held == 0
         monkeypatch.setattr(opened.database, "read", read)
 
 

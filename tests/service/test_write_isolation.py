@@ -9,6 +9,7 @@ import pytest
 
 from memgraph import MemoryService, MemoryStatus, Orchestrator, Sensitivity, Viewer
 from memgraph.errors import InvalidInput, NotFound
+from memgraph.operations.tools import functions
 
 SECRET = "The vault code is 8."
 
@@ -22,6 +23,11 @@ CHANGES: dict[str, Change] = {
     "retract": lambda who, secret, _own: who.retract(secret, reason="x"),
     "restore": lambda who, secret, _own: who.restore(secret, reason="x"),
     "derive": lambda who, secret, _own: who.remember("Derived.", derived_from=[secret]),
+    "promote": lambda who, secret, _own: who.contexts.promote(
+        secret, "global", confirmation_callback=lambda _question: True
+    ),
+    "correct_fact": lambda who, secret, _own: functions.correct_fact(who, secret, "It is 9."),
+    "confirm_fact": lambda who, secret, _own: functions.confirm_fact(who, secret),
 }
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import JobName, JobState
-from memgraph.model.jobs import LEASE_LOST, JobReport, RejectedItem
+from memgraph.model.jobs import LEASE_LOST, JobReport
 from memgraph.model.tables import JobRunRow
 from memgraph.store import jobs
 from memgraph.store.snapshot import Transaction
@@ -29,19 +29,6 @@ def begin(connection: Transaction, run_id: str, at: int, **fields: object) -> st
 
 def take(connection: Transaction, run_id: str, wall_ms: int) -> str | None:
     return begin(connection, run_id, wall_ms, holder=run_id)
-
-
-def test_a_job_is_one_holders_until_the_lease_expires(
-    service: MemoryService, orc: Orchestrator
-) -> None:
-    with service.opened(orc.name) as opened, opened.database.write() as connection:
-        assert take(connection, "a", 1_000) is None
-        assert take(connection, "b", 1_000 + LEASE_MS - 1) == "a"
-        assert jobs.renew(connection, "a", wall_ms=1_050)
-        assert take(connection, "b", 1_050 + LEASE_MS - 1) == "a"
-        assert take(connection, "b", 1_050 + LEASE_MS) is None
-        assert take(connection, "c", 1_051 + LEASE_MS) == "b"
-        assert begin(connection, "other", 1_051 + LEASE_MS, job=JobName.REFLECTION.value) is None
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -83,22 +70,6 @@ def test_nobody_else_has_a_job_that_somebody_holds(
                 assert jobs.end(connection, run_id, JobReport.done({}), ended_at=now)
 
 
-def test_a_run_is_told_as_it_was(service: MemoryService, orc: Orchestrator) -> None:
-    report = JobReport.done({"retired": 2}, [RejectedItem(code="input.invalid", where="item 3")])
-    with service.opened(orc.name) as opened, opened.database.write() as connection:
-        begin(connection, "run_1", 10)
-        assert jobs.end(connection, "run_1", report, ended_at=15)
-        assert not jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=16)
-        run = jobs.get(connection, "run_1")
-        assert run is not None
-        assert jobs.of_last_moment(connection, JobName.DECAY, 10) == [run]
-        assert jobs.of_last_moment(connection, JobName.DECAY, 9) == []
-        assert jobs.of_last_moment(connection, JobName.REFLECTION, 10) == []
-    assert (run.state, run.due_at, run.ended_at) == (JobState.DONE, 10, 15)
-    assert run.counts == {"rejected": 1, "retired": 2}
-    assert run.rejected == report.rejected
-
-
 def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchestrator) -> None:
     with service.opened(orc.name) as opened, opened.database.write() as connection:
         begin(connection, "run_1", 10, renewed_at=1_000)
@@ -107,6 +78,7 @@ def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchest
         assert [run.run_id for run in left] == ["run_1"]
         jobs.abandon_left(connection, at=20, wall_ms=1_000 + LEASE_MS)
         assert not jobs.left(connection, wall_ms=1_000 + LEASE_MS)
+        assert not jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=21)
         run = jobs.get(connection, "run_1")
     assert run is not None
     assert (run.state, run.error_code, run.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)

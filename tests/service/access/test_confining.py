@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import count, product
 from pathlib import Path
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
-from memgraph.context.assembly import ConfirmationCallback
 from memgraph.errors import AccessDenied, InvalidInput, NotFound
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.conversation import AgentTurn, UserTurn
@@ -150,57 +148,6 @@ def handle_of(gate: Gate, narrowing: Narrowing | None = None, **fields: Any) -> 
     return gate.enter(principal(**fields), "orc-1", Permission.WRITE, narrowing)
 
 
-def yes(_question: str) -> bool:
-    return True
-
-
-CONFIRM: ConfirmationCallback = yes
-
-
-@pytest.fixture
-def hidden(gate: Gate) -> dict[str, str]:
-    """Memories of each kind of place that a key with nothing but p1 does not see."""
-    host = gate.service.orchestrator("orc-1", viewer=SEES_ALL)
-    return {
-        "restricted": host.remember("The vault opens at six.", sensitivity="Restricted"),
-        "project": host.remember("Blue is the colour.", scope="project", scope_id="p2"),
-        "session": host.remember("They want tea.", scope="session", scope_id="s2"),
-    }
-
-
-CHANGES: list[Callable[[Orchestrator, str, str], object]] = [
-    lambda orc, seen, other: orc.relate(seen, "RelatedTo", other),
-    lambda orc, seen, other: orc.relate(other, "Updates", seen),
-    lambda orc, seen, other: orc.relate(seen, "Updates", other),
-    lambda orc, seen, other: orc.correct(other, "otherwise", reason="a test"),
-    lambda orc, seen, other: orc.confirm(other),
-    lambda orc, seen, other: orc.retract(other, reason="a test"),
-    lambda orc, seen, other: orc.restore(other, reason="a test"),
-    lambda orc, seen, other: orc.contexts.promote(other, "global", confirmation_callback=CONFIRM),
-    lambda orc, seen, other: orc.contexts.promote(other, "project", "p1"),
-    lambda orc, seen, other: orc.remember("from it", derived_from=[other]),
-    lambda orc, seen, other: functions.correct_fact(orc, other, "otherwise"),
-    lambda orc, seen, other: functions.confirm_fact(orc, other),
-]
-
-
-@pytest.mark.parametrize("change", range(len(CHANGES)))
-def test_what_the_key_does_not_see_it_does_not_change(
-    gate: Gate, hidden: dict[str, str], change: int
-) -> None:
-    orc = handle_of(gate, project_ids=("p1",))
-    seen = orc.remember(f"Something seen {change}.")
-    absent = "fact_00000000000000000000000000"
-    before = everything(gate)
-    answers = set()
-    for other in (*hidden.values(), absent):
-        with pytest.raises(NotFound) as raised:
-            CHANGES[change](orc, seen, other)
-        answers.add(json.dumps(raised.value.as_dict()).replace(other, "ID"))
-    assert len(answers) == 1
-    assert everything(gate) == before
-
-
 @pytest.mark.parametrize(
     "opening",
     [
@@ -288,18 +235,6 @@ def test_a_conversation_that_begins_ends_those_alone_of_which_the_key_sees_a_tur
     host.save_episode("All over.", session_id="last", source_role="user")
     still_open = {each.session_id for each in host.sessions.list() if each.completed_at is None}
     assert still_open == {"last"}
-
-
-def test_a_narrowed_request_writes_no_wider_than_it_sees(gate: Gate) -> None:
-    fields: dict[str, Any] = {"project_ids": (ANY,), "clearance": Sensitivity.RESTRICTED}
-    narrow = handle_of(gate, Narrowing(project_ids=("p1",), clearance=Sensitivity.PUBLIC), **fields)
-    narrow.remember("Open to all.", sensitivity="Public")
-    for place in (
-        {"scope": "project", "scope_id": "p2", "sensitivity": "Public"},
-        {"sensitivity": "Internal"},
-    ):
-        with pytest.raises(AccessDenied):
-            narrow.remember("Not so.", **place)
 
 
 def test_the_rule_binds_keys_and_not_the_host(gate: Gate) -> None:

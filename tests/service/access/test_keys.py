@@ -78,15 +78,6 @@ def test_a_revoked_key_ends_at_once_and_stays_listed(keys: KeyStore, clock: Fixe
     assert [each.state(clock.now_ms()) for each in keys.listed()] == ["revoked"]
 
 
-def test_a_key_ends_when_its_time_is_over(keys: KeyStore, clock: FixedClock) -> None:
-    secret = keys.create({**FIELDS, "expires_at": clock.now_ms() + 10}).secret
-    clock.advance(ms=9)
-    assert not refused(keys, secret)
-    clock.advance(ms=1)
-    assert refused(keys, secret)
-    assert not keys.has_any
-
-
 def test_a_rotated_key_ends_and_the_new_one_has_its_grants(
     keys: KeyStore, clock: FixedClock
 ) -> None:
@@ -272,13 +263,6 @@ def test_where_the_file_is_taken_away_nobody_is_let_in(keys: KeyStore) -> None:
     keys.find(secret)
     keys.path.unlink()
     assert refused(keys, secret)
-
-
-def test_a_name_that_is_no_text_for_a_terminal_stays_one_field(keys: KeyStore) -> None:
-    name = 'x", "permissions": ["admin"], "y": "\x1b[2J'
-    assert keys.create({**FIELDS, "name": name}).key.name == name
-    [held] = json.loads(keys.path.read_text("utf-8"))["keys"]
-    assert (held["name"], held["permissions"]) == (name, ["read"])
 
 
 def make_keys(root: Path, name: str, secrets: Path) -> None:
