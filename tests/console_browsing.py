@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -17,7 +16,6 @@ from memgraph.service.access.gate import Gate
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]{64})"')
 HOME = "/console/orc-1/"
 
 
@@ -44,7 +42,7 @@ class Browser:
     """
 
     def __init__(self, served: Served, secret: str | None = None) -> None:
-        self.client = served.client(headers={"sec-fetch-site": "same-origin"})
+        self.client = served.client()
         self.origin = served.url
         if secret is not None and self.sign_in(secret).status_code != 303:
             self.client.close()
@@ -58,8 +56,7 @@ class Browser:
 
     def sign_in(self, secret: str, **fields: str) -> httpx.Response:
         """Send the form for signing in, from the page that has it."""
-        token = token_of(self.open("/console/login").text)
-        return self.post("/console/login", token=token, key=secret, **fields)
+        return self.send("/console/login", key=secret, **fields)
 
     def open(self, address: str) -> httpx.Response:
         """A page; redirects are not followed."""
@@ -71,23 +68,11 @@ class Browser:
         assert answer.status_code == 200, (answer.status_code, answer.text)
         return answer.text
 
-    def post(
-        self, address: str, *, token: str, origin: str | None = None, **fields: str
-    ) -> httpx.Response:
-        """Send a form as a browser does."""
-        headers = {"origin": origin or self.origin}
-        return self.client.post(address, data={"csrf_token": token, **fields}, headers=headers)
-
-    def send(self, address: str, *, page: str = HOME, **fields: str) -> httpx.Response:
-        """Send a form of a page, with the token that the page has."""
-        return self.post(address, token=token_of(self.page(page)), **fields)
-
-
-def token_of(page: str) -> str:
-    """The token of the forms of a page."""
-    found = TOKEN.search(page)
-    assert found is not None, "the page has no form"
-    return found[1]
+    def send(self, address: str, *, origin: str | None = None, **fields: Any) -> httpx.Response:
+        """Send a form as a browser does from a page of the console; ``files`` are those chosen."""
+        headers = {"origin": self.origin if origin is None else origin}
+        files = fields.pop("files", None)
+        return self.client.post(address, data=fields, files=files, headers=headers)
 
 
 class Seen(HTMLParser):

@@ -143,7 +143,8 @@ class HostCheck:
             await refuse(send, error, HTTPStatus.MISDIRECTED_REQUEST)
             return
         origin = header(scope, b"origin")
-        if origin is None or self._is_own_page(scope, origin):
+        is_page = self._pages is not None and scope["path"].startswith(f"{self._pages}/")
+        if origin is None or (is_page and is_own_origin(scope, origin)):
             await self._app(scope, receive, send)
         elif origin not in self._origins:
             error = RequestRefused("this Origin is not one of memory.server.allowed_origins")
@@ -151,12 +152,11 @@ class HostCheck:
         else:
             await self._cors(scope, receive, send)
 
-    def _is_own_page(self, scope: Scope, origin: str) -> bool:
-        """Return True if a page of the console sends the request: same scheme, host and port."""
-        if self._pages is None or not scope["path"].startswith(f"{self._pages}/"):
-            return False
-        scheme = "https" if is_encrypted(scope) else "http"
-        return origin.lower() == f"{scheme}://{header(scope, b'host') or ''}".lower()
+
+def is_own_origin(scope: Scope, origin: str) -> bool:
+    """Return True for the origin of the server's own pages: same scheme, host and port."""
+    scheme = "https" if is_encrypted(scope) else "http"
+    return origin.lower() == f"{scheme}://{header(scope, b'host') or ''}".lower()
 
 
 async def settle(gate: Gate, scope: Scope, error: MemgraphError) -> None:

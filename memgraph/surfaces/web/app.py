@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from memgraph import __version__
 from memgraph.errors import (
-    AccessDenied,
     InvalidInput,
     MemgraphError,
     RequestRefused,
@@ -47,17 +46,15 @@ from memgraph.surfaces.web.pages import PAGES
 from memgraph.surfaces.web.render import Assets, environment
 from memgraph.surfaces.web.requests import VISIT, ConsolePage, Visit
 from memgraph.surfaces.web.sessions import (
-    FIELD,
     PLACE,
     ConsoleSessions,
     Session,
     SignIns,
     cookie_of,
-    csrf_token,
     drop_cookie,
     keep_cookie,
     login_address,
-    token_fits,
+    require_own_page,
 )
 
 # Headers of every response. Pages can load and run only files of the console.
@@ -171,7 +168,6 @@ class Console:
                 "asset": lambda name: f"{address}{name}",
                 "place": PLACE,
                 "version": __version__,
-                "csrf_field": FIELD,
             },
             gate.service.root,
         )
@@ -179,16 +175,11 @@ class Console:
     def now_ms(self) -> int:
         return self.gate.service.clock.now_ms()
 
-    def text(self, template: str, **values: Any) -> str:
-        """Return a rendered template."""
-        return self._templates.get_template(template).render(**values)
-
     def show(
         self, template: str, visit: Visit | None, *, status: int = 200, **values: Any
     ) -> Response:
         """Return a page; ``visit`` is None for a visitor who is not signed in."""
-        token = "" if visit is None else csrf_token(visit.cookie)
-        text = self.text(template, visit=visit, csrf_token=token, **values)
+        text = self._templates.get_template(template).render(visit=visit, **values)
         return Response(text, status, media_type="text/html")
 
     def principal(self, session: Session) -> Principal | None:
@@ -222,10 +213,9 @@ class Console:
         several = FormData() if form is None else form
         marked = tuple(item for item in several.getlist("chosen") if isinstance(item, str))
         files = tuple(item for item in several.getlist("files") if isinstance(item, UploadFile))
-        visit = Visit(self, request, session, cookie, principal, fields, marked, files)
         if request.method not in SAFE:
-            self.require_token(request, cookie, fields.pop(FIELD, None))
-        return visit
+            require_own_page(request)
+        return Visit(self, request, session, cookie, principal, fields, marked, files)
 
     def knows(self, scope: Scope) -> bool:
         """Return True if a request has a session."""
@@ -241,11 +231,6 @@ class Console:
             answer = failure_page(self, request, error, status)
         answer.headers["Connection"] = "close"
         return SecurityHeaders(answer)
-
-    def require_token(self, request: Request, cookie: str, token: str | None) -> None:
-        """Raise AccessDenied unless the form has the CSRF token of its cookie."""
-        if not token_fits(cookie, token, site=request.headers.get("sec-fetch-site")):
-            raise AccessDenied("this form has expired: go back, reload the page, and send it again")
 
 
 def console_pages(gate: Gate, lengthy: Lengthy) -> Pages:

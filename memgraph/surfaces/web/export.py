@@ -53,7 +53,7 @@ def case_document(
 
 @cache
 def _environment(root: Path | None) -> jinja2.Environment:
-    return environment({"version": __version__, "place": "", "csrf_field": ""}, root)
+    return environment({"version": __version__, "place": ""}, root)
 
 
 # What differs between the texts of the two sides.

@@ -68,7 +68,7 @@ class Visit:
 
     Attributes:
         cookie: the value of the session cookie.
-        form: the fields of the form, without the CSRF token; the last value if one is repeated.
+        form: the fields of the form; the last value if one is repeated.
         chosen: the values of the ticked check boxes of a list.
         files: the chosen files.
         timed: True if the page can show its state as of a past time.
@@ -259,7 +259,7 @@ class ConsolePage:
     Attributes:
         path: a Starlette path, relative to ``PLACE``.
         work: returns the response; runs in a thread; may raise MemgraphError.
-        method: the HTTP method; for POST, the CSRF token is checked before ``work`` runs.
+        method: the HTTP method; a POST must come from a page of the console.
         timed: True if the page can show its state as of ``Visit.as_of``.
         lengthy: True to exempt the page from the time limit.
     """

@@ -1,4 +1,4 @@
-"""Sign in to the console: the form, sessions, cookies and CSRF tokens.
+"""Sign in to the console: the form, sessions and cookies.
 
 Sessions are small files in a folder of the root: every server process of the root knows them.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import hmac
 import os
 import secrets
 import threading
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 from anyio.to_thread import run_sync
@@ -25,15 +24,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from memgraph.errors import RateLimited, Unauthenticated
+from memgraph.errors import AccessDenied, RateLimited, Unauthenticated
 from memgraph.model.access import Narrowing
-from memgraph.surfaces.asgi import is_encrypted
+from memgraph.surfaces.asgi import is_encrypted, is_own_origin
 
 if TYPE_CHECKING:
     from memgraph.surfaces.web.app import Console
 
 PLACE: Final = "/console"
 """The URL path of the console."""
+COOKIE: Final = "memgraph_console"
 MS_PER_MINUTE: Final = 60_000
 IDLE_MS: Final = 30 * MS_PER_MINUTE
 """The time after which an unused session expires."""
@@ -154,7 +154,8 @@ class ConsoleSessions:
             self._path(session_id or "").unlink(missing_ok=True)
 
     def _path(self, session_id: str) -> Path:
-        return self._folder / f"{hashlib.sha256(_encoded(session_id)).hexdigest()}{SUFFIX}"
+        digest = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._folder / f"{digest}{SUFFIX}"
 
 
 def _mark_used(path: Path, now_ms: int) -> None:
@@ -192,65 +193,39 @@ class SignIns:
         return 0.0
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def cookie_of(request: Request) -> str:
+    """Return the id of the session in a request's cookie; empty if it has none."""
+    return request.cookies.get(_cookie_name(request), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Cookie:
-    """A cookie that browsers send only for a path and its subpaths."""
-
-    name: str
-    path: str
-
-    def name_at(self, request: Request) -> str:
-        """Return the cookie's name with the port: browsers separate cookies by host only."""
-        server = request.scope.get("server")
-        return self.name if server is None or server[1] is None else f"{self.name}_{server[1]}"
-
-
-SESSION: Final = Cookie("memgraph_console", PLACE)
-FORM: Final = Cookie("memgraph_sign_in", f"{PLACE}/login")
-"""The cookie that the sign-in form is bound to; it grants no access.
-
-It is separate from the session cookie. Browsers omit that one when they follow a link from another
-site to the sign-in form, and a new value would overwrite it.
-"""
-
-
-def cookie_of(request: Request, cookie: Cookie = SESSION) -> str:
-    """Return the value of a cookie; empty if it is missing."""
-    return request.cookies.get(cookie.name_at(request), "")
-
-
-def keep_cookie(request: Request, response: Response, value: str, cookie: Cookie = SESSION) -> None:
-    """Set a cookie until the browser is closed, as HttpOnly and SameSite=Strict.
+def keep_cookie(request: Request, response: Response, session_id: str) -> None:
+    """Set the cookie until the browser is closed, as HttpOnly and SameSite=Strict.
 
     It is also Secure if the connection to the server, or to a proxy before it, is encrypted.
     """
-    if cookie_of(request, cookie) == value:
-        return
-    response.set_cookie(
-        cookie.name_at(request),
-        value,
-        path=cookie.path,
-        httponly=True,
-        samesite="strict",
-        secure=_is_encrypted(request),
-    )
+    if cookie_of(request) != session_id:
+        response.set_cookie(_cookie_name(request), session_id, **_attributes(request))
 
 
-def drop_cookie(request: Request, response: Response, cookie: Cookie = SESSION) -> Response:
-    """Delete a cookie."""
-    if cookie_of(request, cookie):
-        response.delete_cookie(
-            cookie.name_at(request),
-            path=cookie.path,
-            httponly=True,
-            samesite="strict",
-            secure=_is_encrypted(request),
-        )
+def drop_cookie(request: Request, response: Response) -> Response:
+    """Delete the cookie."""
+    if cookie_of(request):
+        response.delete_cookie(_cookie_name(request), **_attributes(request))
     return response
+
+
+def _cookie_name(request: Request) -> str:
+    """Return the cookie's name with the port: browsers separate cookies by host only."""
+    server = request.scope.get("server")
+    port = None if server is None else server[1]
+    return COOKIE if port is None else f"{COOKIE}_{port}"
+
+
+def _attributes(request: Request) -> dict[str, Any]:
+    # Forging these headers only makes the sender's own cookie stricter.
+    origin = request.headers.get("origin", "").lower()
+    secure = is_encrypted(request.scope) or origin.startswith("https://")
+    return {"path": PLACE, "httponly": True, "samesite": "strict", "secure": secure}
 
 
 def login_address(target: str) -> str:
@@ -274,37 +249,10 @@ def own_target(target: str) -> str:
     return target if is_plain and is_console_page and not has_dots else f"{PLACE}/"
 
 
-def _is_encrypted(request: Request) -> bool:
-    # Forging these headers only makes the sender's own cookie stricter.
-    origin = request.headers.get("origin", "").lower()
-    return is_encrypted(request.scope) or origin.startswith("https://")
-
-
-FIELD: Final = "csrf_token"
-"""The name of the hidden field with the CSRF token in every form."""
-_SAME_SITE: Final = frozenset({None, "same-origin", "none"})
-
-
-def csrf_token(cookie: str) -> str:
-    """Return the CSRF token of a cookie, for its forms.
-
-    A page of another site cannot know it, since it cannot read the cookie; nor does the token
-    reveal the cookie, which is a random text.
-    """
-    return hmac.new(_encoded(cookie), b"csrf", hashlib.sha256).hexdigest()
-
-
-def token_fits(cookie: str, token: str | None, *, site: str | None) -> bool:
-    """Return True if a form was sent by a page of the console.
-
-    Args:
-        cookie: the value of the request's cookie; empty if it is missing.
-        token: the token in the form, if any.
-        site: the browser's ``Sec-Fetch-Site`` header, if any.
-    """
-    if not cookie or site not in _SAME_SITE:
-        return False
-    return hmac.compare_digest(_encoded(token or ""), csrf_token(cookie).encode())
+def require_own_page(request: Request) -> None:
+    """Raise AccessDenied unless the browser says that a page of the console sent a form."""
+    if not is_own_origin(request.scope, request.headers.get("origin", "")):
+        raise AccessDenied("only pages of the console may send forms")
 
 
 MAX_SECRET_CHARS: Final = 200
@@ -316,18 +264,17 @@ def routes(console: Console) -> list[Route]:
     async def form(request: Request) -> Response:
         if console.gate.keyless or console.sessions.find(cookie_of(request), console.now_ms()):
             return RedirectResponse(own_target(request.query_params.get("next", "")), 303)
-        return _form_page(console, request, request.query_params.get("next", ""))
+        return _form_page(console, request.query_params.get("next", ""))
 
     async def sign_in(request: Request) -> Response:
+        require_own_page(request)
         fields = await request.form(max_files=0)
         texts = {name: field for name, field in fields.items() if isinstance(field, str)}
         return await run_sync(_signed_in, console, request, texts)
 
     async def sign_out(request: Request) -> Response:
-        fields = await request.form(max_files=0)
-        token, cookie = fields.get(FIELD), cookie_of(request)
-        console.require_token(request, cookie, token if isinstance(token, str) else None)
-        console.sessions.end(cookie)
+        require_own_page(request)
+        console.sessions.end(cookie_of(request))
         return drop_cookie(request, RedirectResponse(f"{PLACE}/login", 303))
 
     async def asset(request: Request) -> Response:
@@ -345,25 +292,12 @@ def routes(console: Console) -> list[Route]:
     ]
 
 
-def _form_page(
-    console: Console, request: Request, target: str, *, wrong: str = "", status: int = 200
-) -> Response:
-    """Return the sign-in form, whose CSRF token is bound to a cookie that grants no access."""
-    cookie = cookie_of(request, FORM) or secrets.token_urlsafe(32)
-    page = console.show(
-        "login.html",
-        None,
-        status=status,
-        token=csrf_token(cookie),
-        next=own_target(target),
-        wrong=wrong,
-    )
-    keep_cookie(request, page, cookie, FORM)
-    return page
+def _form_page(console: Console, target: str, *, wrong: str = "", status: int = 200) -> Response:
+    """Return the sign-in form, which leads on to a page."""
+    return console.show("login.html", None, status=status, next=own_target(target), wrong=wrong)
 
 
 def _signed_in(console: Console, request: Request, call: dict[str, str]) -> Response:
-    console.require_token(request, cookie_of(request, FORM), call.get(FIELD))
     target = call.get("next", "")
     now = console.now_ms()
     address = request.client.host if request.client else ""
@@ -373,10 +307,10 @@ def _signed_in(console: Console, request: Request, call: dict[str, str]) -> Resp
     try:
         principal = console.gate.authenticate(call.get("key", "").strip()[:MAX_SECRET_CHARS])
     except Unauthenticated:
-        return _form_page(console, request, target, wrong="Invalid key.", status=401)
+        return _form_page(console, target, wrong="Invalid key.", status=401)
     # Always create a new id, to prevent session fixation.
     console.sessions.end(cookie_of(request))
     session_id, _ = console.sessions.open(principal.key_id, now)
     response = RedirectResponse(own_target(target), 303)
     keep_cookie(request, response, session_id)
-    return drop_cookie(request, response, FORM)
+    return response

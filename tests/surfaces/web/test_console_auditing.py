@@ -6,7 +6,7 @@ import json
 from urllib.parse import urlencode
 
 import pytest
-from console_browsing import HOME, Browser, harmless, token_of
+from console_browsing import HOME, Browser, harmless
 from hypothesis import given
 from hypothesis import strategies as st
 from serving_worlds import Served
@@ -149,16 +149,8 @@ def test_many_changes_are_accepted_together(browser: Browser, orc: Orchestrator)
         new = orc.remember(f"Door {door} is red.")
         marks.append(orc.relate(new, "Updates", olds[-1], weight=0.8))
     address = f"{HOME}contradictions?state=changes"
-    data = {
-        "csrf_token": token_of(browser.page(address)),
-        "state": "changes",
-        "reason": "repainted",
-        "decision": "accept",
-        "sure": "yes",
-        "chosen": marks,
-    }
-    headers = {"origin": browser.origin}
-    answer = browser.client.post(f"{HOME}contradictions", data=data, headers=headers)
+    form = {"state": "changes", "reason": "repainted", "decision": "accept", "sure": "yes"}
+    answer = browser.send(f"{HOME}contradictions", **form, chosen=marks)
     assert answer.headers["location"] == address
     assert "2 updated." in browser.page(address)
     assert {orc.get(each).status.value for each in olds} == {"superseded"}
@@ -173,21 +165,16 @@ def test_many_are_decided_for_one_reason_and_what_fails_is_told(
         newer = orc.remember(f"Ferry {quay} sails at nine.")
         pairs.append((older, newer, orc.relate(newer, "Contradicts", older)))
     orc.contradictions.dismiss(pairs[2][2], reason="both")
-    token = token_of(browser.page(f"{HOME}contradictions"))
     edges = [edge for _, _, edge in pairs]
-    fields = {"csrf_token": token, "reason": "the timetable", "decision": "newer"}
+    form = {"reason": "the timetable", "decision": "newer", "chosen": edges}
     address = f"{HOME}contradictions"
-    headers = {"origin": browser.origin}
-    answer = browser.client.post(address, data={**fields, "chosen": edges}, headers=headers)
-    assert answer.status_code == 422  # it was not said that all are meant
-    data = {**fields, "chosen": edges, "sure": "yes"}
-    assert browser.client.post(address, data=data, headers=headers).status_code == 303
+    assert browser.send(address, **form).status_code == 422  # it was not said that all are meant
+    assert browser.send(address, **form, sure="yes").status_code == 303
     told = browser.page(address)
     assert "2 updated. 1 failed:" in told
     assert {orc.get(older).status.value for older, _, _ in pairs[:2]} == {"superseded"}
-    gone = {**fields, "chosen": [pairs[0][1]], "sure": "yes", "decision": "retract"}
-    answer = browser.client.post(f"{HOME}memories", data=gone, headers=headers)
-    assert answer.status_code == 303
+    gone = {**form, "chosen": [pairs[0][1]], "sure": "yes", "decision": "retract"}
+    assert browser.send(f"{HOME}memories", **gone).status_code == 303
     assert orc.get(pairs[0][1]).status.value == "retracted"
 
 

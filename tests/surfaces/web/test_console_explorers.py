@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from console_browsing import HOME, Browser, Seen, harmless, token_of
+from console_browsing import HOME, Browser, Seen, harmless
 from serving_worlds import Served
 
 from memgraph import Orchestrator
@@ -100,28 +100,19 @@ def test_a_bound_out_of_range_is_told(browser: Browser, query: str) -> None:
     assert 'role="alert"' in answer.text
 
 
-def test_a_file_is_taken_with_a_token_and_by_who_may_write(
-    browser: Browser, served: Served
-) -> None:
+def test_a_file_is_taken_from_who_may_write(browser: Browser, served: Served) -> None:
     address, text = f"{HOME}activity/files", b"# Ink\n\nBlue ink is out of stock.\n"
 
-    def sent(who: Browser, token: str, *files: str) -> httpx.Response:
-        return who.client.post(
-            address,
-            data={"csrf_token": token},
-            files=[("files", (name, text, "text/plain")) for name in files],
-            headers={"origin": who.origin},
-        )
+    def sent(who: Browser, *files: str) -> httpx.Response:
+        return who.send(address, files=[("files", (name, text, "text/plain")) for name in files])
 
-    token = token_of(browser.page())
-    assert sent(browser, "0" * 64, "ink.md").status_code == 403
-    page = sent(browser, token, "ink.md").headers["location"]
+    page = sent(browser, "ink.md").headers["location"]
     assert hashlib.sha256(text).hexdigest() in page
     harmless(browser.page(page))
-    assert sent(browser, token, "run.exe", "again.md").headers["location"] == f"{HOME}activity"
+    assert sent(browser, "run.exe", "again.md").headers["location"] == f"{HOME}activity"
     assert "1 sent. Not sent: run.exe: name must end in" in browser.page(f"{HOME}activity")
     with Browser(served, served.key(permissions=READING)) as reader:
-        assert sent(reader, token_of(reader.page()), "ink.md").status_code == 403
+        assert sent(reader, "ink.md").status_code == 403
         assert 'id="drop"' not in reader.page(f"{HOME}activity")
 
 

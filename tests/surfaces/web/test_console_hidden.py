@@ -219,8 +219,8 @@ def test_forms_about_what_is_hidden_are_answered_as_about_what_is_absent(walked:
     assert len(forms) == 6
     for kind, asked, prefix, fields in forms:
         absent = prefix + ABSENT
-        one = walked.browser.send(f"{HERE}{kind}/{asked}", page=HERE, **fields)
-        other = walked.browser.send(f"{HERE}{kind}/{absent}", page=HERE, **fields)
+        one = walked.browser.send(f"{HERE}{kind}/{asked}", **fields)
+        other = walked.browser.send(f"{HERE}{kind}/{absent}", **fields)
         assert one.status_code == other.status_code == 404
         assert one.text.replace(asked, "ID") == other.text.replace(absent, "ID")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from console_browsing import HOME, Browser, console_served, harmless, token_of
+from console_browsing import HOME, Browser, console_served, harmless
 from serving_worlds import Served
 
 from memgraph.surfaces.web.sessions import SIGN_INS_PER_MINUTE
@@ -49,7 +49,7 @@ def test_a_large_form_of_a_session_is_read(served: Served) -> None:
 
 def test_a_large_form_of_nobody_leads_to_the_sign_in(served: Served) -> None:
     with Browser(served) as browser:
-        answer = browser.post(VIEW, token="0" * 64, agent=LARGE)
+        answer = browser.send(VIEW, agent=LARGE)
         assert answer.status_code == 303
         assert answer.headers["location"] == "/console/login?next=%2Fconsole%2F"
         assert answer.headers["connection"] == "close"
@@ -62,7 +62,7 @@ def test_a_session_that_ended_lets_no_large_form_in(served: Served) -> None:
         served.keys.revoke(made.key.key_id)
         # The bounds look at no file; the session ends with the request that does.
         assert browser.open(HOME).status_code == 303
-        answer = browser.post(VIEW, token="0" * 64, agent=LARGE)
+        answer = browser.send(VIEW, agent=LARGE)
         assert (answer.status_code, answer.headers["connection"]) == (303, "close")
 
 
@@ -77,24 +77,19 @@ def test_a_form_that_is_too_large_for_everybody_says_so_on_a_page(tmp_path: Path
 def test_files_have_the_limit_of_ingest_and_only_a_session_sends_them(tmp_path: Path) -> None:
     config = {"memory": {"server": {"max_body_bytes": 2_000}, "ingest": {"max_file_size_mb": 1}}}
 
-    def sent(who: Browser, token: str, size: int) -> httpx.Response:
-        return who.client.post(
-            f"{HOME}activity/files",
-            data={"csrf_token": token},
-            files=[("files", ("notes.md", b"A note.\n" * (size // 8), "text/markdown"))],
-            headers={"origin": who.origin},
-        )
+    def sent(who: Browser, size: int) -> httpx.Response:
+        file = ("notes.md", b"A note.\n" * (size // 8), "text/markdown")
+        return who.send(f"{HOME}activity/files", files=[("files", file)])
 
     with console_served(tmp_path / "root", config=config) as served:
         with Browser(served, served.key()) as browser:
-            token = token_of(browser.page())
             assert "together below 1,000,000 bytes" in browser.page(f"{HOME}activity")
-            assert sent(browser, token, 900_000).status_code == 303
-            refused = sent(browser, token, 1_100_000)
+            assert sent(browser, 900_000).status_code == 303
+            refused = sent(browser, 1_100_000)
             assert refused.status_code == 413
             assert "a request may have at most 1,000,000 bytes" in told(refused)
         with Browser(served) as nobody:
-            answer = sent(nobody, "0" * 64, 900_000)
+            answer = sent(nobody, 900_000)
             assert (answer.status_code, answer.headers["connection"]) == (413, "close")
 
 

@@ -82,9 +82,7 @@ def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
     assert "line 5" in page.text
     assert "leaflet.md" in page.text
     assert str(shop.served.service.root) not in page.text
-    sent = browser.send(
-        shop.case, page=shop.case, decision="resolve", winner=shop.said, reason="asked there"
-    )
+    sent = browser.send(shop.case, decision="resolve", winner=shop.said, reason="asked there")
     assert sent.headers["location"] == shop.case
     page = harmless(browser.page(shop.case))
     assert "The case is resolved." in page.text
@@ -93,7 +91,7 @@ def test_a_case_is_found_read_to_the_line_resolved_and_reopened(
     assert shop.orc.get(shop.read).status == "superseded"
     assert shop.case not in browser.page(f"{HOME}contradictions")
     assert shop.case in browser.page(f"{HOME}contradictions?state=decided")
-    browser.send(shop.case, page=shop.case, decision="reopen", reason="too early")
+    browser.send(shop.case, decision="reopen", reason="too early")
     assert shop.orc.get(shop.read).status == "active"
     journal = [each.action for each in shop.orc.contradictions.get(shop.edge).journal]
     assert journal[-2:] == ["resolve", "reopen"]
@@ -120,13 +118,13 @@ def test_a_probable_change_is_found_read_accepted_dismissed_and_reopened(
     ]
     assert "probability 90 %" in browser.page(f"{address}/export")
     there = f"{HOME}contradictions/{second}"
-    browser.send(there, page=there, decision="dismiss", reason="visitors")
+    browser.send(there, decision="dismiss", reason="visitors")
     assert second not in browser.page(changes)
     assert "visitors" in browser.page(there)
     assert there in Seen(browser.page(f"{HOME}contradictions?state=dismissed")).values("href")
-    browser.send(there, page=there, decision="reopen", reason="too early")
+    browser.send(there, decision="reopen", reason="too early")
     assert there in browser.page(changes)
-    sent = browser.send(address, page=address, decision="accept", reason="asked there")
+    sent = browser.send(address, decision="accept", reason="asked there")
     assert sent.headers["location"] == changes
     assert "The change is accepted." in browser.page(changes)
     assert shop.orc.get(shop.read).status == "superseded"
@@ -155,7 +153,7 @@ def test_no_side_is_chosen_for_who_decides(browser: Browser, shop: Shop) -> None
 def test_what_cannot_be_decided_changes_nothing(
     browser: Browser, shop: Shop, fields: dict[str, str], status: int
 ) -> None:
-    answer = browser.send(shop.case, page=shop.case, **fields)
+    answer = browser.send(shop.case, **fields)
     assert answer.status_code == status
     harmless(answer.text)
     assert shop.orc.contradictions.get(shop.edge).state == "open"
@@ -163,7 +161,7 @@ def test_what_cannot_be_decided_changes_nothing(
 
 def test_what_failed_has_the_menu_at_hand(browser: Browser, shop: Shop) -> None:
     for failed in (
-        browser.send(shop.case, page=shop.case, decision="resolve", reason="x"),
+        browser.send(shop.case, decision="resolve", reason="x"),
         browser.open(f"{HOME}memories?as_of=someday"),
     ):
         assert failed.status_code == 422

@@ -130,13 +130,13 @@ def test_a_case_and_what_was_decided(browser: Browser, poisoned: Poisoned) -> No
     seen = harmless(browser.page(address))
     assert untold(seen, "content", "path", "edge", "actor") == []
     reason = broken("decision")
-    assert browser.send(address, page=address, decision="dismiss", reason=reason).is_redirect
+    assert browser.send(address, decision="dismiss", reason=reason).is_redirect
     assert untold(harmless(browser.page(address)), "decision") == []
     exported = browser.open(f"{address}/export")
     assert exported.headers["content-disposition"].startswith("attachment; filename=")
     assert untold(Seen(exported.text), "content", "path", "decision") == []
     assert not Seen(exported.text).tags & {"xss", "script", "img"}
-    assert browser.send(address, page=address, decision="reopen", reason="x").is_redirect
+    assert browser.send(address, decision="reopen", reason="x").is_redirect
 
 
 @pytest.mark.parametrize(
