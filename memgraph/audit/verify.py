@@ -343,7 +343,6 @@ def check_chain(
     anchored: JournalHead | None,
     secrets: Iterable[bytes] | None = None,
     key: bytes | None = None,
-    start: JournalHead | None = None,
 ) -> JournalHead:
     """Recompute every seal and compare the anchored entry; return the journal's head.
 
@@ -352,14 +351,13 @@ def check_chain(
             compare with (not a finding here).
         secrets: those that may have sealed redactions; None: that is not checked.
         key: the key of a keyed journal; entries from before it are sealed without a key.
-        start: an entry that was already checked; None: start with the first entry.
     """
-    head = start or JournalHead(0, "")
+    head = JournalHead(0, "")
     number = 0
     with_key = False
     redacted = redactions(snapshot, secrets)
-    keyed = key is not None and start is not None
-    for entry in integrity.entries().cursor(snapshot, after=head.seq):
+    keyed = False
+    for entry in integrity.entries().cursor(snapshot):
         seq, sealed = entry[0], str(entry[-1])
         number += 1
         if seq != head.seq + 1:

@@ -14,7 +14,6 @@ from memgraph.store.statements import (
     greatest,
     prepared,
     unindexed,
-    value,
 )
 from memgraph.store.text_index import metadata_of
 
@@ -41,11 +40,10 @@ def _is_erased(memory_id: Column, outer: Table) -> Column:
 
 @prepared
 def entries() -> sa.Select[Any]:
-    """Select the journal entries after a number, in order: the sealed fields, then the seal."""
+    """Select the journal entries in order: the sealed fields, then the seal."""
     log = tables.audit_log
     sealed = (log.c.seq, log.c.at, log.c.actor, log.c.action, log.c.subject, log.c.details)
-    later = log.c.seq > value("after")
-    return sa.select(*sealed, log.c.state, log.c.hash).where(later).order_by(log.c.seq)
+    return sa.select(*sealed, log.c.state, log.c.hash).order_by(log.c.seq)
 
 
 @prepared

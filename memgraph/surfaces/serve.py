@@ -226,14 +226,11 @@ def _refusal_reason(gate: Gate) -> str | None:
 
 def application(gate: Gate, chosen: ServerSettings) -> FastAPI:
     """Return the application of all surfaces: HTTP API, MCP (``/mcp``), console (``/console``)."""
-    from memgraph.surfaces.http import limits
-    from memgraph.surfaces.http.access import SlowRequestLimit
     from memgraph.surfaces.http.app import create_app
     from memgraph.surfaces.web.app import console_pages
 
-    lengthy = SlowRequestLimit(limits.THREADS)
-    pages = console_pages(gate, lengthy.one) if chosen.console.enabled else None
-    app = create_app(gate, pages=pages, lengthy=lengthy)
+    pages = console_pages(gate) if chosen.console.enabled else None
+    app = create_app(gate, pages=pages)
     mcp = _Mcp(gate, chosen)
     own_lifespan = app.router.lifespan_context
 

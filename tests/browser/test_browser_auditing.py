@@ -1,4 +1,4 @@
-"""An auditor at work in a real browser: Ctrl-K, what differs, bulk decisions, the seal."""
+"""An auditor at work in a real browser: Ctrl-K, what differs, bulk decisions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ if TYPE_CHECKING:
     from conftest import Opening
 
 Served = tuple[str, World]
-
-
-def test_the_seal_is_in_the_footer(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open()
-        seal = tab.page.locator("footer .seal")
-        seal.filter(has_text="Chain verified").wait_for()
-        assert "entries" in seal.inner_text()
 
 
 def test_a_picked_day_is_filled_in(look: Opening, served: Served) -> None:

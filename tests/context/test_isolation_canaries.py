@@ -410,9 +410,6 @@ COUNTS: dict[str, Walk] = {
     "settings": lambda orc, world: iter([orc.settings]),
     "paths": lambda orc, world: iter([orc.paths]),
     "maintenance.stats": lambda orc, world: iter([orc.maintenance.stats()]),
-    "maintenance.verify_chain": lambda orc, world: iter(
-        [orc.maintenance.verify_chain()[0].as_dict()]
-    ),
     "memories.counts": lambda orc, world: iter([orc.memories.counts()]),
     "ingestion.propose": lambda orc, world: iter([orc.ingestion.propose("Ana works at Acme.")]),
 }

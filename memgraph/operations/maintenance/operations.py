@@ -18,7 +18,6 @@ from memgraph.store.journal import JournalHead
 from memgraph.store.snapshot import NewEntry
 
 if TYPE_CHECKING:
-    from memgraph.audit.findings import VerifyReport
     from memgraph.operations.maintenance.rebuild import EmbeddingsStatus
     from memgraph.operations.write.comparisons import ComparisonRun
     from memgraph.operations.write.embedding import EmbeddingRun
@@ -187,32 +186,3 @@ class LocalMaintenance(Maintenance[F]):
                 head = journal.head(writing)
                 metadata.note_verification(writing, opened.clock.now_ms(), {}, head)
                 anchor.write(path, head)
-
-    @local
-    def verify_chain(self, start: JournalHead | None = None) -> tuple[VerifyReport, JournalHead]:
-        """Check only the journal: recompute its seals, and compare its head with the anchor.
-
-        Args:
-            start: an entry that was checked before. Only later entries are checked if its seal is
-                unchanged. None: check all.
-
-        Returns:
-            The report, and the head of the journal.
-        """
-        from memgraph.audit.findings import FindingCode, VerifyReport
-        from memgraph.audit.redactions import secrets_of
-        from memgraph.audit.verify import check_chain
-
-        report = VerifyReport()
-        with self._service.opened(self.name) as opened:
-            anchored = anchor.read_state(opened.anchor_file)
-            known, key = secrets_of(opened.paths.root), opened.database.journal_key
-            with opened.database.read() as snapshot:
-                if start is not None and journal.hash_of(snapshot, start.seq) != start.hash:
-                    start = None
-                stack = anchored if isinstance(anchored, JournalHead) else None
-                if anchored is AnchorState.DAMAGED:
-                    report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, "the anchor cannot be read")
-                if start is not None and stack is not None and stack.seq <= start.seq:
-                    stack = None
-                return report, check_chain(snapshot, report, stack, known, key, start)

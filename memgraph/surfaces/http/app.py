@@ -55,9 +55,7 @@ class Api(FastAPI):
         return Envelope(inner, lambda: getattr(self.state, "log", None), meters)
 
 
-def create_app(
-    gate: Gate, *, pages: Pages | None = None, lengthy: SlowRequestLimit | None = None
-) -> FastAPI:
+def create_app(gate: Gate, *, pages: Pages | None = None) -> FastAPI:
     """Return the HTTP API for the orchestrators of a gate's service.
 
     The caller owns and closes the service. Set ``app.state.log`` to an ``EventLog`` to log
@@ -65,7 +63,6 @@ def create_app(
 
     Args:
         pages: the web console, which the caller mounts; None: there is no console.
-        lengthy: the limit of slow requests that all surfaces share; None: make a separate one.
     """
     app = Api(title="memgraph", version=__version__, docs_url=None, redoc_url=None)
     app.state.gate = gate
@@ -79,7 +76,7 @@ def create_app(
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     settings = gate.service.settings().memory
-    app.state.lengthy = SlowRequestLimit(limits.THREADS) if lengthy is None else lengthy
+    app.state.lengthy = SlowRequestLimit(limits.THREADS)
     # Starlette makes the middleware that was added last the outermost.
     app.add_middleware(
         limits.RequestLimits,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, cast
 
@@ -41,7 +40,6 @@ from memgraph.surfaces.asgi import (
     settle,
 )
 from memgraph.surfaces.web import sessions
-from memgraph.surfaces.web.export import Seal
 from memgraph.surfaces.web.pages import PAGES
 from memgraph.surfaces.web.render import Assets, environment
 from memgraph.surfaces.web.requests import VISIT, ConsolePage, Visit
@@ -146,7 +144,6 @@ def _visit(request: Request) -> Visit | None:
 
 MAX_FIELDS: Final = 100
 _FILES: Final = re.compile(rf"{PLACE}/[^/]+/activity/files")
-Lengthy = Callable[[], AbstractContextManager[None]]
 SAFE: Final = ("GET", "HEAD")
 """Methods that do not change anything."""
 FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -155,13 +152,11 @@ FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 class Console:
     """The state that all pages share. Created by ``console_pages``."""
 
-    def __init__(self, gate: Gate, lengthy: Lengthy) -> None:
+    def __init__(self, gate: Gate) -> None:
         self.gate = gate
-        self.lengthy = lengthy
         self.sessions = ConsoleSessions(gate.service.root / "logs" / "console")
         self.sign_ins = SignIns()
         self.assets = Assets()
-        self.seals: dict[str, Seal] = {}
         address = f"{PLACE}/-/static/{self.assets.version}/"
         self._templates = environment(
             {
@@ -233,13 +228,9 @@ class Console:
         return SecurityHeaders(answer)
 
 
-def console_pages(gate: Gate, lengthy: Lengthy) -> Pages:
-    """Return the console, to be mounted inside the middleware of the HTTP API.
-
-    Args:
-        lengthy: returns a context manager that counts a slow request; raises ServerBusy.
-    """
-    console = Console(gate, lengthy)
+def console_pages(gate: Gate) -> Pages:
+    """Return the console, to be mounted inside the middleware of the HTTP API."""
+    console = Console(gate)
     app = Starlette(
         routes=[
             *sessions.routes(console),

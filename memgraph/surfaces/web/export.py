@@ -1,4 +1,4 @@
-"""Export a case as an HTML file; also check the journal's seal.
+"""Export a case as an HTML file.
 
 The HTML file needs no server and has no scripts, so that it can be archived, mailed and printed.
 """
@@ -6,9 +6,7 @@ The HTML file needs no server and has no scripts, so that it can be archived, ma
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
@@ -17,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup
 
 from memgraph import __version__
-from memgraph.clock import MS_PER_DAY, iso
 from memgraph.surfaces.web.render import FOLDER, environment
 
 if TYPE_CHECKING:
@@ -25,9 +22,6 @@ if TYPE_CHECKING:
 
     from memgraph.model.graph import Case
     from memgraph.model.influence import SourceLines
-    from memgraph.operations.orchestrator import Orchestrator
-    from memgraph.store.journal import JournalHead
-    from memgraph.surfaces.web.requests import Visit
 
 
 def case_document(
@@ -86,53 +80,3 @@ def differing(first: str, second: str) -> tuple[Runs, Runs]:
     for side, rest in zip(sides, tokens, strict=True):
         side.append((False, "".join(rest[MOST_WORDS:])))
     return sides
-
-
-# Checking the chain of the journal.
-
-AGAIN_MS: Final = MS_PER_DAY // 24
-"""The time after which all entries are checked again; until then, only new ones are checked."""
-
-
-@dataclass
-class Seal:
-    """The result of the last check of a journal.
-
-    Attributes:
-        at: the time of the check, in milliseconds.
-        entries: the number of journal entries.
-        head: the journal's last entry; None before the first check.
-        problem: a description of the findings; empty if there are none.
-        whole_at: the time of the last check of all entries, in milliseconds.
-    """
-
-    at: int = 0
-    entries: int = 0
-    head: JournalHead | None = None
-    problem: str = ""
-    whole_at: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def text(self) -> str:
-        """The result as one line for people."""
-        time = iso(self.at)[11:16]
-        if self.problem:
-            return f"Chain broken: {self.problem}, {time}"
-        return f"Chain verified, {self.entries:,} entries, {time}"
-
-
-def sealed(visit: Visit, orc: Orchestrator) -> Seal:
-    """Check the new journal entries, or all if the last full check is too old or failed."""
-    seal = visit.console.seals.setdefault(orc.name, Seal())
-    with seal.lock:
-        now = visit.console.now_ms()
-        start = seal.head if not seal.problem and now - seal.whole_at < AGAIN_MS else None
-        report, head = orc.maintenance.verify_chain(start)
-        seal.at, seal.entries, seal.head = now, head.seq, head
-        if start is None:
-            seal.whole_at = now
-        seal.problem = (
-            "" if report.ok else "; ".join(finding.message for finding in report.findings[:3])
-        )
-    return seal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from memgraph.clock import MS_PER_DAY, iso
 from memgraph.model.access import Narrowing, Permission
@@ -13,7 +13,6 @@ from memgraph.model.enums import Sensitivity
 from memgraph.model.graph import Diff, MemoryEvent, PairEvent
 from memgraph.model.values import validated
 from memgraph.service.sanitizer import without_root
-from memgraph.surfaces.web.export import sealed
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 FEW: Final = 10
@@ -59,6 +58,7 @@ def overview(visit: Visit) -> Response:
     return visit.show(
         "overview.html",
         health=health,
+        journal=orc.maintenance.journal_state() if ready and visit.is_auditor else None,
         counts=orc.memories.counts() if ready else {},
         open_cases=orc.contradictions.list(limit=FEW).items if ready else (),
         diff=orc.history.diff(begin, end, limit=MOST) if ready else None,
@@ -76,14 +76,6 @@ def events_of(diff: Diff) -> list[tuple[str, MemoryEvent | PairEvent]]:
         (title, event) for name, title in CHANGES.items() for event in getattr(diff, name)
     ]
     return sorted(events, key=lambda each: -each[1].at)
-
-
-def seal(visit: Visit) -> Response:
-    """Check the journal entries since the last check, and return the result as one line."""
-    orc = visit.enter(Permission.AUDIT)
-    with visit.console.lengthy():
-        result = sealed(visit, orc)
-    return JSONResponse({"text": result.text, "ok": not result.problem})
 
 
 def choose(visit: Visit) -> Response:
@@ -110,6 +102,5 @@ def _names(text: str) -> tuple[str, ...] | None:
 PAGES: Final = (
     ConsolePage("/", orchestrators),
     ConsolePage("/{orchestrator}/", overview),
-    ConsolePage("/{orchestrator}/seal", seal, lengthy=True),
     ConsolePage("/{orchestrator}/view", choose, "POST"),
 )

@@ -26,17 +26,3 @@ for (const picker of document.querySelectorAll("input[data-fills]")) {
 // A page whose subject is in progress is loaded again.
 const progress = document.querySelector("[data-reload]");
 if (progress) setTimeout(() => location.reload(), Number(progress.dataset.reload));
-
-// Load the result of the last check of the journal, without delaying the page.
-const seals = [...document.querySelectorAll("[data-seal]")];
-if (seals.length) {
-  fetch(seals[0].dataset.seal, { credentials: "same-origin" })
-    .then((answer) => (answer.ok && !answer.redirected ? answer.json() : null))
-    .catch(() => null)
-    .then((seal) => {
-      for (const each of seals) {
-        each.textContent = seal ? seal.text : "";
-        each.classList.toggle("broken", Boolean(seal) && !seal.ok);
-      }
-    });
-}
