@@ -147,10 +147,9 @@ class Handle(Methods[F]):
 
     def _denied(self, error: AccessDenied, *, field: str, asked: str | None = None) -> AccessDenied:
         """Log a refusal, and return the error: ``raise self._denied(…)``."""
-        from memgraph.service.denials import Denial, record_denial
+        from memgraph.service.denials import record_denial
 
-        record_denial(self._service, self.name, Denial(field, asked), actor=self.actor)
-        error.logged = True
+        record_denial(self._service, self.name, error, actor=self.actor, field=field, asked=asked)
         return error
 
     def _require_visible(self, facts: ScopeFacts, message: str, *, field: str = "scope") -> None:
@@ -169,13 +168,12 @@ class Handle(Methods[F]):
 
         For a confined caller an unknown id is a refusal: it may be that of a hidden memory.
         """
-        from memgraph.service.denials import Denial, record_denial
+        from memgraph.service.denials import record_denial
 
         refused = AccessDenied | NotFound if self.viewer.confined else AccessDenied
         for error in errors:
             if isinstance(error, refused) and not error.logged:
-                record_denial(self._service, self.name, Denial.of(error), actor=self.actor)
-                error.logged = True
+                record_denial(self._service, self.name, error, actor=self.actor)
 
     def _canonical(self, opened: OpenOrchestrator, memory: MemoryInput) -> MemoryInput:
         """Return the memory with its source's canonical path.

@@ -24,7 +24,7 @@ from memgraph.rules.access import (
     viewer_of,
 )
 from memgraph.service.access.keys import KeyStore, nobody
-from memgraph.service.denials import Denial, record_denial
+from memgraph.service.denials import record_denial
 from memgraph.service.memory_service import MemoryService
 
 KEYLESS: Final = Principal(
@@ -87,8 +87,8 @@ class Gate:
             viewer = viewer_of(principal, narrowing or Narrowing())
         except AccessDenied as error:
             field = str(error.details["field"])
-            refused_name = _beyond(principal, narrowing or Narrowing(), field)
-            self._record(principal, handle.name, error, Denial(field, refused_name, error.code))
+            beyond = _beyond(principal, narrowing or Narrowing(), field)
+            self._record(principal, handle.name, error, field=field, asked=beyond)
             raise
         return Orchestrator(
             self.service,
@@ -112,7 +112,7 @@ class Gate:
         """
         for error in errors:
             if isinstance(error, AccessDenied | NotFound) and not error.logged:
-                self._record(principal, orchestrator, error, Denial.of(error))
+                self._record(principal, orchestrator, error)
 
     def create(self, principal: Principal, name: str) -> None:
         """Create an orchestrator for an admin who was granted its name.
@@ -156,14 +156,13 @@ class Gate:
             error = AccessDenied(f"this takes the permission {permission}", permission=permission)
             field = f"permission.{permission}"
         if exists:
-            self._record(principal, name, error, Denial(field, code=error.code))
+            self._record(principal, name, error, field=field)
         return error
 
     def _record(
-        self, principal: Principal, name: str, error: MemgraphError, denial: Denial
+        self, principal: Principal, name: str, error: MemgraphError, **request: str
     ) -> None:
-        record_denial(self.service, name, denial, actor=principal.actor)
-        error.logged = True
+        record_denial(self.service, name, error, actor=principal.actor, **request)
 
 
 def _beyond(principal: Principal, narrowing: Narrowing, field: str) -> str:

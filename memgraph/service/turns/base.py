@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from memgraph.errors import (
+    AccessDenied,
     DatabaseBusy,
     DatabaseFull,
     DatabaseReplaced,
@@ -26,7 +27,7 @@ from memgraph.model.turns import ResultWithWarnings, TurnInput, TurnWarning
 from memgraph.model.values import MAX_CONTENT_CHARS, ActorReason, Outcome, validated
 from memgraph.paths import Stamp
 from memgraph.rules.scope import Viewer, narrow
-from memgraph.service.denials import Denial, record_denial
+from memgraph.service.denials import record_denial
 from memgraph.service.turns.capture import CaptureHandle, Turn
 from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
 
@@ -184,7 +185,10 @@ class HookHost:
         except OrchestratorMissing:
             # No such orchestrator: the refusal is only in this orchestrator's own log.
             return
-        record_denial(self._service, other, Denial("orchestrator", other), actor=self.actor)
+        denied = AccessDenied("another orchestrator was requested")
+        record_denial(
+            self._service, other, denied, actor=self.actor, field="orchestrator", asked=other
+        )
 
     def _viewer(self, place: TurnInput, granted: Viewer | None = None) -> Viewer:
         """Return a viewer of the global tier and the place's task and project, for the agent.
