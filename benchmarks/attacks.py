@@ -470,7 +470,7 @@ def person_erased(folder: Path, seconds: float) -> Row:  # noqa: ARG001
             orc.remember(f"The parcel {number} is for {name} of dock {number}.")
         orc.recall(f"What is for {name}?")
         (orc.paths.ingest / "zorb.json").write_text(f'{{"nothing of ours": "{name}"}}')
-        IngestPipeline(orc, settle_seconds=0).run()
+        IngestPipeline(orc).run()
         orc.erasure.erase(text=name, reason="asked for", dry_run=False)
         wrong = sum(
             name in json.dumps(json.loads(line)).casefold() for line in orc.exchange.export_lines()

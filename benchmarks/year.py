@@ -78,7 +78,7 @@ def remembered(orc: Orchestrator, content: str) -> str:
 
 def drop(orc: Orchestrator, folder: Path) -> None:
     shutil.copytree(folder, orc.paths.ingest / "drop" / folder.name)
-    IngestPipeline(orc, settle_seconds=0.0).run()
+    IngestPipeline(orc).run()
 
 
 def everything(orc: Orchestrator) -> Iterator[Memory]:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ingest.reasons import RejectionReason, SkippedPart, refuse
-from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
+from memgraph.model.enums import (
+    EdgeType,
+    MemoryKind,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Sensitivity,
+)
 from memgraph.model.sources import FileLink
 from memgraph.model.values import EdgeInput
 
@@ -83,47 +90,65 @@ class IngestCandidate:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ParsedDocument:
-    """The content of one file, in the order of the file.
+    """The content of one file, in the order of the file, to which its parser adds.
 
     Edges and links name candidates by ``#key``. ``main_key`` is the candidate that represents the
-    file when others link to it, under any of ``document_keys``. ``text`` is the whole decoded file,
-    whose lines the locators count. ``origin`` is the tool that exported it.
+    file when others link to it, under any of ``document_keys``. ``path`` is relative to the drop
+    zone. ``text`` is the whole decoded file, whose lines the locators count. ``origin`` is the tool
+    that exported it.
     """
 
-    format: Format
-    candidates: tuple[IngestCandidate, ...]
-    edges: tuple[EdgeInput, ...] = ()
-    links: tuple[FileLink, ...] = ()
-    findings: tuple[ParseFinding, ...] = ()
+    path: str
+    text: str = field(default="", repr=False)
+    format: Format = "markdown"
+    candidates: list[IngestCandidate] = field(default_factory=list)
+    edges: list[EdgeInput] = field(default_factory=list)
+    links: list[FileLink] = field(default_factory=list)
+    findings: list[ParseFinding] = field(default_factory=list)
     title: str | None = None
     main_key: str | None = None
     document_keys: tuple[str, ...] = ()
-    text: str = field(default="", repr=False)
     origin: Origin | None = None
 
-
-class KeySource:
-    """Numbers candidates: m1, m2, … and rejects the file when there are too many."""
-
-    def __init__(self) -> None:
-        self._made = 0
-
-    def new(self) -> str:
-        """Return the next key.
+    def add(self, content: str, locator: str, **fields: Any) -> IngestCandidate:
+        """Add a candidate; its key is m1, m2, …
 
         Raises:
             IngestRejected: too_many_items.
         """
-        self._made += 1
-        if self._made > MAX_CANDIDATES:
+        if len(self.candidates) >= MAX_CANDIDATES:
             raise refuse(
                 RejectionReason.TOO_MANY_ITEMS,
                 f"the file has more than {MAX_CANDIDATES} memories: split it",
                 limit=MAX_CANDIDATES,
             )
-        return f"m{self._made}"
+        key = f"m{len(self.candidates) + 1}"
+        self.candidates.append(IngestCandidate(key, content, locator, **fields))
+        return self.candidates[-1]
+
+    def join(
+        self, key: str, other: str, kind: EdgeType, weight: float, reason: str | None = None
+    ) -> None:
+        """Add an edge between two candidates."""
+        self.edges.append(
+            EdgeInput(
+                from_id=f"#{key}", to_id=f"#{other}", edge_type=kind, weight=weight, reason=reason
+            )
+        )
+
+    def report(
+        self,
+        code: SkippedPart,
+        locator: str | None = None,
+        details: Mapping[str, Any] | None = None,
+        *,
+        count: int = 1,
+    ) -> None:
+        """Add a finding, unless ``count`` is 0."""
+        if count:
+            self.findings.append(ParseFinding(code, locator, details or {}, count))
 
 
 def lines(first: int, last: int) -> str:

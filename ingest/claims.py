@@ -39,7 +39,10 @@ LOCK_PAUSE_S: Final = 0.05
 _STATE: Final = "claim.json"
 MAX_NAME_BYTES: Final = 255
 _MAX_PATH_BYTES: Final = 3_500
-_SAVED: Final = ("path", "target", "attempts", "started_at", "held", "sender", "sha256")
+_SAVED: Final = (
+    *("path", "target", "attempts", "started_at", "held"),
+    *("sender", "sha256", "copied"),
+)
 
 Folder = Literal["processed", "rejected"]
 
@@ -52,8 +55,8 @@ class FileClaim:
     ``target`` is its final place, once that is decided. ``attempts`` counts the runs that began to
     read it and neither finished nor made progress; ``started_at`` is the time of the first, or 0.
     ``held`` is the SHA-256 of its content while it waits for an operator. An uploaded file has a
-    ``sender``, whose permissions apply to it, and a ``sha256``. ``adopted``: it is
-    not from this run.
+    ``sender``, whose permissions apply to it, and a ``sha256``. ``copied``: its original lies
+    elsewhere. ``adopted``: it is not from this run.
     """
 
     claim_id: str
@@ -65,6 +68,7 @@ class FileClaim:
     held: str | None = None
     sender: Mapping[str, Any] | None = None
     sha256: str | None = None
+    copied: bool = False
     adopted: bool = False
 
     @property
@@ -190,7 +194,9 @@ class IncomingFile:
         self.file.close()
         claim_id = f"{time.time_ns() // 1_000_000:013d}-{sha256 or ''}-{self._id}"
         # Written under the hidden name: what is not complete is no claim.
-        waiting = FileClaim(self._folder.name, self._zone, path, sender=sender, sha256=sha256)
+        waiting = FileClaim(
+            self._folder.name, self._zone, path, sender=sender, sha256=sha256, copied=not sender
+        )
         waiting.save()
         self._folder.rename(self._zone / CLAIMS / claim_id)
         sync_folder(self._zone / CLAIMS)

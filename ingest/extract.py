@@ -11,7 +11,6 @@ from ingest.candidates import (
     MAX_IMPORTANCE,
     IngestCandidate,
     ParsedDocument,
-    ParseFinding,
 )
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import InvalidInput
@@ -30,8 +29,8 @@ from memgraph.model.values import MAX_NAME_CHARS, MemoryInput, Source, validated
 
 def to_memories(
     parsed: ParsedDocument, *, sha256: str, source_path: str
-) -> tuple[tuple[MemoryInput, ...], tuple[ParseFinding, ...]]:
-    """Return the valid candidates as inputs, and all findings, with one for each invalid candidate.
+) -> tuple[MemoryInput, ...]:
+    """Return the valid candidates as inputs, and report the invalid ones in the document.
 
     Importance and confidence are limited. A file cannot define an Identity: it becomes a Fact.
     ``source_path`` is the absolute path of the stored file.
@@ -40,23 +39,21 @@ def to_memories(
         IngestRejected: no_valid_items.
     """
     memories: list[MemoryInput] = []
-    findings = list(parsed.findings)
     lowered = sum(candidate.type is MemoryType.IDENTITY for candidate in parsed.candidates)
-    if lowered:
-        findings.append(ParseFinding(SkippedPart.IDENTITY_LOWERED, count=lowered))
+    parsed.report(SkippedPart.IDENTITY_LOWERED, count=lowered)
     for candidate in parsed.candidates:
         try:
             memories.append(_memory(candidate, sha256, shortened(source_path)))
         except InvalidInput as error:
             problems = {"problems": error.details.get("problems", [])}
-            findings.append(ParseFinding(SkippedPart.VALUE_INVALID, candidate.locator, problems))
+            parsed.report(SkippedPart.VALUE_INVALID, candidate.locator, problems)
     if parsed.candidates and not memories:
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
             "the file contains no valid memory",
-            findings=[finding.as_dict() for finding in findings[:100]],
+            findings=[finding.as_dict() for finding in parsed.findings[:100]],
         )
-    return tuple(memories), tuple(findings)
+    return tuple(memories)
 
 
 def to_document(
@@ -79,7 +76,7 @@ def to_document(
         path=shortened(path),
         memories=memories,
         edges=tuple(edge for edge in parsed.edges if {edge.from_id, edge.to_id} <= keys),
-        links=parsed.links,
+        links=tuple(parsed.links),
         main=f"#{parsed.main_key}" if f"#{parsed.main_key}" in keys else None,
         document_keys=tuple(key for key in parsed.document_keys if len(key) <= MAX_NAME_CHARS),
         relate=parsed.format != "decision_record",

@@ -7,10 +7,10 @@ import posixpath
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from ingest.candidates import ParsedDocument, ParseFinding
+from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
 from ingest.parsers.text import parse_text
@@ -46,18 +46,20 @@ def parse_document(
             type=ending[:20],
         )
     text, findings = decode(data)
+    document = ParsedDocument(path, text, findings=list(findings))
     if ending == ".json":
-        document = parse_json(text, path, findings, partial(_text_above, above))
+        parse_json(document, partial(_text_above, above))
     elif ending == ".md":
-        document = parse_markdown(text, path, findings, order)
+        parse_markdown(document, order)
     else:
-        document = parse_text(text, path, findings, order)
-    document = replace(document, text=text)
-    if document.candidates:
-        return document
-    return replace(
-        document, findings=(*document.findings, ParseFinding(SkippedPart.NOTHING_EXTRACTED))
-    )
+        parse_text(document, order)
+    document.title = document.title or title_of(path)
+    document.document_keys = document.document_keys or document_keys(path)
+    if not document.candidates:
+        document.report(SkippedPart.NOTHING_EXTRACTED)
+    elif document.main_key is None:
+        document.main_key = document.candidates[0].key
+    return document
 
 
 def _text_above(above: Above, name: str) -> str | None:

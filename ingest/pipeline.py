@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +48,6 @@ from ingest.safe_files import (
 )
 from memgraph.clock import SystemClock, iso
 from memgraph.errors import DatabaseBusy, IngestRejected, MemgraphError, MemoryDisabled
-from memgraph.model.enums import IngestStatus
 from memgraph.model.sources import Document
 from memgraph.paths import naming_full_disk
 from memgraph.text.dates import DateOrder, date_order
@@ -138,7 +137,6 @@ class IngestPipeline:
         store: the orchestrator's handle.
         now_ms: the clock for manifests, milliseconds since 1970.
         progress: called in this thread before and after each file and during storing.
-        settle_seconds: how long a file must be unchanged if the system has no file leases.
         stop: checked before each file and each part of one; the rest is left for the next run.
         retry: also process held files in the first run, which failed ten times without progress.
         wait_s: how long to wait for another run to end, seconds.
@@ -151,27 +149,22 @@ class IngestPipeline:
         *,
         now_ms: Callable[[], int] | None = None,
         progress: Callable[[Progress], None] | None = None,
-        settle_seconds: float = 1.0,
         stop: Callable[[], bool] = lambda: False,
         retry: bool = False,
         wait_s: float = 60.0,
         waits: Callable[[], None] = lambda: None,
     ) -> None:
-        self._wait_s = wait_s
-        self._waits = waits
-        self._store = store
-        self._now_ms = now_ms or SystemClock().now_ms
-        self._progress = progress
-        self._settle_seconds = settle_seconds
-        self._stop = stop
-        self._retry = retry
-        self._extractor = ModelExtractor(store.ingestion.propose)
+        self.store, self.zone = store, store.paths.ingest
+        self.now_ms = now_ms or SystemClock().now_ms
+        self.stop = stop
+        self.claims: list[FileClaim] = []
+        self.extractor = ModelExtractor(store.ingestion.propose)
+        self._progress, self._retry = progress, retry
+        self._wait_s, self._waits = wait_s, waits
         self._emptied: set[str] = set()
         self._results: list[FileResult] = []
         self._known = 0
         self._orders: dict[str, DateOrder] = {}
-        self._claims: list[FileClaim] = []
-        self.zone = store.paths.ingest
 
     def run(self) -> IngestReport:
         """Process the files in the drop zone, then those that an earlier run did not finish.
@@ -183,32 +176,32 @@ class IngestPipeline:
             StorageError: the database failed, or the disk is full; the current file stays claimed,
                 and the next run continues with it.
         """
-        if not self._store.settings.memory.ingest.enabled:
+        if not self.store.settings.memory.ingest.enabled:
             raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
         for own in ("", CLAIMS, *sorted(OWN_FOLDERS)):
             with suppress(FileVanished), open_directory(os.fspath(self.zone / own)):
                 pass  # raises if it is a link: files must not be moved out of the drop zone
-        alone = exclusive_run(self.zone, self._stop, self._wait_s, self._waits)
+        alone = exclusive_run(self.zone, self.stop, self._wait_s, self._waits)
         with naming_full_disk(self.zone), alone:
             return self._run()
 
     def _run(self) -> IngestReport:
         remove_stale(self.zone)
         self._emptied = set()
-        self._extractor = ModelExtractor(self._store.ingestion.propose)
+        self.extractor = ModelExtractor(self.store.ingestion.propose)
         self._results = []
         new, begun = waiting_files(self.zone)
         self._known = len(new)
-        self._claims = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
+        self.claims = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
         self._orders = self._date_orders(new)
         for item in (*new, *begun):
             path = display_path(item.path)
-            self._report(path)
+            self.report(path)
             result = self._finish(item) if isinstance(item, FileClaim) else self._take(item)
             if result is not None:
                 self._results.append(result)
-                self._report(path, result)
-            if self._stop():
+                self.report(path, result)
+            if self.stop():
                 break
         # Files that are held again wait for the next --retry.
         self._retry = False
@@ -228,9 +221,14 @@ class IngestPipeline:
         orders = {folder: date_order(texts) for folder, texts in heads.items()}
         return {folder: order for folder, order in orders.items() if order is not None}
 
-    def _report(
+    def order_in(self, path: str) -> DateOrder | None:
+        """Return the date order of the folder of a path."""
+        return self._orders.get(path.rpartition("/")[0])
+
+    def report(
         self, path: str, result: FileResult | None = None, at: tuple[int, int] = (0, 0)
     ) -> None:
+        """Report the progress of the file at ``path`` and of the run."""
         if self._progress is not None:
             done = len(self._results)
             self._progress(Progress(done, max(self._known, done), path, result, *at))
@@ -243,8 +241,8 @@ class IngestPipeline:
             if entry.verdict == "take":
                 # Checked before it is moved: a file that is still being written stays where it is.
                 with open_parent(self.zone, entry.path) as (folder, name):
-                    check_safely(name, folder, settle_seconds=self._settle_seconds)
-            claimed = claim(self.zone, entry.path, at=self._now_ms())
+                    check_safely(name, folder)
+            claimed = claim(self.zone, entry.path, at=self.now_ms())
         except StillBeingWritten:
             return FileResult(entry.display, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except FileVanished:
@@ -256,7 +254,7 @@ class IngestPipeline:
             return FileResult(entry.display, "skipped", str(error.details["reason"]), error.message)
         if claimed is None:
             return None
-        self._claims.append(claimed)
+        self.claims.append(claimed)
         self._emptied.add(entry.path.rpartition("/")[0])
         return self._finish(claimed)
 
@@ -264,27 +262,10 @@ class IngestPipeline:
         path = display_path(file_claim.path)
         if self._retry:
             file_claim.held, file_claim.attempts = None, 0
-        elif file_claim.held is not None and not self._is_stored(file_claim.held):
+        elif file_claim.held is not None and self.store.ingestion.stored(file_claim.held) is None:
             return FileResult(path, "skipped", RejectionReason.HELD, HELD, file_claim.held)
-
-        def progress(done: int, total: int) -> None:
-            file_claim.has_progressed()
-            self._report(path, at=(done, total))
-
-        order = self._orders.get(file_claim.path.rpartition("/")[0])
-        work = _Work(
-            self._store,
-            self._extractor,
-            file_claim,
-            self._claims,
-            path,
-            self._now_ms,
-            progress,
-            self._stop,
-            order,
-        )
         try:
-            result = work.finish(self._settle_seconds)
+            result = _Work(self, self.store, file_claim, path).finish()
         except StillBeingWritten:
             file_claim.leave_untried()
             return FileResult(path, "skipped", RejectionReason.STILL_BEING_WRITTEN)
@@ -298,7 +279,7 @@ class IngestPipeline:
             # A failure of the database, not of the file: all other files would fail too.
             file_claim.leave_untried()
             raise
-        self._store.ingestion.log_event(
+        self.store.ingestion.log_event(
             f"ingest.{result.outcome}",
             path=result.path,
             reason=result.reason,
@@ -307,11 +288,6 @@ class IngestPipeline:
             resumed=result.resumed,
         )
         return result
-
-    def _is_stored(self, sha256: str) -> bool:
-        """Return True when another file with the same content has been stored."""
-        before = self._store.ingestion.known(sha256)
-        return before is not None and before[0] is IngestStatus.PROCESSED
 
 
 class _LeftForLater(Exception):
@@ -325,31 +301,22 @@ class _LeftForLater(Exception):
 class _Work:
     """The processing of one claimed file, which ends in ``processed/`` or ``rejected/``."""
 
+    run: IngestPipeline
     store: Orchestrator
-    extractor: ModelExtractor
     claim: FileClaim
-    claims: Sequence[FileClaim]
     display: str
-    now_ms: Callable[[], int]
-    progress: Callable[[int, int], None]
-    stop: Callable[[], bool]
-    order: DateOrder | None
 
-    def finish(self, settle_seconds: float) -> FileResult:
+    def finish(self) -> FileResult:
         content: FileContent | None = None
         attempts = self.claim.attempts
         if self.claim.sender is not None:
             # An uploaded file is stored with the permissions of its sender.
             self.store = self.store.ingestion.on_behalf(self.claim.sender)
         try:
-            self.claim.begin(self.now_ms())
+            self.claim.begin(self.run.now_ms())
             with open_directory(str(self.claim.directory)) as folder:
-                content = read_safely(
-                    self.claim.file.name,
-                    folder,
-                    max_bytes=self.store.settings.memory.ingest.max_file_size_mb * MEGABYTE,
-                    settle_seconds=settle_seconds,
-                )
+                limit = self.store.settings.memory.ingest.max_file_size_mb * MEGABYTE
+                content = read_safely(self.claim.file.name, folder, max_bytes=limit)
             if attempts >= MAX_ATTEMPTS and self.claim.held is None:
                 return self._hold(content, attempts)
             return self._ingest(content)
@@ -357,15 +324,17 @@ class _Work:
             return self._reject(error, content)
 
     def _ingest(self, content: FileContent) -> FileResult:
-        before = self.store.ingestion.known(content.sha256)
-        if before is not None and before[0] is IngestStatus.PROCESSED:
-            return self._repeated(content, before[1])
+        before = self.store.ingestion.stored(content.sha256)
+        if before is not None:
+            return self._repeated(content, before)
         # Asked before the file is parsed, which may ask a model.
         claim_id = self.claim.claim_id
         if self.store.ingestion.under_way(content.sha256, claim_id, self._is_here):
             raise _LeftForLater(RejectionReason.BEING_STORED)
         document = self._planned() or self._plan(content)
-        outcome = self.store.ingestion.store(document, progress=self.progress, stop=self.stop)
+        outcome = self.store.ingestion.store(
+            document, progress=self._has_progressed, stop=self.run.stop
+        )
         if outcome.outcome == "begun":
             raise _LeftForLater(RejectionReason.INTERRUPTED)
         if outcome.outcome == "under_way":
@@ -374,6 +343,10 @@ class _Work:
             return self._repeated(content, outcome.manifest)
         resumed = self.claim.adopted and self.claim.plan_file.exists()
         return self._processed(content, outcome.manifest, resumed=resumed)
+
+    def _has_progressed(self, done: int, total: int) -> None:
+        self.claim.has_progressed()
+        self.run.report(self.display, at=(done, total))
 
     def _is_here(self, claim_id: str) -> bool:
         """Return True for a claim of this drop zone that has its file."""
@@ -388,21 +361,21 @@ class _Work:
 
     def _plan(self, content: FileContent) -> Document:
         """Parse the file. The plan of a large file is saved until it is stored."""
-        read = parse_document(
+        parsed = parse_document(
             content.data,
             self.display,
-            partial(read_above, self.claim.zone, self.claims, self.claim.path),
-            self.order,
+            partial(read_above, self.claim.zone, self.run.claims, self.claim.path),
+            self.run.order_in(self.claim.path),
         )
-        parsed = self.extractor.extend(read)
-        self.claim.reserve("processed", self.claims)
+        self.run.extractor.extend(parsed)
+        self.claim.reserve("processed", self.run.claims)
         stored_as = display_path(os.path.realpath(self.claim.stored_file))
-        memories, findings = to_memories(parsed, sha256=content.sha256, source_path=stored_as)
+        memories = to_memories(parsed, sha256=content.sha256, source_path=stored_as)
         manifest = {
             **self._head(content),
             "format": parsed.format,
             "title": parsed.title,
-            **summary_of(findings),
+            **summary_of(parsed.findings),
         }
         document = to_document(
             parsed,
@@ -441,7 +414,11 @@ class _Work:
         """
         if recorded.get("claim") == self.claim.claim_id:
             return self._processed(content, recorded, resumed=True)
-        self.claim.reserve("processed", self.claims)
+        if self.claim.copied:
+            # Its original is where it was; a further copy would be of no use.
+            self.claim.remove()
+            return FileResult(self.display, "duplicate", sha256=content.sha256)
+        self.claim.reserve("processed", self.run.claims)
         first = {"path": recorded.get("path"), "stored_as": recorded.get("stored_as")}
         return self._close("duplicate", content, {**self._head(content), "first": first})
 
@@ -463,7 +440,7 @@ class _Work:
 
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])
-        self.claim.reserve("rejected", self.claims)
+        self.claim.reserve("rejected", self.run.claims)
         manifest = {
             **self._head(content),
             "reason": reason,
@@ -488,7 +465,12 @@ class _Work:
         resumed: bool = False,
     ) -> FileResult:
         """Write the manifest, then move the file, so that a finished file always has a manifest."""
-        manifest = {**facts, "outcome": outcome, "resumed": resumed, "ended_at": iso(self.now_ms())}
+        manifest = {
+            **facts,
+            "outcome": outcome,
+            "resumed": resumed,
+            "ended_at": iso(self.run.now_ms()),
+        }
         self.claim.write_manifest(manifest)
         result = FileResult(
             self.display,

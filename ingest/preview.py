@@ -32,7 +32,6 @@ from ingest.safe_files import (
     read_safely,
 )
 from memgraph.errors import IngestRejected, MemoryDisabled
-from memgraph.model.enums import IngestStatus
 
 if TYPE_CHECKING:
     from memgraph.operations.orchestrator import Orchestrator
@@ -152,11 +151,10 @@ class _Preview:
 
     def _content(self, display: str, data: bytes, above: Above) -> FilePreview:
         sha256 = hashlib.sha256(data).hexdigest()
-        before = self._store.ingestion.known(sha256)
-        stored = before is not None and before[0] is IngestStatus.PROCESSED
+        stored = self._store.ingestion.stored(sha256) is not None
         try:
             parsed = parse_document(data, display, above)
-            memories, findings = to_memories(parsed, sha256=sha256, source_path=display)
+            memories = to_memories(parsed, sha256=sha256, source_path=display)
         except IngestRejected as error:
             return _rejected(display, error, sha256)
         if stored or sha256 in self._seen:
@@ -164,7 +162,7 @@ class _Preview:
         self._seen.add(sha256)
         keys = {f"#{memory.key}" for memory in memories}
         edges = sum({edge.from_id, edge.to_id} <= keys for edge in parsed.edges)
-        reported = summary_of(findings)
+        reported = summary_of(parsed.findings)
         refused = sum(reported["rejected_items"].values())
         return FilePreview(
             display,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.candidates import (
@@ -14,15 +14,13 @@ from ingest.candidates import (
     MAX_IMPORTANCE,
     IngestCandidate,
     ParsedDocument,
-    ParseFinding,
     line_range,
     lines,
 )
-from ingest.parsers.notes import part_of
+from ingest.parsers.notes import PART_WEIGHT
 from ingest.reasons import SkippedPart
 from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
-from memgraph.model.enums import MemoryType
-from memgraph.model.values import EdgeInput
+from memgraph.model.enums import EdgeType, MemoryType
 
 if TYPE_CHECKING:
     from memgraph.operations.ingestion.extraction import Proposal, Proposals
@@ -44,133 +42,106 @@ class ModelExtractor:
     propose: Propose
     _failures: int = 0
 
-    def extend(self, extracted: ParsedDocument) -> ParsedDocument:
-        """Return ``extracted`` with the model's proposals; call it before any transaction.
+    def extend(self, document: ParsedDocument) -> None:
+        """Add the model's proposals to a document; call it before any transaction.
 
         A proposal that repeats a line at the same place gives its type to an Observation, and is
         left out otherwise. A failure of the model, and proposals that break a rule, are reported as
         findings; all lines stay.
         """
-        if extracted.format not in _FORMATS:
-            return extracted
-        if self._failures >= GIVE_UP_AFTER:
-            return _with_findings(extracted, [ParseFinding(SkippedPart.EXTRACTOR_NOT_ASKED)])
-        proposals = self.propose(extracted.text)
-        if proposals is None:
-            return extracted
-        self._failures = self._failures + 1 if proposals.error_code in _DOWN else 0
-        return _Merge(extracted, proposals).done()
-
-
-@dataclass(slots=True)
-class _Merge:
-    """The merging of proposals into one file."""
-
-    extracted: ParsedDocument
-    told: Proposals
-    lines: list[IngestCandidate] = field(default_factory=list)
-    made: list[IngestCandidate] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
-    repeated: int = 0
-
-    def done(self) -> ParsedDocument:
-        self.lines = list(self.extracted.candidates)
-        self._take_all()
-        main = self.extracted.main_key
-        if main is None and self.made:
-            main = self.made[0].key
-        grown = replace(
-            self.extracted,
-            candidates=(*self.lines, *self.made),
-            edges=(*self.extracted.edges, *self._parts()),
-            main_key=main,
-        )
-        if self.made:
-            findings = [e for e in grown.findings if e.code is not SkippedPart.NOTHING_EXTRACTED]
-            grown = replace(grown, findings=tuple(findings))
-        return _with_findings(grown, list(self._findings()))
-
-    def _take_all(self) -> None:
-        # Imported here, because it is not needed without a model.
-        from memgraph.operations.ingestion.extraction import LocatedSentences
-
-        sentences = LocatedSentences()
-        for candidate in self.lines:
-            sentences.add(candidate.content, *line_range(candidate.locator))
-        self.refused.update(self.told.rejected)
-        room = MAX_CANDIDATES - len(self.lines)
-        line_ends = [at for at, char in enumerate(self.extracted.text) if char == "\n"]
-        firsts = [line_range(candidate.locator)[0] for candidate in self.lines]
-        for proposal in self.told.accepted:
-            first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
-            if not any(char.isalpha() for char in proposal.content):
-                self.refused["content"] += 1
-            elif (place := sentences.find(proposal.content, first, last)) is not None:
-                self._repeat(place, proposal)
-            elif len(self.made) >= room:
-                self.refused["too_many_proposals"] += 1
-            else:
-                sentences.add(proposal.content, first, last)
-                # The date, tags and section of the last line that begins at or above apply.
-                above = bisect_right(firsts, first)
-                near = self.lines[above - 1] if above else None
-                self._take(proposal, lines(first, last), near)
-
-    def _repeat(self, place: int, proposal: Proposal) -> None:
-        """Give the type of a proposal to the line that it repeats, if that has none."""
-        untyped = place < len(self.lines) and self.lines[place].type is MemoryType.OBSERVATION
-        if not untyped or proposal.type in (MemoryType.OBSERVATION, MemoryType.IDENTITY):
-            self.repeated += 1
+        if document.format not in _FORMATS:
             return
-        attributes = {**self.lines[place].attributes, "extractor": self.told.provider}
-        self.lines[place] = replace(
-            self.lines[place],
-            type=proposal.type,
-            importance=min(proposal.importance, MAX_IMPORTANCE),
-            attributes=attributes,
-        )
-
-    def _take(self, proposal: Proposal, locator: str, near: IngestCandidate | None) -> None:
-        quote = self.extracted.text[proposal.start : proposal.end]
-        attributes = {"extractor": self.told.provider, "quote": quote[:_MAX_QUOTE_CHARS]}
-        if near is not None and "section" in near.attributes:
-            attributes["section"] = near.attributes["section"]
-        # The service limits these values as well; a text must not be able to exceed either limit.
-        identity = proposal.type is MemoryType.IDENTITY
-        self.made.append(
-            IngestCandidate(
-                f"p{len(self.made) + 1}",
-                proposal.content,
-                locator,
-                type=MemoryType.FACT if identity else proposal.type,
-                importance=min(proposal.importance, MAX_IMPORTANCE),
-                confidence=min(proposal.confidence, MAX_CONFIDENCE),
-                event_time=near.event_time if near else None,
-                tags=near.tags if near else (),
-                attributes=attributes,
-            )
-        )
-
-    def _parts(self) -> Iterator[EdgeInput]:
-        """Yield an edge from each proposal to its note; prose has no memory of the whole file."""
-        main = self.extracted.main_key
-        if self.extracted.format == "markdown" and main is not None:
-            for candidate in self.made:
-                yield part_of(candidate.key, main)
-
-    def _findings(self) -> Iterator[ParseFinding]:
-        for code, count in sorted(self.refused.items()):
-            yield ParseFinding(SkippedPart.PROPOSAL_REJECTED, details={"reason": code}, count=count)
-        if self.repeated:
-            yield ParseFinding(SkippedPart.PROPOSAL_REPEATED, count=self.repeated)
-        if self.told.error_code is not None:
+        if self._failures >= GIVE_UP_AFTER:
+            document.report(SkippedPart.EXTRACTOR_NOT_ASKED)
+            return
+        proposals = self.propose(document.text)
+        if proposals is None:
+            return
+        self._failures = self._failures + 1 if proposals.error_code in _DOWN else 0
+        _add_proposals(document, proposals)
+        if proposals.error_code is not None:
             details = {
-                "error": self.told.error_code,
-                "pieces": self.told.pieces,
-                "failed": self.told.failed,
+                "error": proposals.error_code,
+                "pieces": proposals.pieces,
+                "failed": proposals.failed,
             }
-            yield ParseFinding(SkippedPart.EXTRACTOR_FAILED, details=details)
+            document.report(SkippedPart.EXTRACTOR_FAILED, details=details)
 
 
-def _with_findings(document: ParsedDocument, findings: Sequence[ParseFinding]) -> ParsedDocument:
-    return replace(document, findings=(*document.findings, *findings))
+def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
+    """Add the proposals, each at its place, and report those that are refused or repeated."""
+    # Imported here, because it is not needed without a model.
+    from memgraph.operations.ingestion.extraction import LocatedSentences
+
+    candidates = document.candidates
+    ranges = [line_range(candidate.locator) for candidate in candidates]
+    sentences = LocatedSentences()
+    for candidate, (first, last) in zip(candidates, ranges, strict=True):
+        sentences.add(candidate.content, first, last)
+    firsts = [first for first, _ in ranges]
+    line_ends = [at for at, char in enumerate(document.text) if char == "\n"]
+    refused, repeated = Counter(proposals.rejected), 0
+    for proposal in proposals.accepted:
+        first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
+        place = sentences.find(proposal.content, first, last)
+        if not any(char.isalpha() for char in proposal.content):
+            refused["content"] += 1
+        elif place is not None and place < len(firsts) and _gives_type(proposal, candidates[place]):
+            line = candidates[place]
+            candidates[place] = replace(
+                line,
+                type=proposal.type,
+                importance=min(proposal.importance, MAX_IMPORTANCE),
+                attributes={**line.attributes, "extractor": proposals.provider},
+            )
+        elif place is not None:
+            repeated += 1
+        elif len(candidates) >= MAX_CANDIDATES:
+            refused["too_many_proposals"] += 1
+        else:
+            sentences.add(proposal.content, first, last)
+            # The date, tags and section of the last line that begins at or above apply.
+            above = bisect_right(firsts, first)
+            near = candidates[above - 1] if above else None
+            _add(document, proposal, proposals.provider, lines(first, last), near)
+    if document.main_key is None and candidates:
+        document.main_key = candidates[0].key
+        document.findings[:] = [
+            each for each in document.findings if each.code is not SkippedPart.NOTHING_EXTRACTED
+        ]
+    for code, count in sorted(refused.items()):
+        document.report(SkippedPart.PROPOSAL_REJECTED, details={"reason": code}, count=count)
+    document.report(SkippedPart.PROPOSAL_REPEATED, count=repeated)
+
+
+def _gives_type(proposal: Proposal, line: IngestCandidate) -> bool:
+    untyped = (MemoryType.OBSERVATION, MemoryType.IDENTITY)
+    return line.type is MemoryType.OBSERVATION and proposal.type not in untyped
+
+
+def _add(
+    document: ParsedDocument,
+    proposal: Proposal,
+    provider: str,
+    locator: str,
+    near: IngestCandidate | None,
+) -> None:
+    quote = document.text[proposal.start : proposal.end]
+    attributes = {"extractor": provider, "quote": quote[:_MAX_QUOTE_CHARS]}
+    if near is not None and "section" in near.attributes:
+        attributes["section"] = near.attributes["section"]
+    # The service limits these values as well; a text must not be able to exceed either limit.
+    identity = proposal.type is MemoryType.IDENTITY
+    made = document.add(
+        proposal.content,
+        locator,
+        type=MemoryType.FACT if identity else proposal.type,
+        importance=min(proposal.importance, MAX_IMPORTANCE),
+        confidence=min(proposal.confidence, MAX_CONFIDENCE),
+        event_time=near.event_time if near else None,
+        tags=near.tags if near else (),
+        attributes=attributes,
+    )
+    # Prose has no memory of the whole file.
+    if document.format == "markdown" and document.main_key is not None:
+        document.join(made.key, document.main_key, EdgeType.PART_OF, PART_WEIGHT)

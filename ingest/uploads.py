@@ -15,7 +15,6 @@ from ingest.drop_zone import is_hidden_or_temporary
 from ingest.parse import SUPPORTED_TYPES
 from ingest.pipeline import MEGABYTE, IngestPipeline
 from memgraph.errors import DatabaseFull, InvalidInput, RequestTooLarge, StorageError
-from memgraph.model.enums import IngestStatus
 from memgraph.model.remote import UploadResult
 from memgraph.operations.orchestrator import Orchestrator
 
@@ -54,8 +53,7 @@ class ReceivedFile:
     def place(self) -> UploadResult:
         """Pass the file to the next run, unless its content is stored already, or waits to be."""
         sha256 = self._digest.hexdigest()
-        before = self._handle.ingestion.known(sha256)
-        if before is not None and before[0] is IngestStatus.PROCESSED:
+        if self._handle.ingestion.stored(sha256) is not None:
             return UploadResult(sha256=sha256, name=self._name, known="processed")
         with _on_disk():
             if uploads.waiting(self._handle.paths.ingest, sha256) is not None:

@@ -58,7 +58,7 @@ def dropped(orc: Orchestrator, name: str, text: str) -> None:
     """Ingest a file."""
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     (orc.paths.ingest / name).write_text(text, encoding="utf-8")
-    IngestPipeline(orc, settle_seconds=0).run()
+    IngestPipeline(orc).run()
 
 
 def copied(orc: Orchestrator) -> Path:

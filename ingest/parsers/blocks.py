@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal
@@ -14,7 +15,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParseFinding, clean_tags
+from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParsedDocument, clean_tags, lines
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.text.dates import read_date
 
@@ -377,7 +378,6 @@ class FrontMatter:
     """Front matter. ``values`` maps names (lower case, ``-`` for ``_`` and space) to strings."""
 
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    findings: tuple[ParseFinding, ...] = ()
 
     def first(self, *names: str) -> str | None:
         """Return the first string under the first existing one of ``names``."""
@@ -427,20 +427,19 @@ class FrontMatter:
         return None if date is None else read_date(date)
 
 
-def read_front_matter(text: str) -> FrontMatter:
-    """Read strings and lists of strings; deeper values are ignored."""
+def read_front_matter(document: ParsedDocument, text: str) -> FrontMatter:
+    """Read strings and lists of strings; deeper values are ignored, what is invalid is reported."""
     if not text.strip():
         return FrontMatter()
-    if len(text) > _MAX_CHARS or _too_deep(text):
-        return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
-    try:
-        # BaseLoader creates only strings: an ingested file must not create other objects.
-        loaded = yaml.load(text, Loader=yaml.BaseLoader)
-    except (yaml.YAMLError, ValueError, OverflowError):
+    loaded = None
+    if len(text) <= _MAX_CHARS and not _too_deep(text):
         # ValueError: an escape beyond Unicode, which the YAML reader does not check.
-        return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
+        with suppress(yaml.YAMLError, ValueError, OverflowError):
+            # BaseLoader creates only strings: an ingested file must not create other objects.
+            loaded = yaml.load(text, Loader=yaml.BaseLoader)
     if not isinstance(loaded, dict):
-        return FrontMatter(findings=(ParseFinding(SkippedPart.FRONT_MATTER_INVALID, "L1-L1"),))
+        document.report(SkippedPart.FRONT_MATTER_INVALID, lines(1, 1))
+        return FrontMatter()
     values: dict[str, tuple[str, ...]] = {}
     for name, value in loaded.items():
         if not isinstance(name, str):

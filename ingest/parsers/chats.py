@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ingest.candidates import MAX_NAME_CHARS, ParsedDocument, ParseFinding
+from ingest.candidates import MAX_NAME_CHARS, ParsedDocument
 from ingest.parsers.file_names import conversation_name, session_name, title_of
-from ingest.parsers.transcript import ParsedConversation
+from ingest.parsers.transcript import Conversation
 from ingest.reasons import SkippedPart
 from memgraph.text.dates import read_json_time
 
@@ -112,14 +112,12 @@ def find_chats(value: Any) -> list[_Chat]:
     return [replace(chat, pointer=f"/{name}{chat.pointer}") for chat in find_chats(inner)]
 
 
-def parse_chats(
-    chats: Sequence[_Chat], path: str, findings: tuple[ParseFinding, ...] = ()
-) -> ParsedDocument:
-    """Return the messages as episodes in order; those without text are reported and left out."""
-    turns = ParsedConversation(path, list(findings))
+def parse_chats(document: ParsedDocument, chats: Sequence[_Chat]) -> None:
+    """Add the messages as episodes in order; those without text are reported and left out."""
+    document.format = "chat"
+    turns = Conversation(document)
     for place, chat in enumerate(chats, start=1):
         _read_chat(turns, chat, place if len(chats) > 1 else None)
-    return turns.document("chat")
 
 
 def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
@@ -155,22 +153,22 @@ def _speaker(message: Json) -> str | None:
     return None
 
 
-def _read_chat(turns: ParsedConversation, chat: _Chat, place: int | None) -> None:
+def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
     about = chat.about
-    base = session_name(turns.path)
+    base = session_name(turns.document.path)
     conversation = _identifier(about, ("conversation_id", "thread_id", "channel_id", "chat_id"))
     session = _identifier(about, ("session_id", "session", "id"))
     if session is None:
         session = f"{conversation or base}#{place}" if place else conversation or base
     conversation = conversation or conversation_name(session)
-    started = _time(about, turns, chat.pointer)
+    started = _time(about, turns.document, chat.pointer)
     for index, message in enumerate(chat.messages):
         where = f"{chat.pointer}/{index}"
         if not _is_message(message):
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            turns.document.report(SkippedPart.MESSAGE_INVALID, where)
             continue
-        text = _message_text(message, where, turns)
-        time = _time(message, turns, where)
+        text = _message_text(message, where, turns.document)
+        time = _time(message, turns.document, where)
         speaker = _speaker(message) or "unknown"
         role = message.get("role")
         has_own_role = isinstance(role, str) and role.strip() and role != speaker
@@ -197,7 +195,7 @@ def _identifier(values: Json, names: Sequence[str]) -> str | None:
     return None
 
 
-def _time(values: Json, turns: ParsedConversation, where: str) -> int | None:
+def _time(values: Json, document: ParsedDocument, where: str) -> int | None:
     for name in _TIME_FIELDS:
         value = values.get(name)
         if value is None:
@@ -205,16 +203,16 @@ def _time(values: Json, turns: ParsedConversation, where: str) -> int | None:
         moment = read_json_time(value)
         if moment is not None:
             return moment
-        turns.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, f"{where}/{name}"))
+        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, f"{where}/{name}")
     return None
 
 
-def _message_text(message: Json, where: str, turns: ParsedConversation) -> str:
+def _message_text(message: Json, where: str, document: ParsedDocument) -> str:
     """Return the text of a message: its text or text parts, and its tool calls."""
     parts: list[str] = []
     for name in _TEXT_FIELDS:
         if message.get(name) is not None:
-            parts.extend(_texts(message[name], f"{where}/{name}", turns))
+            parts.extend(_texts(message[name], f"{where}/{name}", document))
             break
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
@@ -226,7 +224,7 @@ def _message_text(message: Json, where: str, turns: ParsedConversation) -> str:
     return _paragraphs(parts)
 
 
-def _texts(content: Any, where: str, turns: ParsedConversation) -> Iterator[str]:
+def _texts(content: Any, where: str, document: ParsedDocument) -> Iterator[str]:
     if isinstance(content, str):
         yield content
         return
@@ -239,9 +237,7 @@ def _texts(content: Any, where: str, turns: ParsedConversation) -> Iterator[str]
         if isinstance(text, str):
             yield text
         else:
-            turns.findings.append(
-                ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, f"{where}/{place}")
-            )
+            document.report(SkippedPart.CONTENT_PART_SKIPPED, f"{where}/{place}")
 
 
 def _paragraphs(parts: Sequence[str]) -> str:
@@ -280,30 +276,28 @@ def is_claude(value: Any) -> bool:
     return any(isinstance(item.get("chat_messages"), list) for item in _objects(_as_list(value)))
 
 
-def parse_chatgpt(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return the messages of the shown branches as episodes; each conversation is a session."""
-    turns = ParsedConversation(path, list(findings))
-    for where, conversation, session in _sessions(value, turns, "mapping", dict):
-        nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", turns)
-        branch = _shown(nodes, conversation.get("current_node"), where, turns)
-        started = read_json_time(conversation.get("create_time"))
-        title = _name(conversation.get("title"))
-        _add_branch(turns, nodes, branch, where, session, started, title)
-    return turns.document("chat")
+def parse_chatgpt(document: ParsedDocument, value: Any) -> None:
+    """Add the messages of the shown branches as episodes; each conversation is a session."""
+    document.format, document.origin = "chat", "ChatGPT"
+    turns = Conversation(document)
+    for where, conversation, session in _sessions(value, document, "mapping", dict):
+        nodes = _chatgpt_nodes(conversation["mapping"], f"{where}/mapping", document)
+        branch = _shown(nodes, conversation.get("current_node"), where, document)
+        about = (session, conversation.get("create_time"), conversation.get("title"))
+        _add_branch(turns, nodes, branch, where, *about)
 
 
-def parse_claude(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return the messages of the shown branches as episodes; each conversation is a session."""
-    turns = ParsedConversation(path, list(findings))
-    for where, conversation, session in _sessions(value, turns, "chat_messages", list):
-        nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", turns)
+def parse_claude(document: ParsedDocument, value: Any) -> None:
+    """Add the messages of the shown branches as episodes; each conversation is a session."""
+    document.format, document.origin = "chat", "Claude"
+    turns = Conversation(document)
+    for where, conversation, session in _sessions(value, document, "chat_messages", list):
+        nodes = _claude_nodes(conversation["chat_messages"], f"{where}/chat_messages", document)
         branch = list(nodes)
         if any(node.parent in nodes for node in nodes.values()):
-            branch = _shown(nodes, conversation.get("current_leaf_message_uuid"), where, turns)
-        started = read_json_time(conversation.get("created_at"))
-        title = _name(conversation.get("name"))
-        _add_branch(turns, nodes, branch, where, session, started, title)
-    return turns.document("chat")
+            branch = _shown(nodes, conversation.get("current_leaf_message_uuid"), where, document)
+        about = (session, conversation.get("created_at"), conversation.get("name"))
+        _add_branch(turns, nodes, branch, where, *about)
 
 
 def _is_tree(mapping: Any) -> bool:
@@ -319,25 +313,23 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _sessions(
-    value: Any, turns: ParsedConversation, member: str, kind: type
+    value: Any, document: ParsedDocument, member: str, kind: type
 ) -> Iterator[tuple[str, Json, str]]:
     """Yield the JSON pointer, the fields and the session id of each conversation."""
     sessions: set[str] = set()
     for place, item in enumerate(_as_list(value)):
         where = f"/{place}" if isinstance(value, list) else ""
         if not isinstance(item, dict) or not isinstance(item.get(member), kind):
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where or "#"))
+            document.report(SkippedPart.MESSAGE_INVALID, where or "#")
             continue
         session = _label(item, "conversation_id", "id", "uuid")
         if session is None or session in sessions:
-            session = f"{session or session_name(turns.path)}#{place + 1}"
+            session = f"{session or session_name(document.path)}#{place + 1}"
         sessions.add(session)
         yield where, item, session
 
 
-def _shown(
-    nodes: Mapping[str, _Node], tip: Any, where: str, turns: ParsedConversation
-) -> list[str]:
+def _shown(nodes: Mapping[str, _Node], tip: Any, where: str, document: ParsedDocument) -> list[str]:
     """Return the ids of the branch that ends in ``tip``, from its root.
 
     If ``tip`` is unknown, the branch ends in the latest message.
@@ -352,7 +344,7 @@ def _shown(
     branch: dict[str, None] = {}
     while tip is not None:
         if tip in branch or tip not in nodes:
-            turns.findings.append(ParseFinding(SkippedPart.BRANCH_BROKEN, where or "#"))
+            document.report(SkippedPart.BRANCH_BROKEN, where or "#")
             break
         branch[tip] = None
         tip = nodes[tip].parent
@@ -360,25 +352,22 @@ def _shown(
 
 
 def _add_branch(
-    turns: ParsedConversation,
+    turns: Conversation,
     nodes: Mapping[str, _Node],
     branch: Sequence[str],
     where: str,
     session: str,
-    started: int | None,
-    title: str | None,
+    started: Any,
+    title: Any,
 ) -> None:
     """Add the messages of a branch, and report how many are on other branches."""
-    on_branch = set(branch)
+    report = turns.document.report
+    on_branch, started, title = set(branch), read_json_time(started), _name(title)
     omitted = sum(bool(node.text) for name, node in nodes.items() if name not in on_branch)
-    if omitted:
-        finding = ParseFinding(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
-        turns.findings.append(finding)
+    report(SkippedPart.BRANCH_LEFT_OUT, where or "#", count=omitted)
     for name in branch:
         node = nodes[name]
-        if node.skipped:
-            finding = ParseFinding(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=node.skipped)
-            turns.findings.append(finding)
+        report(SkippedPart.CONTENT_PART_SKIPPED, node.where, count=node.skipped)
         if node.text:
             turns.add(
                 node.text,
@@ -392,12 +381,12 @@ def _add_branch(
             )
 
 
-def _chatgpt_nodes(mapping: Json, pointer: str, turns: ParsedConversation) -> dict[str, _Node]:
+def _chatgpt_nodes(mapping: Json, pointer: str, document: ParsedDocument) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for name, item in mapping.items():
         where = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')[:200]}"
         if not isinstance(item, dict):
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            document.report(SkippedPart.MESSAGE_INVALID, where)
             continue
         message = _object(item.get("message"))
         parent = item.get("parent") if isinstance(item.get("parent"), str) else None
@@ -427,17 +416,17 @@ def _chatgpt_text(message: Json) -> tuple[str, int]:
 
 
 def _claude_nodes(
-    messages: Sequence[Any], pointer: str, turns: ParsedConversation
+    messages: Sequence[Any], pointer: str, document: ParsedDocument
 ) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for place, message in enumerate(messages):
         where = f"{pointer}/{place}"
         if not isinstance(message, dict) or message.get("sender") not in _CLAUDE_ROLES:
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            document.report(SkippedPart.MESSAGE_INVALID, where)
             continue
         name = _name(message.get("uuid")) or f"{place}"
         if name in nodes:
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
+            document.report(SkippedPart.MESSAGE_REPEATED, where)
             continue
         parent = message.get("parent_message_uuid")
         parent = parent if isinstance(parent, str) and parent != _CLAUDE_ROOT else None
@@ -501,39 +490,38 @@ def slack_users(value: Any) -> dict[str, str]:
 
 
 def parse_slack_day(
-    value: Sequence[Any],
-    path: str,
-    findings: tuple[ParseFinding, ...] = (),
-    users: Mapping[str, str] | None = None,
-) -> ParsedDocument:
-    """Return the messages as episodes.
+    document: ParsedDocument, value: Sequence[Any], users: Mapping[str, str]
+) -> None:
+    """Add the messages as episodes.
 
     A thread is one session across all of its days; the other messages of a day form another one.
 
     Args:
         users: display names by user id; they take precedence over names in the messages.
     """
-    turns = ParsedConversation(path, list(findings))
+    document.format, document.origin = "chat", "Slack"
+    turns = Conversation(document)
     people = {
         message["user"]: name
         for message in _objects(value)
         if isinstance(message.get("user"), str)
         and (name := _profile_name(message.get("user_profile")))
     }
-    people |= users or {}
-    folder, file_name = posixpath.split(path)
+    people |= users
+    folder, file_name = posixpath.split(document.path)
     channel = posixpath.basename(folder) or "slack"
-    day = title_of(path) if not _DAY.match(file_name) else file_name[:10]
+    day = title_of(document.path) if not _DAY.match(file_name) else file_name[:10]
+    document.title = f"{channel} {day}"
     stamps: set[str] = set()
     for place, message in enumerate(value):
         where = f"/{place}"
         stamp = _slack_time(message) if isinstance(message, dict) else None
         if stamp is None:
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_INVALID, where))
+            document.report(SkippedPart.MESSAGE_INVALID, where)
         elif stamp in stamps:
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_REPEATED, where))
+            document.report(SkippedPart.MESSAGE_REPEATED, where)
         elif message.get("subtype") not in _SLACK_SPOKEN or message.get("hidden") is True:
-            turns.findings.append(ParseFinding(SkippedPart.MESSAGE_HIDDEN, where))
+            document.report(SkippedPart.MESSAGE_HIDDEN, where)
         else:
             stamps.add(stamp)
             thread = message.get("thread_ts")
@@ -549,7 +537,6 @@ def parse_slack_day(
                 # A thread may continue in another day's file, so the store numbers its turns.
                 numbered=not threaded,
             )
-    return turns.document("chat", title=f"{channel} {day}")
 
 
 def _slack_time(message: Json) -> str | None:

@@ -9,17 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ingest.candidates import (
-    IngestCandidate,
-    KeySource,
-    ParsedDocument,
-    ParseFinding,
-    clean_tags,
-    lines,
-    summarize,
-)
+from ingest.candidates import ParsedDocument, clean_tags, lines, summarize
 from ingest.parsers.blocks import Block, FrontMatter, HeadedSection
 from ingest.parsers.decision_parts import (
     Effect,
@@ -34,12 +27,11 @@ from ingest.parsers.decision_parts import (
     titled,
 )
 from ingest.parsers.file_names import document_keys
-from ingest.parsers.notes import left_out, linked, links_in, part_of, related_links
+from ingest.parsers.notes import linked, links_in, related_links, report_left_out
 from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
-from memgraph.model.values import EdgeInput
 from memgraph.text.dates import DateOrder
 from memgraph.text.labels import read_label, type_named
 
@@ -57,19 +49,13 @@ _CONSEQUENCE = "consequence"
 
 @dataclass(slots=True)
 class _Draft:
-    path: str
+    document: ParsedDocument
     record: RecordSections
     front: FrontMatter
     source: Sequence[str]
     width: int
     tags: tuple[str, ...]
-    relations: Sequence[RecordRelation]
     status: MemoryStatus = MemoryStatus.ACTIVE
-    main_key: str | None = None
-    keys: KeySource = field(default_factory=KeySource)
-    candidates: list[IngestCandidate] = field(default_factory=list)
-    edges: list[EdgeInput] = field(default_factory=list)
-    findings: list[ParseFinding] = field(default_factory=list)
 
     @property
     def shown_status(self) -> str:
@@ -86,52 +72,39 @@ def is_template(path: str) -> bool:
 
 
 def parse_decision_record(
+    document: ParsedDocument,
     parts: Sequence[HeadedSection],
     source: Sequence[str],
     front: FrontMatter,
-    path: str,
-    findings: tuple[ParseFinding, ...] = (),
     order: DateOrder | None = None,
-) -> ParsedDocument:
-    """Parse a record into candidates, the decision first.
+) -> None:
+    """Add a record's parts, the decision first.
 
     The decision is superseded if a status line says that it was replaced entirely. Decisions that
     were replaced partly, rejected or not accepted yet stay active, with their status in the title
     and in ``attributes.decision_status``.
     """
-    record = dissect(parts, front, path, order)
+    document.format = "decision_record"
+    record = dissect(parts, front, document.path, order)
+    document.title = record.title
+    document.document_keys = document_keys(document.path, record.number)
     blocks = [block for part in parts for block in part.blocks]
-    draft = _Draft(
-        path,
-        record,
-        front,
-        source,
-        source_width(blocks, source),
-        clean_tags(["decision-record", *front.tags, *filter(None, [record.status])]),
-        list(_relations(record, front, path)),
-        findings=[*findings, *left_out(blocks)],
-    )
+    tags = clean_tags(["decision-record", *front.tags, *filter(None, [record.status])])
+    draft = _Draft(document, record, front, source, source_width(blocks, source), tags)
+    report_left_out(document, blocks)
+    named = list(_relations(record, front, document.path))
     if record.status == "Superseded" or any(
-        relation.effect == "supersedes" and not relation.outgoing for relation in draft.relations
+        relation.effect == "supersedes" and not relation.outgoing for relation in named
     ):
         draft.status = MemoryStatus.SUPERSEDED
     if record.date is None and record.unread_date is not None:
-        unread = {"text": record.unread_date}
-        draft.findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, details=unread))
+        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, details={"text": record.unread_date})
     _add_decision(draft)
     for role, section in record.sections:
         _add_section(draft, role, section)
-    main = draft.main_key or (draft.candidates[0].key if draft.candidates else None)
-    return ParsedDocument(
-        "decision_record",
-        tuple(draft.candidates),
-        tuple(draft.edges),
-        tuple(_links(draft, main)) if main else (),
-        tuple(draft.findings),
-        title=record.title,
-        main_key=main,
-        document_keys=document_keys(path, record.number),
-    )
+    for main in document.candidates[:1]:
+        document.main_key = main.key
+        document.links += _links(draft, main.key, named)
 
 
 def _add_decision(draft: _Draft) -> None:
@@ -145,7 +118,6 @@ def _add_decision(draft: _Draft) -> None:
     core = _core(decided)
     if not core:
         return
-    draft.main_key = draft.keys.new()
     attributes: dict[str, object] = {
         name.replace("-", "_"): ", ".join(values)[:200]
         for name, values in draft.front.others()
@@ -161,21 +133,19 @@ def _add_decision(draft: _Draft) -> None:
         attributes["date_as_written"] = record.unread_date
     importance, confidence = _importance_and_confidence(draft)
     content = f"{_title(draft)}: {_joined(core)}"
-    draft.candidates.append(
-        IngestCandidate(
-            draft.main_key,
-            content,
-            lines(core[0].first, max(passage.last for passage in core)),
-            type=MemoryType.DECISION,
-            summary=summarize(content),
-            importance=importance,
-            confidence=confidence,
-            status=draft.status,
-            event_time=record.date,
-            tags=draft.tags,
-            attributes=attributes,
-        )
+    decision = draft.document.add(
+        content,
+        lines(core[0].first, max(passage.last for passage in core)),
+        type=MemoryType.DECISION,
+        summary=summarize(content),
+        importance=importance,
+        confidence=confidence,
+        status=draft.status,
+        event_time=record.date,
+        tags=draft.tags,
+        attributes=attributes,
     )
+    draft.document.main_key = decision.key
     for passage in decided[len(core) :]:
         _add(draft, passage, "decision_detail", "detail")
 
@@ -244,14 +214,14 @@ def _title(draft: _Draft) -> str:
 
 def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
     """Add the passages of a section; what its head says elsewhere is not repeated."""
+    report = draft.document.report
     blocks = [block for block in section.blocks if not is_head(block, role)]
     if not blocks and not section.blocks and section.level > 1:
-        where = lines(section.first, section.first)
-        draft.findings.append(ParseFinding(SkippedPart.EMPTY_SECTION, where))
+        report(SkippedPart.EMPTY_SECTION, lines(section.first, section.first))
     for passage in passages(blocks, draft.source, draft.width):
         label = read_label(passage.text)
         if _is_placeholder(passage):
-            draft.findings.append(ParseFinding(SkippedPart.PLACEHOLDER, passage.locator))
+            report(SkippedPart.PLACEHOLDER, passage.locator)
         elif passage.checked is not None or type_named(section.title) is MemoryType.TODO:
             _add_action(draft, passage)
         elif label is not None and label[0] is MemoryType.TODO:
@@ -270,69 +240,55 @@ def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:
 
 def _add_action(draft: _Draft, passage: Passage) -> None:
     label = "done" if passage.checked else "open action"
-    _add(draft, passage, "decision_detail", label, MemoryType.TODO)
-    if passage.checked:
-        done = replace(draft.candidates[-1], status=MemoryStatus.SUPERSEDED)
-        draft.candidates[-1] = done
+    status = MemoryStatus.SUPERSEDED if passage.checked else draft.status
+    _add(draft, passage, "decision_detail", label, type=MemoryType.TODO, status=status)
 
 
-def _add(
-    draft: _Draft,
-    passage: Passage,
-    role: str,
-    label: str,
-    kind: MemoryType | None = None,
-) -> None:
-    """Add a passage of the record, prefixed with its title and linked to the decision."""
+def _add(draft: _Draft, passage: Passage, role: str, label: str, **fields: Any) -> None:
+    """Add a passage of the record, prefixed with its title and linked to the decision.
+
+    Args:
+        fields: the type and the status, if they are not those of the role.
+    """
     if draft.shown_status:
         label = f"{draft.shown_status}, {label}"
     text = ": ".join((*passage.above, passage.text))
-    content = f"{draft.record.title} ({label}): {text}"
-    key = draft.keys.new()
-    draft.candidates.append(
-        IngestCandidate(
-            key,
-            content,
-            passage.locator,
-            type=kind or (MemoryType.OBSERVATION if role == "context" else MemoryType.FACT),
-            summary=summarize(content),
-            importance=40 if role == "context" else 50,
-            confidence=0.8,
-            # Details of a replaced decision are superseded with it; its context stays active.
-            status=draft.status if role == "decision_detail" else MemoryStatus.ACTIVE,
-            event_time=draft.record.date,
-            tags=draft.tags[:1],
-            attributes={"role": role, "record": draft.record.title[:200], **linked(passage)},
-        )
+    document, title = draft.document, draft.record.title
+    content = f"{title} ({label}): {text}"
+    is_context, is_detail = role == "context", role == "decision_detail"
+    defaults = {
+        "type": MemoryType.OBSERVATION if is_context else MemoryType.FACT,
+        # Details of a replaced decision are superseded with it; its context stays active.
+        "status": draft.status if is_detail else MemoryStatus.ACTIVE,
+    }
+    part = document.add(
+        content,
+        passage.locator,
+        summary=summarize(content),
+        importance=40 if is_context else 50,
+        confidence=0.8,
+        event_time=draft.record.date,
+        tags=draft.tags[:1],
+        attributes={"role": role, "record": title[:200], **linked(passage)},
+        **defaults | fields,
     )
-    main = draft.main_key
+    main = document.main_key
     if main is None:
-        if key != draft.candidates[0].key:
-            whole = draft.candidates[0].key
-            draft.edges.append(part_of(key, whole, 0.8))
-        return
-    if role == _CONSEQUENCE:
-        ends, weight, reason = (key, main), 1.0, "consequence of the decision"
-    elif role == "context":
-        ends, weight, reason = (main, key), 0.8, "context of the decision"
+        if part is not document.candidates[0]:
+            document.join(part.key, document.candidates[0].key, EdgeType.PART_OF, 0.8)
+    elif role == _CONSEQUENCE:
+        document.join(part.key, main, EdgeType.CAUSED_BY, 1.0, "consequence of the decision")
+    elif is_context:
+        document.join(main, part.key, EdgeType.CAUSED_BY, 0.8, "context of the decision")
     else:
-        ends, weight, reason = (key, main), 0.8, f"{label} of the record"[:200]
-    draft.edges.append(
-        EdgeInput(
-            from_id=f"#{ends[0]}",
-            to_id=f"#{ends[1]}",
-            edge_type=EdgeType.CAUSED_BY if role in (_CONSEQUENCE, "context") else EdgeType.PART_OF,
-            weight=weight,
-            reason=reason,
-        )
-    )
+        document.join(part.key, main, EdgeType.PART_OF, 0.8, f"{label} of the record"[:200])
 
 
-def _links(draft: _Draft, main: str) -> Iterator[FileLink]:
+def _links(draft: _Draft, main: str, named: Sequence[RecordRelation]) -> Iterator[FileLink]:
     """Yield Updates links for statements about other records, and RelatedTo for plain links."""
-    own = set(document_keys(draft.path, draft.record.number))
+    path, own = draft.document.path, set(draft.document.document_keys)
     strongest: dict[tuple[str, bool], RecordRelation] = {}
-    for relation in sorted(draft.relations, key=lambda each: -_WEIGHTS[each.effect]):
+    for relation in sorted(named, key=lambda each: -_WEIGHTS[each.effect]):
         if relation.targets[0] not in own:
             strongest.setdefault((relation.targets[0], relation.outgoing), relation)
     related = {key for relation in strongest.values() for key in relation.targets}
@@ -348,7 +304,7 @@ def _links(draft: _Draft, main: str) -> Iterator[FileLink]:
             fallbacks=relation.targets[1:],
         )
     sections = (section for _, section in draft.record.sections)
-    yield from related_links(main, draft.path, links_in(sections), (*own, *related))
+    yield from related_links(main, path, links_in(sections), (*own, *related))
 
 
 def _relations(record: RecordSections, front: FrontMatter, path: str) -> Iterator[RecordRelation]:

@@ -7,18 +7,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, NoReturn
 
-from ingest.candidates import (
-    MAX_PASSAGE_CHARS,
-    IngestCandidate,
-    KeySource,
-    ParsedDocument,
-    ParseFinding,
-    split_long,
-)
+from ingest.candidates import MAX_PASSAGE_CHARS, ParsedDocument, split_long
 from ingest.parsers.blocks import sections
 from ingest.parsers.chats import (
     find_chats,
@@ -32,14 +24,8 @@ from ingest.parsers.chats import (
     parse_slack_day,
     slack_users,
 )
-from ingest.parsers.file_names import document_keys, title_of
-from ingest.parsers.memories import (
-    is_mem0,
-    is_memories_document,
-    parse_mem0,
-    parse_memories,
-)
-from ingest.parsers.notes import CONFIDENCE, line, parts_of
+from ingest.parsers.memories import is_mem0, is_memories_document, parse_mem0, parse_memories
+from ingest.parsers.notes import CONFIDENCE, add_line, join_parts
 from ingest.parsers.passages import passages
 from ingest.parsers.text import read_lines
 from ingest.reasons import RejectionReason, refuse
@@ -62,49 +48,44 @@ _SLACK_USERS: Final = ("users.json", "org_users.json")
 _TIME_FIELDS: Final = ("timestamp", "time", "date", "datetime", "created_at", "updated_at")
 
 
-def parse_json(
-    text: str, path: str, findings: tuple[ParseFinding, ...], above: Above
-) -> ParsedDocument:
+def parse_json(document: ParsedDocument, above: Above) -> None:
     """Parse JSON with the parser for its structure.
 
     Args:
-        above: reads a file in the folder above the one that contains ``path``.
+        above: reads a file in the folder above the one that contains the file.
 
     Raises:
         IngestRejected: not strict JSON, an invalid document of memories, or json_shape_unknown.
     """
-    value = load_json(text)
+    value = load_json(document.text)
     if is_memories_document(value):
-        return parse_memories(value, path, findings)
-    if is_mem0(value):
-        return replace(parse_mem0(value, path, findings), origin="mem0")
-    if is_chatgpt(value):
-        return replace(parse_chatgpt(value, path, findings), origin="ChatGPT")
-    if is_claude(value):
-        return replace(parse_claude(value, path, findings), origin="Claude")
-    if is_slack_day(value):
-        users = dict(
-            user for name in _SLACK_USERS for user in _names_in(above(name) or "[]").items()
+        parse_memories(document, value)
+    elif is_mem0(value):
+        parse_mem0(document, value)
+    elif is_chatgpt(value):
+        parse_chatgpt(document, value)
+    elif is_claude(value):
+        parse_claude(document, value)
+    elif is_slack_day(value):
+        names = (_names_in(above(name) or "[]") for name in _SLACK_USERS)
+        parse_slack_day(document, value, dict(user for each in names for user in each.items()))
+    elif chats := find_chats(value):
+        parse_chats(document, chats)
+    elif is_slack_list(value):
+        document.format, document.origin = "observations", "Slack"
+    elif value in ([], {}):
+        document.format = "observations"
+    elif (are_records := _are_records(value)) or _has_prose(value):
+        document.format = "observations"
+        _read(document, value)
+        if document.candidates and not are_records:
+            join_parts(document, document.candidates[0])
+    else:
+        raise refuse(
+            RejectionReason.JSON_SHAPE_UNKNOWN,
+            f"the JSON has no known shape; expected {SHAPES}",
+            found=_described(value),
         )
-        return replace(parse_slack_day(value, path, findings, users), origin="Slack")
-    if chats := find_chats(value):
-        return parse_chats(chats, path, findings)
-    if is_slack_list(value):
-        return replace(_document((), path, findings), origin="Slack")
-    if value in ([], {}):
-        return _document((), path, findings)
-    if _are_records(value):
-        return _document(tuple(_Reader().read(value)), path, findings)
-    if _has_prose(value):
-        read = _document(tuple(_Reader().read(value)), path, findings)
-        return replace(
-            read, edges=tuple(parts_of(read.candidates, next(iter(read.candidates), None)))
-        )
-    raise refuse(
-        RejectionReason.JSON_SHAPE_UNKNOWN,
-        f"the JSON has no known shape; expected {SHAPES}",
-        found=_described(value),
-    )
 
 
 @lru_cache(maxsize=4)
@@ -138,67 +119,62 @@ def _has_prose(value: Any) -> bool:
     return isinstance(value, str) and " " in value.strip()
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Reads any JSON into lines: one for the short fields of an object, and the lines of prose."""
-
-    keys: KeySource = field(default_factory=KeySource)
-
-    def read(
-        self,
-        value: Any,
-        pointer: str = "",
-        above: tuple[str, ...] = (),
-        moment: int | None = None,
-    ) -> Iterator[IngestCandidate]:
-        """Yield the candidates of a value at a pointer, below the names ``above`` it."""
-        if isinstance(value, dict):
-            yield from self._object(value, pointer, above, moment)
-        elif isinstance(value, list):
-            for place, item in enumerate(value):
-                yield from self.read(item, f"{pointer}/{place}", above, moment)
-        elif value is not None and _text(value):
-            yield from self._prose(_text(value), pointer, above, moment)
-
-    def _object(
-        self, value: dict[str, Any], pointer: str, above: tuple[str, ...], moment: int | None
-    ) -> Iterator[IngestCandidate]:
-        times = (read_json_time(value.get(name)) for name in _TIME_FIELDS)
-        moment = next((time for time in times if time is not None), moment)
-        short = {name: item for name, item in value.items() if _is_short(name, item)}
-        fields = [f"{_name(name)}: {_text(item)}" for name, item in short.items() if _text(item)]
-        for piece in split_long("; ".join(fields), MAX_PASSAGE_CHARS):
-            yield IngestCandidate(
-                self.keys.new(),
-                piece,
-                pointer or "#",
-                type=MemoryType.OBSERVATION,
-                importance=_RECORD_IMPORTANCE,
-                confidence=CONFIDENCE,
-                event_time=moment,
-                tags=("json",),
-                attributes={"section": " / ".join(above)} if above else {},
-            )
-        for name, item in value.items():
-            if name not in short:
-                inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-                yield from self.read(item, inner, (*above, _name(name)), moment)
-
-    def _prose(
-        self, text: str, pointer: str, above: tuple[str, ...], moment: int | None
-    ) -> Iterator[IngestCandidate]:
+def _read(
+    document: ParsedDocument,
+    value: Any,
+    pointer: str = "",
+    above: tuple[str, ...] = (),
+    moment: int | None = None,
+) -> None:
+    """Add a value at a pointer, below the names ``above`` it: a line for the short fields of an
+    object, and the lines of prose.
+    """
+    if isinstance(value, dict):
+        _read_object(document, value, pointer, above, moment)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            _read(document, item, f"{pointer}/{place}", above, moment)
+    elif text := _text(value):
         source = text.split("\n")
         for part in sections(read_lines(source)):
             section = (*above, *part.path, *filter(None, (part.title,)))
             for passage in passages(part.blocks, source):
-                yield line(
-                    self.keys.new(),
+                add_line(
+                    document,
                     passage,
                     event_time=moment,
                     tags=("json",),
                     section=section,
                     locator=pointer or "#",
                 )
+
+
+def _read_object(
+    document: ParsedDocument,
+    value: dict[str, Any],
+    pointer: str,
+    above: tuple[str, ...],
+    moment: int | None,
+) -> None:
+    times = (read_json_time(value.get(name)) for name in _TIME_FIELDS)
+    moment = next((time for time in times if time is not None), moment)
+    short = {name: item for name, item in value.items() if _is_short(name, item)}
+    fields = [f"{_name(name)}: {_text(item)}" for name, item in short.items() if _text(item)]
+    for piece in split_long("; ".join(fields), MAX_PASSAGE_CHARS):
+        document.add(
+            piece,
+            pointer or "#",
+            type=MemoryType.OBSERVATION,
+            importance=_RECORD_IMPORTANCE,
+            confidence=CONFIDENCE,
+            event_time=moment,
+            tags=("json",),
+            attributes={"section": " / ".join(above)} if above else {},
+        )
+    for name, item in value.items():
+        if name not in short:
+            inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+            _read(document, item, inner, (*above, _name(name)), moment)
 
 
 def _is_short(name: str, item: Any) -> bool:
@@ -216,19 +192,6 @@ def _text(field: Any) -> str:
     if field is None:
         return ""
     return field.strip() if isinstance(field, str) else json.dumps(field)
-
-
-def _document(
-    candidates: tuple[IngestCandidate, ...], path: str, findings: tuple[ParseFinding, ...]
-) -> ParsedDocument:
-    return ParsedDocument(
-        "observations",
-        candidates,
-        findings=findings,
-        title=title_of(path),
-        main_key=candidates[0].key if candidates else None,
-        document_keys=document_keys(path),
-    )
 
 
 def _described(value: Any) -> str:
@@ -271,7 +234,8 @@ def load_json(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise refuse(
             RejectionReason.JSON_INVALID,
-            "the file is not JSON, or it was truncated",
+            "the file is not JSON, or it was truncated: "
+            f"{error.msg} in line {error.lineno}, column {error.colno}",
             line=error.lineno,
             column=error.colno,
             problem=error.msg,

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from urllib.parse import quote
 
-from ingest.candidates import Origin, ParsedDocument, ParseFinding
-from ingest.parsers.blocks import (
-    FrontMatter,
-    HeadedSection,
-    read_blocks,
-    read_front_matter,
-    sections,
-)
+from ingest.candidates import ParsedDocument
+from ingest.parsers.blocks import FrontMatter, read_blocks, read_front_matter, sections
 from ingest.parsers.decision_record import is_decision_record, is_template, parse_decision_record
-from ingest.parsers.file_names import link_keys
+from ingest.parsers.file_names import document_keys, link_keys
 from ingest.parsers.notes import LINK_WEIGHT, parse_note
 from ingest.parsers.transcript import is_transcript, parse_transcript
 from ingest.reasons import SkippedPart
@@ -26,46 +20,35 @@ from memgraph.model.sources import FileLink
 from memgraph.text.dates import DateOrder, date_order
 
 
-def parse_markdown(
-    text: str, path: str, findings: tuple[ParseFinding, ...] = (), order: DateOrder | None = None
-) -> ParsedDocument:
-    """Return every paragraph, line, list item and table row in order, and links as edges.
+def parse_markdown(document: ParsedDocument, order: DateOrder | None = None) -> None:
+    """Add every paragraph, line, list item and table row in order, and links as edges.
 
     The first passage represents the document when other documents link to it.
     """
-    note = is_note(text)
-    origin: Origin | None = "Obsidian" if note and has_wiki_links(text) else None
-    tags = tags_in(text) if note else ()
-    if note:
-        findings = (*findings, *_unseen_in(text))
-    text = as_markdown(text) if note else text
+    text, tags = document.text, tuple[str, ...]()
+    # It may be a note of a vault: it has properties or wiki links.
+    if text.startswith("---") or "[[" in text:
+        document.origin = "Obsidian" if _WIKI.search(text) else None
+        tags = _tags_in(text)
+        _report_unseen(document)
+        text = "\n".join(line if code else _plain(line) for line, code in _lines(text))
     raw_front, blocks = read_blocks(text)
-    front = read_front_matter(raw_front).with_tags(tags)
-    parsed = _parse(text, sections(blocks), front, path, (*findings, *front.findings), order)
-    return replace(with_properties(parsed, front, path), origin=origin)
-
-
-def _parse(
-    text: str,
-    parts: Sequence[HeadedSection],
-    front: FrontMatter,
-    path: str,
-    findings: tuple[ParseFinding, ...],
-    order: DateOrder | None,
-) -> ParsedDocument:
-    source = text.split("\n")
+    front = read_front_matter(document, raw_front).with_tags(tags)
+    parts, source = sections(blocks), text.split("\n")
     order = date_order([text]) or order
     is_record = is_decision_record(parts, front)
-    if is_record and not is_template(path):
-        return parse_decision_record(parts, source, front, path, findings, order)
-    if not (front.values or front.findings) and is_transcript(text):
-        return parse_transcript(text, path, findings)
-    note = parse_note(parts, source, front, path, "markdown", findings, order)
-    if not is_record:
-        return note
-    # A template decides nothing.
-    plain = (replace(each, type=MemoryType.OBSERVATION) for each in note.candidates)
-    return replace(note, candidates=tuple(plain))
+    if is_record and not is_template(document.path):
+        parse_decision_record(document, parts, source, front, order)
+    elif not (front.values or raw_front.strip()) and is_transcript(text):
+        parse_transcript(document, text, order)
+    else:
+        parse_note(document, parts, source, front, order)
+        if is_record:
+            # A template decides nothing.
+            document.candidates = [
+                replace(each, type=MemoryType.OBSERVATION) for each in document.candidates
+            ]
+    _add_properties(document, front)
 
 
 _MAX_LINE_CHARS = 20_000
@@ -83,40 +66,20 @@ _MARKED = re.compile(r"==([^=\n]{1,500})==")
 _TAG = re.compile(r"(?<!\S)#((?=[\w/-]*[^\W\d_])[\w/-]{1,64})")
 
 
-def is_note(text: str) -> bool:
-    """Return True when a text may be a note of a vault: it has properties or wiki links."""
-    return text.startswith("---") or "[[" in text
-
-
-def has_wiki_links(text: str) -> bool:
-    """Return True when a text contains wiki links, as in Obsidian."""
-    return _WIKI.search(text) is not None
-
-
-def _unseen_in(text: str) -> Iterator[ParseFinding]:
-    """Yield findings for the comments and the embedded files of a note, which are left out."""
+def _report_unseen(document: ParsedDocument) -> None:
+    """Report the comments and the embedded files of a note, which are left out."""
     comments = pictures = 0
-    for line, code in _lines(text):
+    for line, code in _lines(document.text):
         if not code:
             comments += len(_COMMENT.findall(line))
             pictures += sum(
                 bool(match[1]) and _target(match[2])[0] is None for match in _WIKI.finditer(line)
             )
-    if comments:
-        yield ParseFinding(SkippedPart.COMMENT, count=comments)
-    if pictures:
-        yield ParseFinding(SkippedPart.PICTURE, count=pictures)
+    document.report(SkippedPart.COMMENT, count=comments)
+    document.report(SkippedPart.PICTURE, count=pictures)
 
 
-def as_markdown(text: str) -> str:
-    """Return the text with Markdown links for ``[[Note]]``, and without a vault's other markup.
-
-    Each line keeps its number; code is unchanged.
-    """
-    return "\n".join(line if code else _plain(line) for line, code in _lines(text))
-
-
-def tags_in(text: str) -> tuple[str, ...]:
+def _tags_in(text: str) -> tuple[str, ...]:
     """Return the ``#tags`` of a text, outside of code."""
     tags: dict[str, None] = {}
     for line, code in _lines(text):
@@ -125,33 +88,26 @@ def tags_in(text: str) -> tuple[str, ...]:
     return tuple(tags)
 
 
-def with_properties(parsed: ParsedDocument, front: FrontMatter, path: str) -> ParsedDocument:
+def _add_properties(document: ParsedDocument, front: FrontMatter) -> None:
     """Add a note's aliases as document keys, and the links in its properties."""
-    aliases = [f"name:{alias.casefold()}.md" for alias in front.aliases]
-    links = tuple(_property_links(parsed, front, path))
-    targets = {link.target for link in parsed.links}
-    return replace(
-        parsed,
-        document_keys=tuple(dict.fromkeys((*parsed.document_keys, *aliases))),
-        links=(*parsed.links, *(link for link in links if link.target not in targets)),
-    )
-
-
-def _property_links(parsed: ParsedDocument, front: FrontMatter, path: str) -> Iterator[FileLink]:
-    if parsed.main_key is None:
-        return
-    for name, values in front.values.items():
+    linked = {link.target for link in document.links}
+    keys = document.document_keys or document_keys(document.path)
+    aliases = (f"name:{alias.casefold()}.md" for alias in front.aliases)
+    document.document_keys = tuple(dict.fromkeys((*keys, *aliases)))
+    for name, values in front.values.items() if document.candidates else ():
         for match in (match for value in values for match in _WIKI.finditer(value)):
             target, label = _target(match[2])
-            targets = link_keys(quote(target), path) if target else ()
-            if len(targets) > 1 and targets[0] not in parsed.document_keys:
-                yield FileLink(
-                    local=f"#{parsed.main_key}",
-                    target=targets[0],
-                    edge_type=EdgeType.RELATED_TO,
-                    weight=LINK_WEIGHT,
-                    reason=f"{name}: {label}"[:200],
-                    fallbacks=targets[1:],
+            targets = link_keys(quote(target), document.path) if target else ()
+            if len(targets) > 1 and targets[0] not in (*document.document_keys, *linked):
+                document.links.append(
+                    FileLink(
+                        local=f"#{document.main_key}",
+                        target=targets[0],
+                        edge_type=EdgeType.RELATED_TO,
+                        weight=LINK_WEIGHT,
+                        reason=f"{name}: {label}"[:200],
+                        fallbacks=targets[1:],
+                    )
                 )
 
 

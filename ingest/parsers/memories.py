@@ -24,13 +24,9 @@ from ingest.candidates import (
     MAX_CONFIDENCE,
     MAX_IMPORTANCE,
     MAX_NAME_CHARS,
-    IngestCandidate,
-    KeySource,
     ParsedDocument,
-    ParseFinding,
     clean_tags,
 )
-from ingest.parsers.file_names import document_keys, title_of
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.values import EdgeInput
@@ -60,15 +56,14 @@ def is_memories_document(value: Any) -> bool:
     return isinstance(value["memories"], list) or set(value) <= _FIELDS
 
 
-def parse_memories(
-    value: Mapping[str, Any], path: str, findings: tuple[ParseFinding, ...] = ()
-) -> ParsedDocument:
-    """Return the document's items as candidates, and invalid ones as findings.
+def parse_memories(document: ParsedDocument, value: Mapping[str, Any]) -> None:
+    """Add the document's items as candidates, and report invalid ones.
 
     Raises:
         IngestRejected: schema_violation for the document as a whole, too_many_items, or
             no_valid_items with the findings when every memory broke a rule.
     """
+    document.format = "memories"
     unknown = sorted(set(value) - _FIELDS)
     edges = value.get("edges", [])
     memories = value["memories"]
@@ -80,29 +75,18 @@ def parse_memories(
         )
     if len(edges) > 10 * MAX_CANDIDATES:
         raise refuse(RejectionReason.TOO_MANY_ITEMS, "the document has too many edges: split it")
-    all_findings = list(findings)
-    keys = KeySource()
-    candidates: list[IngestCandidate] = []
-    keys_by_name: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for place, raw in enumerate(memories):
-        candidate = _memory(raw, f"/memories/{place}", keys, keys_by_name, all_findings)
-        if candidate is not None:
-            candidates.append(candidate)
-    if memories and not candidates:
+        _add_memory(document, raw, f"/memories/{place}", keys)
+    if memories and not document.candidates:
         raise refuse(
             RejectionReason.NO_VALID_ITEMS,
             "no memory of the document is valid",
-            findings=[finding.as_dict() for finding in all_findings[:100]],
+            findings=[finding.as_dict() for finding in document.findings[:100]],
         )
-    return ParsedDocument(
-        "memories",
-        tuple(candidates),
-        tuple(_edges(edges, keys_by_name, all_findings)),
-        findings=tuple(all_findings),
-        title=title_of(path),
-        main_key=candidates[0].key if candidates else None,
-        document_keys=document_keys(path),
-    )
+    joined: set[tuple[str, str, str]] = set()
+    for place, raw in enumerate(edges):
+        _add_edge(document, raw, f"/edges/{place}", keys, joined)
 
 
 def is_mem0(value: Any) -> bool:
@@ -112,43 +96,27 @@ def is_mem0(value: Any) -> bool:
     return good > 0 and good * 2 >= len(items)
 
 
-def parse_mem0(value: Any, path: str, findings: tuple[ParseFinding, ...] = ()) -> ParsedDocument:
-    """Return each memory as a fact or preference of its user, dated by its last change."""
-    all_findings = list(findings)
-    keys = KeySource()
-    candidates: list[IngestCandidate] = []
+def parse_mem0(document: ParsedDocument, value: Any) -> None:
+    """Add each memory as a fact or preference of its user, dated by its last change."""
+    document.format, document.origin = "memories", "mem0"
     ids: set[str] = set()
     pointer, items = _mem0_items(value)
     for place, raw in enumerate(items):
         where = f"{pointer}/{place}"
         text = raw.get("memory") if isinstance(raw, dict) else None
+        name = raw["id"] if isinstance(raw, dict) and isinstance(raw.get("id"), str) else ""
         if not isinstance(text, str) or not text.strip() or len(text) > MAX_CONTENT_CHARS:
-            all_findings.append(
-                ParseFinding(
-                    SkippedPart.VALUE_INVALID, where, {"problems": ["memory: invalid text"]}
-                )
-            )
-            continue
-        name = raw["id"] if isinstance(raw.get("id"), str) else None
-        if raw.get("event") in ("DELETE", "NONE") or (name is not None and name in ids):
-            all_findings.append(
-                ParseFinding(
-                    SkippedPart.KEY_REPEATED if name in ids else SkippedPart.MESSAGE_HIDDEN, where
-                )
-            )
-            continue
-        ids |= {name} if name is not None else set()
-        candidates.append(_mem0_memory(raw, text.strip(), keys.new(), where, all_findings))
+            problems = {"problems": ["memory: invalid text"]}
+            document.report(SkippedPart.VALUE_INVALID, where, problems)
+        elif name in ids:
+            document.report(SkippedPart.KEY_REPEATED, where)
+        elif raw.get("event") in ("DELETE", "NONE"):
+            document.report(SkippedPart.MESSAGE_HIDDEN, where)
+        else:
+            ids |= {name} - {""}
+            _add_mem0_memory(document, raw, text.strip(), where)
     if isinstance(value, dict) and value.get("relations"):
-        all_findings.append(ParseFinding(SkippedPart.FIELD_NOT_ALLOWED, "/relations"))
-    return ParsedDocument(
-        "memories",
-        tuple(candidates),
-        findings=tuple(all_findings),
-        title=title_of(path),
-        main_key=candidates[0].key if candidates else None,
-        document_keys=document_keys(path),
-    )
+        document.report(SkippedPart.FIELD_NOT_ALLOWED, "/relations")
 
 
 def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
@@ -160,9 +128,9 @@ def _mem0_items(value: Any) -> tuple[str, Sequence[Any]]:
     return "", value if isinstance(value, list) else ()
 
 
-def _mem0_memory(
-    raw: Mapping[str, Any], text: str, key: str, where: str, findings: list[ParseFinding]
-) -> IngestCandidate:
+def _add_mem0_memory(
+    document: ParsedDocument, raw: Mapping[str, Any], text: str, where: str
+) -> None:
     about = raw.get("metadata")
     about = about if isinstance(about, dict) else {}
     categories = raw.get("categories")
@@ -172,15 +140,14 @@ def _mem0_memory(
     time = next((label for label in times if label is not None), None)
     at, until = read_json_time(time), read_json_time(raw.get("expiration_date"))
     if time is not None and at is None:
-        findings.append(ParseFinding(SkippedPart.DATE_NOT_UNDERSTOOD, where))
+        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, where)
     user = raw.get("user_id")
     user = " ".join(user.split())[:MAX_NAME_CHARS] if isinstance(user, str) else ""
     # "Lives in Braga" has no subject.
     has_subject = user.casefold() in text.casefold() or _SUBJECT.match(text) is not None
     prefers = any("preference" in tag for tag in tags)
     ids = {name: raw[name] for name in _MEM0_IDS if isinstance(raw.get(name), str)}
-    return IngestCandidate(
-        key,
+    document.add(
         text if has_subject or not _NAME.fullmatch(user) else f"{user}: {text}",
         where,
         type=MemoryType.PREFERENCE if prefers else MemoryType.FACT,
@@ -192,37 +159,30 @@ def _mem0_memory(
     )
 
 
-def _memory(
-    raw: Any,
-    where: str,
-    keys: KeySource,
-    keys_by_name: dict[str, str],
-    findings: list[ParseFinding],
-) -> IngestCandidate | None:
-    refusal = _forged_field(raw, where)
-    if refusal is not None:
-        findings.append(refusal)
-        return None
+def _add_memory(document: ParsedDocument, raw: Any, where: str, keys: dict[str, str]) -> None:
+    """Add an item, or report why it is invalid; ``keys`` maps its key to that of the candidate."""
+    if isinstance(raw, dict) and raw.get("type") == MemoryType.IDENTITY.value:
+        document.report(SkippedPart.IDENTITY_NOT_ALLOWED, where)
+        return
+    if isinstance(raw, dict) and (claimed := sorted(_CLAIMS & set(raw))):
+        document.report(SkippedPart.FIELD_NOT_ALLOWED, where, {"fields": claimed})
+        return
     try:
         item = MemoryItem.model_validate(raw)
     except ValidationError as error:
-        findings.append(_validation_finding(error, where))
-        return None
-    if item.key is not None and item.key in keys_by_name:
-        findings.append(ParseFinding(SkippedPart.KEY_REPEATED, where, {"key": item.key}))
-        return None
-    key = keys.new()
-    if item.key is not None:
-        keys_by_name[item.key] = key
+        document.report(SkippedPart.VALUE_INVALID, where, _problems(error))
+        return
+    if item.key in keys:
+        document.report(SkippedPart.KEY_REPEATED, where, {"key": item.key})
+        return
     fields = item.model_dump(exclude={"key", "content", "type", "status", "tags"})
     for name, limit, code in _CAPS:
         if fields[name] is not None and fields[name] > limit:
-            findings.append(ParseFinding(code, where, {"given": fields[name]}))
+            document.report(code, where, {"given": fields[name]})
             fields[name] = limit
     if fields["confidence"] is None:
         fields["confidence"] = _DEFAULT_CONFIDENCE
-    return IngestCandidate(
-        key,
+    made = document.add(
         item.content.strip(),
         where,
         type=MemoryType(item.type),
@@ -230,21 +190,12 @@ def _memory(
         tags=tuple(dict.fromkeys(item.tags)),
         **fields,
     )
+    if item.key is not None:
+        keys[item.key] = made.key
 
 
-def _forged_field(raw: Any, where: str) -> ParseFinding | None:
-    if not isinstance(raw, dict):
-        return None
-    if raw.get("type") == MemoryType.IDENTITY.value:
-        return ParseFinding(SkippedPart.IDENTITY_NOT_ALLOWED, where)
-    claimed = sorted(_CLAIMS & set(raw))
-    return (
-        ParseFinding(SkippedPart.FIELD_NOT_ALLOWED, where, {"fields": claimed}) if claimed else None
-    )
-
-
-def _validation_finding(error: ValidationError, where: str) -> ParseFinding:
-    """Return a finding with the problems of an item, without the invalid values."""
+def _problems(error: ValidationError) -> dict[str, list[str]]:
+    """Return the problems of an item, without the invalid values."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     messages = []
     for problem in problems[:5]:
@@ -254,42 +205,41 @@ def _validation_finding(error: ValidationError, where: str) -> ParseFinding:
             place = "(all)"
         # A check of the whole item names the field itself.
         messages.append(f"{place}: {message}" if place else message)
-    return ParseFinding(SkippedPart.VALUE_INVALID, where, {"problems": messages})
+    return {"problems": messages}
 
 
-def _edges(
-    raw_edges: Sequence[Any], keys_by_name: Mapping[str, str], findings: list[ParseFinding]
-) -> list[EdgeInput]:
-    edges: dict[tuple[str, str, str], EdgeInput] = {}
-    for place, raw in enumerate(raw_edges):
-        where = f"/edges/{place}"
-        try:
-            item = EdgeItem.model_validate(raw)
-        except ValidationError as error:
-            findings.append(_validation_finding(error, where))
-            continue
-        missing = [key for key in (item.from_key, item.to_key) if key not in keys_by_name]
-        if missing:
-            findings.append(
-                ParseFinding(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing})
+def _add_edge(
+    document: ParsedDocument,
+    raw: Any,
+    where: str,
+    keys: Mapping[str, str],
+    joined: set[tuple[str, str, str]],
+) -> None:
+    """Add an edge, or report why it is invalid; ``joined`` contains those before it."""
+    try:
+        item = EdgeItem.model_validate(raw)
+    except ValidationError as error:
+        document.report(SkippedPart.VALUE_INVALID, where, _problems(error))
+        return
+    ends = (item.from_key, item.to_key, item.type.value)
+    if missing := [key for key in ends[:2] if key not in keys]:
+        document.report(SkippedPart.EDGE_ENDPOINT_MISSING, where, {"keys": missing})
+    elif item.from_key == item.to_key:
+        document.report(SkippedPart.SELF_EDGE, where)
+    elif ends in joined:
+        document.report(SkippedPart.EDGE_REPEATED, where)
+    else:
+        joined.add(ends)
+        document.edges.append(
+            EdgeInput(
+                from_id=f"#{keys[item.from_key]}",
+                to_id=f"#{keys[item.to_key]}",
+                edge_type=item.type,
+                weight=item.weight,
+                reason=item.reason,
+                partial=item.partial,
             )
-            continue
-        if item.from_key == item.to_key:
-            findings.append(ParseFinding(SkippedPart.SELF_EDGE, where))
-            continue
-        ends = (keys_by_name[item.from_key], keys_by_name[item.to_key], item.type.value)
-        if ends in edges:
-            findings.append(ParseFinding(SkippedPart.EDGE_REPEATED, where))
-            continue
-        edges[ends] = EdgeInput(
-            from_id=f"#{ends[0]}",
-            to_id=f"#{ends[1]}",
-            edge_type=item.type,
-            weight=item.weight,
-            reason=item.reason,
-            partial=item.partial,
         )
-    return list(edges.values())
 
 
 MAX_CONTENT_CHARS = 32_000
@@ -411,12 +361,7 @@ def document_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of the document, as published in docs/schema."""
     schema = IngestDocument.model_json_schema(by_alias=True)
     return {
+        **schema,
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Memories to be ingested",
-        **{name: value for name, value in schema.items() if name != "title"},
     }
-
-
-def schema_text() -> str:
-    """Return the published schema file as text."""
-    return json.dumps(document_schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final
 
-from ingest.candidates import (
-    Format,
-    IngestCandidate,
-    KeySource,
-    ParsedDocument,
-    ParseFinding,
-)
+from ingest.candidates import IngestCandidate, ParsedDocument, lines
 from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
-from ingest.parsers.file_names import (
-    date_in_name,
-    document_keys,
-    link_keys,
-    record_number,
-    title_of,
-)
+from ingest.parsers.file_names import date_in_name, document_keys, link_keys, record_number
 from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
-from memgraph.model.values import EdgeInput
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named
@@ -38,33 +24,15 @@ _MAX_SECTION_CHARS: Final = 300
 _MAX_LINKS: Final = 20
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A document being assembled."""
-
-    path: str
-    source: Sequence[str]
-    front: FrontMatter
-    order: DateOrder | None
-    title: str | None
-    event_time: int | None = None
-    width: int = 0
-    keys: KeySource = field(default_factory=KeySource)
-    candidates: list[IngestCandidate] = field(default_factory=list)
-    findings: list[ParseFinding] = field(default_factory=list)
-
-
 def parse_note(
+    document: ParsedDocument,
     parts: Sequence[HeadedSection],
     source: Sequence[str],
     front: FrontMatter,
-    path: str,
-    format_: Format,
-    findings: tuple[ParseFinding, ...] = (),
     order: DateOrder | None = None,
     event_time: int | None = None,
-) -> ParsedDocument:
-    """Return the passages of a note in order, PartOf the first of them, and links as edges.
+) -> None:
+    """Add the passages of a note in order, PartOf the first of them, and links as edges.
 
     A heading is the ``section`` of the passages below it, and gives them its type and its date. A
     heading with nothing below it is a passage itself.
@@ -73,40 +41,54 @@ def parse_note(
         source: the lines of the file.
         event_time: a date at the head of the file.
     """
+    path = document.path
     title = front.title or next((part.title for part in parts if part.level == 1), None)
-    draft = _Draft(path, source, front, order, title, findings=list(findings))
-    draft.event_time = front.event_time or event_time
-    if draft.event_time is None and title is not None:
-        draft.event_time = read_date(title, alone=False, order=order)
-    if draft.event_time is None:
-        draft.event_time = date_in_name(path)
+    document.title = title
+    document.document_keys = document_keys(path, record_number(path))
+    event_time = front.event_time or event_time
+    if event_time is None and title is not None:
+        event_time = read_date(title, alone=False, order=order)
+    if event_time is None:
+        event_time = date_in_name(path)
     blocks = [block for part in parts for block in part.blocks]
-    draft.width = source_width(blocks, source)
-    draft.findings += left_out(blocks)
+    width = source_width(blocks, source)
+    report_left_out(document, blocks)
+
+    def add(passage: Passage, section: tuple[str, ...], moment: int | None = None) -> None:
+        add_line(
+            document,
+            passage,
+            event_time=event_time if moment is None else moment,
+            tags=front.tags,
+            section=(*section, *passage.above),
+            title=title,
+        )
+
     for passage in _properties(front, source):
-        _add(draft, passage, ())
-    properties = len(draft.candidates)
+        add(passage, ())
+    properties = len(document.candidates)
     for part, following in zip_longest(parts, parts[1:]):
-        _add_section(draft, part, following)
+        above = (*part.path, part.title) if part.title else part.path
+        # The document's title does not describe a single section.
+        section = above[1:] if len(above) > 1 else above
+        if part.title and not part.blocks and (following is None or following.level <= part.level):
+            add(Passage(part.title, part.first, part.first), section[:-1])
+            continue
+        dates = (read_date(name, alone=False, order=order) for name in reversed(section))
+        moment = next((date for date in dates if date is not None), None)
+        for passage in passages(part.blocks, source, width):
+            add(passage, section, moment)
     # A line of the text stands for the document, rather than a property.
-    main = next(iter(draft.candidates[properties:] or draft.candidates), None)
-    return ParsedDocument(
-        format_,
-        tuple(draft.candidates),
-        tuple(parts_of(draft.candidates, main)),
-        links=() if main is None else tuple(related_links(main.key, path, links_in(parts))),
-        findings=tuple(draft.findings),
-        title=title or title_of(path),
-        main_key=None if main is None else main.key,
-        document_keys=document_keys(path, record_number(path)),
-    )
+    for main in (document.candidates[properties:] or document.candidates)[:1]:
+        join_parts(document, main)
+        document.links += related_links(main.key, path, links_in(parts))
 
 
-def left_out(blocks: Sequence[Block]) -> Iterator[ParseFinding]:
-    """Yield a finding for each part that the reader of blocks has left out."""
+def report_left_out(document: ParsedDocument, blocks: Sequence[Block]) -> None:
+    """Report each part that the reader of blocks has left out."""
     for block in blocks:
         if block.kind == "omitted":
-            yield ParseFinding(SkippedPart(block.text), f"L{block.first}-L{block.last}")
+            document.report(SkippedPart(block.text), lines(block.first, block.last))
 
 
 def _properties(front: FrontMatter, source: Sequence[str]) -> Iterator[Passage]:
@@ -119,42 +101,8 @@ def _properties(front: FrontMatter, source: Sequence[str]) -> Iterator[Passage]:
         yield Passage(f"{name}: {text}", line, line)
 
 
-def _add_section(draft: _Draft, part: HeadedSection, following: HeadedSection | None) -> None:
-    above = (*part.path, part.title) if part.title else part.path
-    # The document's title does not describe a single section.
-    section = above[1:] if len(above) > 1 else above
-    if part.title and not part.blocks and (following is None or following.level <= part.level):
-        _add(draft, Passage(part.title, part.first, part.first), section[:-1])
-        return
-    moment = next(
-        (
-            moment
-            for title in reversed(section)
-            if (moment := read_date(title, alone=False, order=draft.order)) is not None
-        ),
-        None,
-    )
-    for passage in passages(part.blocks, draft.source, draft.width):
-        _add(draft, passage, section, moment)
-
-
-def _add(
-    draft: _Draft, passage: Passage, section: tuple[str, ...], moment: int | None = None
-) -> None:
-    draft.candidates.append(
-        line(
-            draft.keys.new(),
-            passage,
-            event_time=draft.event_time if moment is None else moment,
-            tags=draft.front.tags,
-            section=(*section, *passage.above),
-            title=draft.title,
-        )
-    )
-
-
-def line(
-    key: str,
+def add_line(
+    document: ParsedDocument,
     passage: Passage,
     *,
     event_time: int | None = None,
@@ -162,8 +110,8 @@ def line(
     section: tuple[str, ...] = (),
     title: str | None = None,
     locator: str | None = None,
-) -> IngestCandidate:
-    """Return a passage as a candidate.
+) -> None:
+    """Add a passage as a candidate.
 
     A task box is a Todo, superseded if it is ticked. Otherwise a label at the beginning gives the
     type, or else a heading above; without either it is an Observation.
@@ -181,8 +129,7 @@ def line(
     if passage.checked is not None:
         kind = MemoryType.TODO
         attributes["done"] = ticked
-    return IngestCandidate(
-        key,
+    document.add(
         text,
         locator or passage.locator,
         type=kind,
@@ -211,25 +158,15 @@ def type_of_headings(section: Sequence[str]) -> MemoryType | None:
     return None
 
 
-def parts_of(
-    candidates: Sequence[IngestCandidate], main: IngestCandidate | None
-) -> Iterator[EdgeInput]:
-    """Yield PartOf edges to the memory that stands for the document."""
-    if main is None:
-        return
+def join_parts(document: ParsedDocument, main: IngestCandidate) -> None:
+    """Add PartOf edges to the memory that stands for the document."""
+    document.main_key = main.key
     same = _folded(main.content)
-    for candidate in candidates:
+    for candidate in document.candidates:
         if candidate is main:
             continue
         if candidate.type is not main.type or _folded(candidate.content) != same:
-            yield part_of(candidate.key, main.key)
-
-
-def part_of(key: str, main_key: str, weight: float = PART_WEIGHT) -> EdgeInput:
-    """Return a PartOf edge between two candidates."""
-    return EdgeInput(
-        from_id=f"#{key}", to_id=f"#{main_key}", edge_type=EdgeType.PART_OF, weight=weight
-    )
+            document.join(candidate.key, main.key, EdgeType.PART_OF, PART_WEIGHT)
 
 
 def _folded(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ingest.candidates import ParsedDocument, ParseFinding
+from ingest.candidates import ParsedDocument
 from ingest.parsers.blocks import Block, FrontMatter, omitted, sections
 from ingest.parsers.notes import parse_note
 from ingest.parsers.transcript import is_transcript, parse_transcript
@@ -26,26 +26,18 @@ _HEAD_LINES = 10
 _DATE_FIELDS = ("date", "datum", "fecha", "sent")
 
 
-def parse_text(
-    text: str, path: str, findings: tuple[ParseFinding, ...] = (), order: DateOrder | None = None
-) -> ParsedDocument:
-    """Return the episodes of a transcript, or the lines and paragraphs of a note.
+def parse_text(document: ParsedDocument, order: DateOrder | None = None) -> None:
+    """Add the episodes of a transcript, or the lines and paragraphs of a note.
 
     A date on a line of its own dates the following text; a field "Date:" at the top, all of it.
     """
-    if is_transcript(text):
-        return parse_transcript(text, path, findings)
-    source = text.split("\n")
-    return parse_note(
-        sections(read_lines(source)),
-        source,
-        FrontMatter(),
-        path,
-        "prose",
-        findings,
-        order,
-        event_time=_date_at_head(source, order),
-    )
+    if is_transcript(document.text):
+        parse_transcript(document, document.text, order)
+        return
+    document.format = "prose"
+    source = document.text.split("\n")
+    parts, dated = sections(read_lines(source)), _date_at_head(source, order)
+    parse_note(document, parts, source, FrontMatter(), order, event_time=dated)
 
 
 def _date_at_head(source: list[str], order: DateOrder | None) -> int | None:

@@ -5,24 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.candidates import (
-    MAX_TURN_CHARS,
-    Format,
-    IngestCandidate,
-    KeySource,
-    ParsedDocument,
-    ParseFinding,
-    lines,
-    split_long,
-    summarize,
-)
-from ingest.parsers.file_names import conversation_name, document_keys, session_name, title_of
+from ingest.candidates import MAX_TURN_CHARS, ParsedDocument, lines, split_long, summarize
+from ingest.parsers.file_names import conversation_name, session_name
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import MemoryKind, MemoryType
-from memgraph.text.dates import read_date
+from memgraph.text.dates import DateOrder, date_order, read_date
 
 EPISODE_IMPORTANCE = 30
 EPISODE_CONFIDENCE = 0.9
@@ -32,6 +22,7 @@ _MAX_NAME_WORDS = 4
 _DATE = r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ ,T]{1,2}"
 _TIME = rf"(?:{_DATE})?\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?(?: ?[AaPp]\.?[Mm]\.?)?"
 _STAMP = re.compile(rf"^(?:\[({_TIME})\]|({_TIME}))(?:\s+-)?\s+")
+_DATED = re.compile(_DATE)
 _IRC = re.compile(r"^<([^<>]{1,48})>\s+(?=\S)")
 _TURN = re.compile(
     rf"^(?:[-*] )?(?:\*\*|__)?(?P<name>[^\W_][^:*<>|]{{0,47}}?)"
@@ -58,13 +49,10 @@ _LABELS = frozenset(_LABEL_WORDS.split())
 
 
 @dataclass(slots=True)
-class ParsedConversation:
-    """The episodes of a conversation file, and what was left out."""
+class Conversation:
+    """Adds the turns of a conversation to a document."""
 
-    path: str
-    findings: list[ParseFinding]
-    candidates: list[IngestCandidate] = field(default_factory=list)
-    keys: KeySource = field(default_factory=KeySource)
+    document: ParsedDocument
     _next: Counter[str] = field(default_factory=Counter)
 
     def add(
@@ -88,45 +76,29 @@ class ParsedConversation:
         """
         pieces = list(split_long(text, MAX_TURN_CHARS))
         if not pieces:
-            self.findings.append(ParseFinding(SkippedPart.MESSAGE_EMPTY, where))
+            self.document.report(SkippedPart.MESSAGE_EMPTY, where)
         if len(pieces) > 1:
-            self.findings.append(
-                ParseFinding(SkippedPart.CONTENT_SPLIT, where, {"pieces": len(pieces)})
-            )
+            self.document.report(SkippedPart.CONTENT_SPLIT, where, {"pieces": len(pieces)})
         for piece in pieces:
             sequence = self._next[session]
             self._next[session] += 1
-            self.candidates.append(
-                IngestCandidate(
-                    self.keys.new(),
-                    piece,
-                    where,
-                    type=MemoryType.OBSERVATION,
-                    kind=MemoryKind.EPISODE,
-                    summary=summarize(f"{speaker}: {piece}"),
-                    importance=EPISODE_IMPORTANCE,
-                    confidence=EPISODE_CONFIDENCE,
-                    event_time=event_time,
-                    conversation_id=conversation,
-                    session_id=session,
-                    sequence=sequence if numbered else None,
-                    turn_id=turn_id or str(sequence),
-                    source_role=speaker,
-                    tags=("conversation",),
-                    attributes={"speaker": speaker, **(attributes or {})},
-                )
+            self.document.add(
+                piece,
+                where,
+                type=MemoryType.OBSERVATION,
+                kind=MemoryKind.EPISODE,
+                summary=summarize(f"{speaker}: {piece}"),
+                importance=EPISODE_IMPORTANCE,
+                confidence=EPISODE_CONFIDENCE,
+                event_time=event_time,
+                conversation_id=conversation,
+                session_id=session,
+                sequence=sequence if numbered else None,
+                turn_id=turn_id or str(sequence),
+                source_role=speaker,
+                tags=("conversation",),
+                attributes={"speaker": speaker, **(attributes or {})},
             )
-
-    def document(self, format_: Format, title: str | None = None) -> ParsedDocument:
-        """Return the episodes as a document."""
-        return ParsedDocument(
-            format_,
-            tuple(self.candidates),
-            findings=tuple(self.findings),
-            title=title or title_of(self.path),
-            main_key=self.candidates[0].key if self.candidates else None,
-            document_keys=document_keys(self.path),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +116,7 @@ class _Turn:
     first: int
     last: int
     session: int
-    event_time: int | None
+    stamp: str | None = None
     texts: list[str] = field(default_factory=list)
 
 
@@ -171,81 +143,85 @@ def is_transcript(text: str) -> bool:
     return bool(first_is_turn) and _looks_spoken(opened, filled, dated)
 
 
-def parse_transcript(
-    text: str, path: str, findings: tuple[ParseFinding, ...] = ()
-) -> ParsedDocument:
-    """Return each turn as an episode, in order; a dated heading begins a session.
+def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | None = None) -> None:
+    """Add each turn as an episode, in order; a dated heading begins a session.
 
     ``event_time`` is that of the heading, unless the turn has a date of its own; ``sequence``
-    counts the turns of a session from 0.
+    counts the turns of a session from 0. A date such as 03/05/2026 is read in the order that the
+    file shows, or else in ``order``; without either it is unknown, which is reported.
     """
-    turns, starts, title = _read_turns(text)
+    document.format = "transcript"
+    order = date_order([text]) or order
+    turns, starts = _read_turns(document, text, order)
     used = sorted({turn.session for turn in turns})
-    base = session_name(path)
+    base = session_name(document.path)
     names = {
         session: base if len(used) == 1 else f"{base}#{place}"
         for place, session in enumerate(used, start=1)
     }
-    conversation = ParsedConversation(path, list(findings))
+    conversation = Conversation(document)
+    unread: list[_Turn] = []
     for turn in turns:
+        moment = read_date(turn.stamp, order=order) if turn.stamp else None
+        if moment is None and turn.stamp and _DATED.match(turn.stamp):
+            unread.append(turn)
         conversation.add(
             "\n".join(turn.texts).strip(),
             lines(turn.first, turn.last),
             speaker=turn.name,
             session=names[turn.session],
             conversation=conversation_name(base),
-            event_time=turn.event_time if turn.event_time is not None else starts[turn.session],
+            event_time=starts[turn.session] if moment is None else moment,
         )
-    return replace(conversation.document("transcript"), title=title)
+    for turn in unread[:1]:
+        where = lines(turn.first, turn.first)
+        details = {"text": turn.stamp}
+        document.report(SkippedPart.DATE_NOT_UNDERSTOOD, where, details, count=len(unread))
 
 
-def _read_turns(text: str) -> tuple[list[_Turn], list[int | None], str | None]:
+def _read_turns(
+    document: ParsedDocument, text: str, order: DateOrder | None
+) -> tuple[list[_Turn], list[int | None]]:
+    """Return the turns, and the time of each session."""
     turns: list[_Turn] = []
     starts: list[int | None] = [None]
-    title: str | None = None
     for number, raw in enumerate(text.split("\n"), start=1):
         line = raw.strip()
+        current = turns[-1] if turns and turns[-1].session == len(starts) - 1 else None
         if not line or _RULE.match(line):
-            if turns and turns[-1].texts and turns[-1].session == len(starts) - 1:
-                turns[-1].texts.append("")
+            if current is not None:
+                current.texts.append("")
             continue
-        moment = _heading_time(line)
-        if moment is not None:
-            _begin_session(turns, starts, moment)
-            continue
+        moment = _heading_time(line, order)
         heading = _HEADING.match(line)
-        if heading and _SESSION_WORD.match(heading["hash"] or heading["rule"]):
-            _begin_session(turns, starts, None)
-            continue
-        turn = _open_turn(line)
-        if turn is not None:
-            event_time = read_date(turn.stamp) if turn.stamp else None
-            turns.append(_Turn(turn.name, number, number, len(starts) - 1, event_time, [turn.text]))
-        elif turns and turns[-1].session == len(starts) - 1:
-            turns[-1].texts.append(line)
-            turns[-1].last = number
+        if moment is not None or (
+            heading and _SESSION_WORD.match(heading["hash"] or heading["rule"])
+        ):
+            # A date below the heading of a session is its date.
+            if current is None and starts[-1] is None:
+                starts[-1] = moment
+            else:
+                starts.append(moment)
+        elif (turn := _open_turn(line)) is not None:
+            session = len(starts) - 1
+            turns.append(_Turn(turn.name, number, number, session, turn.stamp, [turn.text]))
+        elif current is not None:
+            current.texts.append(line)
+            current.last = number
         else:
-            title = title or line.lstrip("#= ").strip() or None
+            document.title = document.title or line.lstrip("#= ").strip() or None
             if not line.startswith("#"):
-                turns.append(_Turn("narrator", number, number, len(starts) - 1, None, [line]))
-    return turns, starts, title
+                turns.append(_Turn("narrator", number, number, len(starts) - 1, texts=[line]))
+    return turns, starts
 
 
-def _begin_session(turns: list[_Turn], starts: list[int | None], moment: int | None) -> None:
-    """Begin a session, or date the current one if it has neither turns nor a date yet."""
-    fresh = not turns or turns[-1].session != len(starts) - 1
-    if fresh and starts[-1] is None:
-        starts[-1] = moment
-    else:
-        starts.append(moment)
-
-
-def _heading_time(line: str) -> int | None:
+def _heading_time(line: str, order: DateOrder | None = None) -> int | None:
     """Return the time of a line that is only a date."""
     if len(line) > 100 or not any(char.isdigit() for char in line):
         return None
     heading = _HEADING.match(line)
-    return read_date((heading["hash"] or heading["rule"]) if heading else line.strip("[]()*_ "))
+    bare = (heading["hash"] or heading["rule"]) if heading else line.strip("[]()*_ ")
+    return read_date(bare, order=order)
 
 
 def _open_turn(line: str) -> _Line | None:
@@ -279,7 +255,8 @@ def _looks_spoken(opened: list[_Line], filled: int, dated: bool) -> bool:
     names = Counter(line.name for line in opened)
     if len(opened) < 2 or len(opened) * 5 < filled:
         return False
-    if dated or all(line.stamp for line in opened):
+    stamps = [line.stamp for line in opened if line.stamp]
+    if dated or len(stamps) == len(opened) or any(map(_DATED.match, stamps)):
         return True
     if any(name.casefold() in _ROLES for name in names) and len(names) > 1:
         return True

@@ -437,10 +437,11 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
     clock, rest = _take_clock(rest)
     if alone and not all(_is_filler(word) for word in WORDS.findall(rest)):
         return None
-    moment = day + clock - offset
-    if moment.year < 1000:
+    try:
+        moment = day + clock - offset
+    except OverflowError:
         return None
-    return to_ms(moment)
+    return None if moment.year < 1000 else to_ms(moment)
 
 
 def read_json_time(value: object) -> int | None:

@@ -458,7 +458,7 @@ ELSEWHERE = {
     "memories.forget": "one outcome each: see test_nothing_hidden_is_forgotten",
     "ingestion.get": "asked for by hash: see tests/isolation/sent_files.py",
     "ingestion.list": "by who sent them: see tests/isolation/sent_files.py",
-    "ingestion.known": PIPELINE,
+    "ingestion.stored": PIPELINE,
     "ingestion.log_event": "writes to the log and gives nothing",
     "jobs.maintain": OPERATOR,
     "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",

@@ -180,7 +180,7 @@ def test_what_is_not_said_for_sure_is_related_at_most(sentence: str) -> None:
 
 def test_links_to_the_web_and_to_other_kinds_of_files_are_no_edges() -> None:
     text = "See [a](https://example.org/x.md), [b](../main.tf), ![c](c.png) and [d](#decision)."
-    assert parse(record(context=text)).links == ()
+    assert parse(record(context=text)).links == []
 
 
 def test_the_files_name_numbers_the_record() -> None:

@@ -344,7 +344,7 @@ def test_a_table_is_a_record_for_each_row() -> None:
 @pytest.mark.parametrize("value", [{}, [], {"messages": []}, USERS, [chatgpt()]])
 def test_json_that_says_nothing(value: Any) -> None:
     parsed = parse(value)
-    assert parsed.candidates == ()
+    assert parsed.candidates == []
     assert SkippedPart.NOTHING_EXTRACTED in [each.code for each in parsed.findings]
 
 

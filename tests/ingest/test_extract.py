@@ -38,7 +38,7 @@ def typed(text: str, path: str = "notes.txt") -> list[tuple[MemoryType, str]]:
 @pytest.mark.parametrize("path", ["notes.txt", "notes.md"])
 def test_a_line_is_kept_as_it_is_written(text: str, path: str) -> None:
     assert typed(text, path) == [(MemoryType.OBSERVATION, text)]
-    assert made(text, path).findings == ()
+    assert made(text, path).findings == []
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_a_label_is_carried_by_the_type(
 
 def test_a_file_cannot_define_an_identity() -> None:
     parsed = made("Identity: I am the owner")
-    (memory,), (finding,) = to_memories(parsed, sha256="0" * 64, source_path="/notes.txt")
+    (memory,) = to_memories(parsed, sha256="0" * 64, source_path="/notes.txt")
     assert (memory.type, memory.content) == (MemoryType.FACT, "I am the owner")
-    assert finding.code is SkippedPart.IDENTITY_LOWERED
+    assert [each.code for each in parsed.findings] == [SkippedPart.IDENTITY_LOWERED]
 
 
 NOTE = """Garden
@@ -145,7 +145,7 @@ def test_bounds_hold_whatever_is_written(text: str) -> None:
     keys = {each.key for each in document.candidates}
     assert all(link.local[1:] in keys for link in document.links)
     assert document.main_key in keys
-    memories, _ = to_memories(document, sha256="0" * 64, source_path="/t.md")
+    memories = to_memories(document, sha256="0" * 64, source_path="/t.md")
     assert len(memories) == len(document.candidates)
     for each in memories:
         assert each.type is not MemoryType.IDENTITY

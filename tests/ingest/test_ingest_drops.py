@@ -104,7 +104,7 @@ def test_sections_and_consequences_hang_on_the_decision() -> None:
 def test_turns_of_a_conversation(name: str, turns: int, session: str | None, time: int) -> None:
     document = parsed()[f"transcripts/{name}"]
     assert len(document.candidates) == turns
-    assert document.findings == ()
+    assert document.findings == []
     assert [each.sequence for each in document.candidates] == list(range(turns))
     assert {each.kind for each in document.candidates} == {MemoryKind.EPISODE}
     assert {each.event_time for each in document.candidates} == {time}

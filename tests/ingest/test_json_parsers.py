@@ -38,7 +38,7 @@ def test_own_document() -> None:
         )
     )
     assert parsed.format == "memories"
-    assert parsed.findings == ()
+    assert parsed.findings == []
     old, new = parsed.candidates
     assert (new.importance, new.confidence, new.tags) == (80, 0.5, ("t",))
     assert new.event_time == 1714953600000

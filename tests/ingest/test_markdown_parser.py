@@ -8,7 +8,7 @@ import pytest
 from ingest.candidates import ParsedDocument
 from ingest.claims import summary_of
 from ingest.parse import parse_document
-from ingest.parsers.blocks import MAX_NESTING, read_blocks, read_front_matter
+from ingest.parsers.blocks import MAX_NESTING, read_blocks
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
@@ -75,7 +75,7 @@ def test_structure_of_a_document() -> None:
     assert [(edge.to_id[1:], edge.edge_type) for edge in document.edges] == [
         (parts[0].key, EdgeType.PART_OF)
     ] * 6
-    assert document.findings == ()
+    assert document.findings == []
 
 
 def test_boilerplate_is_left_out_and_counted() -> None:
@@ -180,19 +180,16 @@ def test_plain_text_of_a_paragraph(text: str, expected: str) -> None:
     ],
 )
 def test_front_matter_that_cannot_be_read_is_told(text: str) -> None:
-    front = read_front_matter(text)
-    assert front.values == {}
-    assert [each.code for each in front.findings] == [SkippedPart.FRONT_MATTER_INVALID]
+    document = parse(f"---\n{text}\n---\nIt is late.\n")
+    assert [each.content for each in document.candidates] == ["It is late."]
+    assert [each.code for each in document.findings] == [SkippedPart.FRONT_MATTER_INVALID]
 
 
 def test_front_matter_holds_strings_only() -> None:
-    front = read_front_matter(
-        'date: 2024-05-06\nn: 1e999\nx: !!python/object:os.system {}\ny: "\\0"'
-    )
-    assert front.first("date") == "2024-05-06"
-    assert front.first("n") == "1e999"
-    assert front.first("x") is None
-    assert front.first("y") is None
+    front = 'date: 2024-05-06\nn: 1e999\nx: !!python/object:os.system {}\ny: "\\0"'
+    document = parse(f"---\n{front}\n---\nIt is late.\n")
+    assert [each.content for each in document.candidates] == ["n: 1e999", "It is late."]
+    assert {each.event_time for each in document.candidates} == {1714953600000}
 
 
 @pytest.mark.parametrize(

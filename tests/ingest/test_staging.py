@@ -8,7 +8,9 @@ import pytest
 
 from ingest.claims import CLAIMS, claims
 from ingest.drop_zone import stage
+from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
+from memgraph import Orchestrator
 
 
 @pytest.fixture
@@ -41,6 +43,21 @@ def test_a_folder_is_copied_with_its_paths(zone: Path, source: Path) -> None:
         "link.md": RejectionReason.LINK,
     }
     assert (source / "a.txt").exists()
+
+
+def test_a_folder_that_is_ingested_again_leaves_no_second_copies(
+    orc: Orchestrator, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("We sold the boat in May.")
+    outcomes = []
+    for _ in range(2):
+        stage([tmp_path / "notes"], orc.paths.ingest)
+        outcomes += [each.outcome for each in IngestPipeline(orc).run().results]
+    assert outcomes == ["processed", "duplicate"]
+    kept = sorted(each.name for each in orc.paths.processed.iterdir())
+    assert kept == ["a.txt", "a.txt.manifest.json"]
+    assert claims(orc.paths.ingest) == []
 
 
 def test_what_is_not_there_is_an_error(zone: Path, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_a_session_heading_is_dated_by_the_line_below_it() -> None:
         "[10:43] Ann: hi\n[10:44] Bob: hello",
         "2023-05-08 13:56 Ann: hi\n2023-05-08 13:57 Bob: hello",
         "8/13/23, 13:56 - Ann: hi\n8/13/23, 13:57 - Bob: hello",
+        "8/13/23, 13:56 - Ann: hi\nBob: hello",
         "Ann [13:56]: hi\nBob [13:57]: hello\nAnn [13:58]: hi",
         "<Ann> hi\n<Bob> hello\n<Ann> hi",
         "**Ann:** hi\n\n**Bob:** hello\n\n**Ann**: hi",
@@ -96,6 +97,18 @@ def test_shapes_of_transcripts(text: str) -> None:
 def test_prose_and_fields_are_no_transcript(text: str) -> None:
     assert not is_transcript(text)
     assert parse(text, "notes.txt").format == "prose"
+
+
+def test_a_date_of_which_the_order_is_unknown_is_reported_once() -> None:
+    turns = [f"[0{day}/05/2026, 10:00] {name}: hi" for day, name in ((3, "Ann"), (4, "Bob"))]
+    document = parse("\n".join(turns))
+    assert {each.event_time for each in document.candidates} == {None}
+    (finding,) = document.findings
+    assert (finding.code, finding.locator) == (SkippedPart.DATE_NOT_UNDERSTOOD, "L1-L1")
+    assert (finding.count, finding.details) == (2, {"text": "03/05/2026, 10:00"})
+    shown = parse("\n".join([*turns, "[25/05/2026, 10:00] Ann: hi"]))
+    assert [each.event_time for each in shown.candidates][:1] == [1777802400000]  # 3 May
+    assert shown.findings == []
 
 
 def test_a_turn_too_long_for_a_memory_is_cut_and_told() -> None:

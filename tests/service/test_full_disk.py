@@ -88,10 +88,10 @@ def test_ingest_names_it_and_goes_on_later(service: MemoryService, small: Path) 
     before = state(orc)
     fill_up(small)
     with pytest.raises(DatabaseFull):
-        IngestPipeline(orc, settle_seconds=0).run()
+        IngestPipeline(orc).run()
     assert state(orc)[0] >= before[0]
     (small / FILLER).unlink()
-    IngestPipeline(orc, settle_seconds=0).run()
+    IngestPipeline(orc).run()
     assert sorted(each.name for each in service.paths(NAME).processed.rglob("*.md")) == [
         "0.md",
         "1.md",

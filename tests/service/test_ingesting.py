@@ -19,7 +19,7 @@ from memgraph import (
 )
 from memgraph.clock import FixedClock
 from memgraph.errors import DatabaseFull
-from memgraph.model.enums import CapturedBy, IngestStatus, Sensitivity, SourceType
+from memgraph.model.enums import CapturedBy, Sensitivity, SourceType
 from memgraph.model.sources import Document, FileLink
 from memgraph.model.values import Source
 from memgraph.operations.ingestion import ingest
@@ -94,13 +94,12 @@ def test_a_loose_key_counts_only_if_one_file_has_it(orc: Orchestrator) -> None:
 
 def test_a_refused_content_may_be_taken_later(orc: Orchestrator) -> None:
     orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "too_large"})
-    told = {"reason": "too_large", "by": "user"}
-    assert orc.ingestion.known("a" * 64) == (IngestStatus.REJECTED, told)
+    told = orc.ingestion.get("a" * 64)
+    assert (told.status, told.manifest) == ("rejected", {"reason": "too_large"})
+    assert orc.ingestion.stored("a" * 64) is None
     assert orc.ingestion.store(document("a", "Fine now.")).outcome == "stored"
     orc.ingestion.reject("a" * 64, path="/drop/a.md", manifest={"reason": "late"})
-    found = orc.ingestion.known("a" * 64)
-    assert found is not None
-    assert found[0] is IngestStatus.PROCESSED
+    assert orc.ingestion.get("a" * 64).status == "processed"
 
 
 def test_a_failure_on_the_way_leaves_nothing(

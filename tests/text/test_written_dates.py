@@ -60,6 +60,7 @@ def test_other_moments(text: str, expected: datetime) -> None:
         "8 Foo 2023",
         "I met her on 8 May 2023",
         "v1.2",
+        "9999-12-31T23:00-02:00",
     ],
 )
 def test_what_is_no_date_or_two_is_not_guessed(text: str) -> None:

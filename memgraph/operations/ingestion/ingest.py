@@ -43,10 +43,10 @@ _LINK_COST: Final = 4
 Step = MemoryInput | EdgeInput | FileLink
 
 
-def known(opened: OpenOrchestrator, sha256: str) -> IngestFileRow | None:
-    """Return the record of a content that was ingested before, or None."""
-    with opened.database.read() as snapshot:
-        return ingest_files.get(snapshot, sha256)
+def stored_manifest(snapshot: Snapshot, sha256: str) -> dict[str, Any] | None:
+    """Return the manifest of a content that is stored; None if it is new, or was rejected."""
+    row = ingest_files.get(snapshot, sha256)
+    return row.manifest if row is not None and row.status is IngestStatus.PROCESSED else None
 
 
 def store_document(
@@ -71,11 +71,11 @@ def store_document(
         view: the view of the writer, whose memories the edges may connect; None: everything.
         refused: called with the error of each rejected item.
     """
-    previous = known(opened, document.sha256)
-    if previous is not None and previous.status is IngestStatus.PROCESSED:
-        return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
     storing = _DocumentWriter(opened, document, actor, view)
     with opened.database.read() as snapshot:
+        previous = stored_manifest(snapshot, document.sha256)
+        if previous is not None:
+            return DocumentOutcome(outcome="duplicate", manifest=previous)
         storing.begin(snapshot)
     while (outcome := storing.advance(refused)) is None:
         progress(storing.done, len(storing.steps))
@@ -260,9 +260,9 @@ class _DocumentWriter:
         errors: list[MemgraphError],
     ) -> DocumentOutcome | None:
         sha256 = self._document.sha256
-        previous = ingest_files.get(transaction, sha256)
-        if previous is not None and previous.status is IngestStatus.PROCESSED:
-            return DocumentOutcome(outcome="duplicate", manifest=previous.manifest)
+        previous = stored_manifest(transaction, sha256)
+        if previous is not None:
+            return DocumentOutcome(outcome="duplicate", manifest=previous)
         last = ingest_files.last_part(transaction, sha256)
         if last is not None and last.plan != self._document.plan:
             own = _claim_of(last) == self._document.plan.partition(":")[0]
@@ -459,8 +459,7 @@ def record_rejection(
     """Record the rejection of a content, or that it is on hold for an operator, with the reason."""
     action = "ingest_held" if manifest.get("reason") == ingest_files.HELD else "ingest_rejected"
     with opened.transaction(actor) as transaction:
-        previous = ingest_files.get(transaction, sha256)
-        if previous is not None and previous.status is IngestStatus.PROCESSED:
+        if stored_manifest(transaction, sha256) is not None:
             return
         row = IngestFileRow(
             sha256=sha256,

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
-from memgraph.model.enums import IngestStatus, ModelUse, Sensitivity
+from memgraph.model.enums import ModelUse, Sensitivity
 from memgraph.model.operation import F, WireFormat, local, operation
 from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.model.remote import Limit as PageLimit
@@ -102,13 +102,12 @@ class Ingestion(Handle[F], group="ingestion", tag="ingest"):
 class LocalIngestion(Ingestion[F]):
     """Ingestion with the methods that a pipeline on this machine needs."""
 
-    def known(self, sha256: str) -> tuple[IngestStatus, dict[str, Any]] | None:
-        """Return the status and manifest of a file ingested before; None if it is new."""
-        from memgraph.operations.ingestion.ingest import known
+    def stored(self, sha256: str) -> dict[str, Any] | None:
+        """Return the manifest of a content that is stored; None if it is new, or was rejected."""
+        from memgraph.operations.ingestion.ingest import stored_manifest
 
-        with self._service.opened(self.name) as opened:
-            row = known(opened, sha256)
-        return None if row is None else (row.status, row.manifest)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            return stored_manifest(snapshot, sha256)
 
     @local
     def manifest(self, sha256: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_lines_are_those_that_were_read(orc: Orchestrator, encoding: str, end: s
     text = start + end.join(["# Notes", f"- {LINE}", f"- {STAYS}", ""])
     orc.paths.ingest.mkdir(parents=True, exist_ok=True)
     (orc.paths.ingest / "notes.md").write_bytes(text.encode(encoding))
-    IngestPipeline(orc, settle_seconds=0).run()
+    IngestPipeline(orc).run()
     [mine] = [each for each in orc.memories.list() if "zwieback" in each.content]
     report = orc.erasure.erase(memory_id=mine.memory_id, reason=WHY, dry_run=False)
     assert report.unfinished == ()

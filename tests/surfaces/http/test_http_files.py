@@ -151,11 +151,11 @@ def test_bounds_hold_for_whoever_takes_the_file(sent: Served, tmp_path: Path) ->
     work_off(sent)
     orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
     assert len(orc.memories.list()) == 1
-    sent_one, dropped = (orc.ingestion.known(sha256(each)) for each in (data, data + b"\n"))
+    sent_one, dropped = (orc.ingestion.stored(sha256(each)) for each in (data, data + b"\n"))
     assert sent_one is not None
     assert dropped is not None
-    assert sent_one[1]["by"].startswith("key:")
-    assert dropped[1]["by"] == "ingest"
+    assert sent_one["by"].startswith("key:")
+    assert dropped["by"] == "ingest"
 
 
 def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
@@ -182,9 +182,9 @@ def test_bounds_hold_for_what_is_sent_again_while_its_twin_is_set_aside(
         work_off(sent)
     orc = sent.service.orchestrator("orc-1", viewer=EVERYTHING)
     assert list(orc.memories.list()) == []
-    taken = orc.ingestion.known(sha256(data))
+    taken = orc.ingestion.stored(sha256(data))
     assert taken is not None
-    assert taken[1]["by"].startswith("key:")
+    assert taken["by"].startswith("key:")
     assert left_behind(sent) == [
         *("again.json", "again.json.manifest.json"),
         *("facts.json", "facts.json.manifest.json"),

@@ -43,7 +43,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         orc = served.orchestrator()
         orc.paths.ingest.mkdir(parents=True, exist_ok=True)
         (orc.paths.ingest / "leaflet.md").write_text(LEAFLET, encoding="utf-8")
-        IngestPipeline(orc, settle_seconds=0.0).run()
+        IngestPipeline(orc).run()
         [read] = [each.memory_id for each in orc.memories.list() if "20:00" in each.content]
         clock.advance(days=1)
         said = orc.remember("The shop closes at 22:00 on Thursdays.")

@@ -87,7 +87,7 @@ def _poisoned(served: Served, kind: int) -> Poisoned:
     (orc.paths.ingest / f"{name}.md").write_text(
         f"# Notes\n\n- The gate of {text('line')} is open.\n"
     )
-    IngestPipeline(orc, settle_seconds=0.0).run()
+    IngestPipeline(orc).run()
     [file_memory] = [each.memory_id for each in orc.memories.list() if "canaryline" in each.content]
     bundle = orc.recall(f"canarycontent {text('query')}")
     secret = served.key(name=text("principal"))
