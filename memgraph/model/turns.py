@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypedDict
 
 from pydantic import Field, InstanceOf
 
+from memgraph.errors import InvalidInput
 from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
 from memgraph.model.enums import CapturedBy, MemoryType, Scope, Sensitivity, SourceType
 from memgraph.model.recall import Degraded
@@ -159,6 +160,22 @@ class StepOutputInput(TurnInput):
     step_id: Name
     output: str | dict[str, Any] | list[Any]
     tier: ContextTier | None = None
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The scope of what is stored.
+
+        Raises:
+            InvalidInput: the task or project id of its tier is missing.
+        """
+        if self.tier in (None, Scope.GLOBAL):
+            return {"scope": Scope.GLOBAL} if self.tier else super().scope
+        field = f"{self.tier.tier}_id"
+        scope_id = getattr(self, field)
+        if scope_id is None:
+            message = f"{field} is required for the tier {self.tier.tier}"
+            raise InvalidInput(message, field=field)
+        return {"scope": self.tier, "scope_id": scope_id}
 
 
 class TranscriptInput(TurnInput):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import zip_longest
@@ -173,19 +173,13 @@ def _chunks(text: str) -> list[str]:
 
 def _cut(text: str) -> list[str]:
     """Split a text into pieces of the size of an episode, after white space if possible."""
-    return list(_pieces(text))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    start = 0
-    while len(text) - start > MAX_CONTENT_CHARS:
-        end = start + MAX_CONTENT_CHARS
-        space = max(text.rfind(mark, start, end) for mark in (" ", "\n"))
-        end = space + 1 if space > start else end
-        yield text[start:end]
-        start = end
-    if start < len(text):
-        yield text[start:]
+    pieces = []
+    while len(text) > MAX_CONTENT_CHARS:
+        space = max(text.rfind(mark, 0, MAX_CONTENT_CHARS) for mark in (" ", "\n"))
+        end = space + 1 if space > 0 else MAX_CONTENT_CHARS
+        pieces.append(text[:end])
+        text = text[end:]
+    return [*pieces, text] if text else pieces
 
 
 WEEKLY = "weekly"

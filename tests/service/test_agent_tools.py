@@ -85,14 +85,10 @@ def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchest
     assert agent.memories.list() == []
     with pytest.raises(InvalidInput):
         tools_for(agent, only=["forget_everything"])
-
-
-def test_the_others_are_offered_on_request(agent: Orchestrator) -> None:
-    told = [each["function"]["name"] for each in tools_for(agent, only=SERVED)]
-    assert told == [*NAMES, *ON_REQUEST]
-    assert code(call_tool(agent, "memory_stats")) == "access.denied"
-    told = call_tool(agent, "memory_stats", only=["memory_stats"])
-    assert told["memories"] == {"kind": {}, "type": {}, "status": {}}
+    assert [each["function"]["name"] for each in tools_for(agent, only=SERVED)] == [
+        *NAMES,
+        *ON_REQUEST,
+    ]
 
 
 def test_the_schemas_of_the_six_are_cheap(agent: Orchestrator) -> None:
@@ -155,70 +151,81 @@ def test_a_correction_replaces_a_fact_but_none_that_was_confirmed(
         assert agent.get(protected).status == "active"
 
 
-def test_a_model_confirms_what_others_remembered_and_not_its_own(agent: Orchestrator) -> None:
-    told_by_user = agent.remember("The office is in Berlin.")
-    turn = agent.save_episode("Hello there.", session_id="s-1", source_role="user")
-    assert call_tool(agent, "confirm_fact", {"memory_id": told_by_user})["protected"] is True
-    assert agent.get(told_by_user).confidence == 1.0
-    own = remembered(agent, "Ada likes green tea.")
-    assert code(call_tool(agent, "confirm_fact", {"memory_id": own})) == "access.denied"
-    assert code(call_tool(agent, "confirm_fact", {"memory_id": turn})) == "input.invalid"
-    assert code(call_tool(agent, "confirm_fact", {"memory_id": "fact_0"})) == "memory.not_found"
-    assert agent.trace(own).journal[-1].action != "confirm"
+@pytest.mark.parametrize(
+    ("role", "confirmed"), [("user", True), ("assistant", False), (None, True)]
+)
+def test_a_model_confirms_what_a_person_stated(
+    agent: Orchestrator, role: str | None, confirmed: bool
+) -> None:
+    by = (
+        () if role is None else (agent.save_episode("It moved.", session_id="s", source_role=role),)
+    )
+    source = {"source_type": "channel_transcript", "captured_by": "system"}
+    fact = put(agent, "The office moved to Vienna.", source=source, confidence=0.5, derived_from=by)
+    told = call_tool(agent, "confirm_fact", {"memory_id": fact})
+    assert ("error" not in told) is confirmed, told
+    assert (agent.get(fact).confidence == 1.0) is confirmed
 
 
 def test_on_a_persons_word_a_model_confirms_what_it_remembered_itself(agent: Orchestrator) -> None:
     own = remembered(agent, "Ada likes green tea.", confidence=0.6)
     asked = {"memory_id": own}
-    for role, said in (("user", "Yes, I like green tea."), ("assistant", "You like green tea.")):
-        turn = agent.save_episode(said, session_id=role, source_role=role)
-        told = call_tool(agent, "confirm_fact", asked, session_id=role)
-        assert ("error" in told) is (role == "assistant"), told
-        if role == "user":
-            assert agent.get(own).confidence == 1.0
-            assert agent.trace(own).journal[-1].details["on_the_word_of"] == turn
+    assert code(call_tool(agent, "confirm_fact", asked)) == "access.denied"
+    agent.save_episode("You like green tea.", session_id="b", source_role="assistant")
+    assert code(call_tool(agent, "confirm_fact", asked, session_id="b")) == "access.denied"
+    assert agent.trace(own).journal[-1].action != "confirm"
+    turn = agent.save_episode("Yes, I like green tea.", session_id="a", source_role="user")
+    assert call_tool(agent, "confirm_fact", asked, session_id="a")["protected"] is True
+    assert agent.get(own).confidence == 1.0
+    assert agent.trace(own).journal[-1].details["on_the_word_of"] == turn
+    assert code(call_tool(agent, "confirm_fact", {"memory_id": turn})) == "input.invalid"
+    assert code(call_tool(agent, "confirm_fact", {"memory_id": "fact_0"})) == "memory.not_found"
 
 
-def test_on_a_persons_word_a_model_corrects_what_that_person_said(agent: Orchestrator) -> None:
-    def turn(content: str, role: str, told_as: type[UserTurn] | type[AgentTurn]) -> None:
-        agent.events.publish(told_as(content=content, session_id="s", source_role=role))
-
-    turn("I live in Leeds.", "Ada", UserTurn)
-    said = agent.memories.list(session_id="s")[0].memory_id
-    lives = agent.remember("Ada lives in Leeds.", derived_from=[said])
-    agent.confirm(lives)
-    asked = {"memory_id": lives, "new_content": "Ada lives in York."}
-    assert code(call_tool(agent, "correct_fact", asked)) == "access.denied"
-    for content, role, kind in (
-        ("Ada lives in York now.", "Ben", UserTurn),
-        ("So you live in York.", "Bot", AgentTurn),
-    ):
-        turn(content, role, kind)
-        told = call_tool(agent, "correct_fact", asked, session_id="s")
-        assert code(told) == "access.denied"
-    turn("I moved to York.", "Ada", UserTurn)
-    told = call_tool(agent, "correct_fact", asked, session_id="s")
-    assert told["replaced"] == lives
-    trace = agent.trace(told["memory_id"])
-    word = agent.memories.list(session_id="s")[0].memory_id
-    assert word in {link.memory_id for link in trace.grounds}
-    assert trace.edges_out[0].reason == "corrected by a model on the word of Ada"
-
-
-def test_what_agents_alone_said_no_model_confirms(
-    service: MemoryService, agent: Orchestrator
+@pytest.mark.parametrize("tool", ["correct_fact", "forget"])
+@pytest.mark.parametrize(
+    ("stated_by", "asked_by", "session_id", "allowed"),
+    [
+        (("user", UserTurn), None, "s-1", False),
+        (("user", UserTurn), ("user", UserTurn), "s-1", True),
+        # A role is the same speaker in its own conversation, a name in every one.
+        (("user", UserTurn), ("user", UserTurn), "s-2", False),
+        (("Ada", UserTurn), ("Ada", UserTurn), "s-2", True),
+        (("Ada", UserTurn), ("Ben", UserTurn), "s-1", False),
+        (("user", UserTurn), ("assistant", AgentTurn), "s-1", False),
+        (None, ("user", UserTurn), "s-1", False),
+    ],
+)
+def test_what_was_confirmed_a_model_changes_on_the_word_of_who_stated_it_alone(
+    agent: Orchestrator,
+    tool: str,
+    stated_by: tuple[str, type[UserTurn]] | None,
+    asked_by: tuple[str, type[UserTurn] | type[AgentTurn]] | None,
+    session_id: str,
+    allowed: bool,
 ) -> None:
-    for role, refused in (("assistant", True), ("user", False)):
-        turn = agent.save_episode("The office moved.", session_id=role, source_role=role)
-        fact = agent.remember(
-            f"The office of the {role} moved to Vienna.",
-            source={"source_type": "channel_transcript", "captured_by": "system"},
-            confidence=0.5,
-            derived_from=[turn],
-        )
-        told = call_tool(agent, "confirm_fact", {"memory_id": fact})
-        assert ("error" in told) is refused, told
-        assert (agent.get(fact).confidence == 1.0) is not refused
+    def say(content: str, session_id: str, role: str, kind: Any) -> str:
+        agent.events.publish(kind(content=content, session_id=session_id, source_role=role))
+        return agent.memories.list(session_id=session_id)[0].memory_id
+
+    said = () if stated_by is None else (say("The rent is 900.", "s-1", *stated_by),)
+    fact = put(agent, "The rent is 900.", derived_from=said)
+    agent.confirm(fact)
+    word = None if asked_by is None else say("That is over.", session_id, *asked_by)
+    more = {"reason": "asked"} if tool == "forget" else {"new_content": "The rent is 950."}
+    told = call_tool(agent, tool, {"memory_id": fact, **more}, session_id=session_id)
+    if not allowed:
+        assert code(told) == "access.denied"
+        assert {agent.get(one).status for one in (fact, *said)} == {"active"}
+    elif tool == "forget":
+        assert {*told["retracted"]} == {fact, *said}
+        last = agent.trace(fact).journal[-1]
+        assert (last.action, last.details["on_the_word_of"]) == ("retract", word)
+    else:
+        trace = agent.trace(told["memory_id"])
+        assert told["replaced"] == fact
+        assert word in {link.memory_id for link in trace.grounds}
+        assert trace.edges_out[0].reason.startswith("corrected by a model on the word of ")
 
 
 def test_a_correction_looks_at_protection_where_it_writes(
@@ -445,80 +452,6 @@ def test_what_is_forgotten_is_not_found_and_can_be_restored(agent: Orchestrator)
     assert agent.trace(fact).status_history[-1].reason == "Ben asked."
     agent.restore(fact, reason="seen")
     assert agent.get(fact).status == "active"
-
-
-def test_what_a_person_confirmed_no_model_forgets(agent: Orchestrator) -> None:
-    turn = agent.save_episode("The rent is 900.", session_id="s-1", source_role="user")
-    source = {"source_type": "channel_transcript", "captured_by": "system"}
-    fact = put(agent, "The rent is 900.", derived_from=[turn], source=source, confidence=0.8)
-    agent.confirm(fact)
-    for one in (fact, turn):
-        assert code(call_tool(agent, "forget", {"memory_id": one})) == "access.denied"
-        assert agent.get(one).status == "active"
-
-
-def test_on_a_persons_word_a_model_forgets_what_that_person_confirmed(
-    agent: Orchestrator,
-) -> None:
-    said = agent.save_episode("The rent is 900.", session_id="s-1", source_role="user")
-    source = {"source_type": "channel_transcript", "captured_by": "system"}
-    fact = put(agent, "The rent is 900.", derived_from=[said], source=source, confidence=0.8)
-    agent.confirm(fact)
-    asked = {"memory_id": fact, "reason": "asked"}
-    for role, session_id, allowed in (
-        ("assistant", "s-1", False),
-        ("user", "s-2", False),
-        ("user", "s-1", True),
-    ):
-        turn = agent.save_episode("Forget my rent.", session_id=session_id, source_role=role)
-        told = call_tool(agent, "forget", asked, session_id=session_id)
-        assert ("error" not in told) is allowed, told
-    assert {*told["retracted"]} == {said, fact}
-    last = agent.trace(fact).journal[-1]
-    assert (last.action, last.details["on_the_word_of"]) == ("retract", turn)
-    assert agent.get(turn).status == "active"
-
-
-@pytest.mark.parametrize("session_id", ["s-1", "s-2"])
-def test_on_the_word_of_a_user_a_model_corrects_what_was_said_in_that_conversation(
-    agent: Orchestrator, session_id: str
-) -> None:
-    said = agent.save_episode("The rent is 900.", session_id="s-1", source_role="user")
-    fact = put(agent, "The rent is 900.", derived_from=[said])
-    agent.confirm(fact)
-    agent.save_episode("It is 950 now.", session_id=session_id, source_role="user")
-    asked = {"memory_id": fact, "new_content": "The rent is 950."}
-    told = call_tool(agent, "correct_fact", asked, session_id=session_id)
-    assert told.get("replaced") == (fact if session_id == "s-1" else None), told
-    assert ("error" in told) is (session_id == "s-2")
-    assert agent.get(fact).status == ("superseded" if session_id == "s-1" else "active")
-
-
-def test_a_name_is_the_same_person_in_every_conversation(agent: Orchestrator) -> None:
-    def turn(content: str, session_id: str) -> None:
-        agent.events.publish(UserTurn(content=content, session_id=session_id, source_role="Ada"))
-
-    turn("My rent is 900.", "s-1")
-    said = agent.memories.list(session_id="s-1")[0].memory_id
-    fact = put(agent, "The rent of Ada is 900.", derived_from=[said])
-    agent.confirm(fact)
-    turn("Forget my rent.", "s-2")
-    asked = {"memory_id": fact, "reason": "asked"}
-    assert fact in call_tool(agent, "forget", asked, session_id="s-2")["retracted"]
-
-
-def test_a_confirmed_fact_that_nobody_said_is_changed_on_nobodys_word(
-    agent: Orchestrator,
-) -> None:
-    fact = agent.remember("The rent is 900.")
-    agent.confirm(fact)
-    agent.save_episode("Forget the rent.", session_id="s-1", source_role="user")
-    for name, asked in (
-        ("forget", {"memory_id": fact, "reason": "asked"}),
-        ("correct_fact", {"memory_id": fact, "new_content": "The rent is 950."}),
-    ):
-        assert code(call_tool(agent, name, asked, session_id="s-1")) == "access.denied"
-        assert agent.get(fact).status == "active"
 
 
 def test_a_preference_is_a_fact_of_that_type(agent: Orchestrator) -> None:

@@ -21,6 +21,8 @@ from memgraph.consolidation.ports import PageProposal, PageUnread
 from memgraph.consolidation.statements import Judgement, Verdict, check_statements
 from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
 from memgraph.model.enums import ModelUse
+from memgraph.operations.tools.declaration import Answer
+from memgraph.operations.tools.tools import error_answer
 from memgraph.providers.completion import object_schema, parsed_answer, random_mark
 
 if TYPE_CHECKING:
@@ -28,28 +30,7 @@ if TYPE_CHECKING:
     from memgraph.model.jobs import SessionReport
     from memgraph.operations.orchestrator import Orchestrator
 
-Answer = dict[str, Any] | str
 _LISTS: Final[Mapping[str, Any]] = SCHEMA["properties"]
-_PARAMETERS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
-    "is_session_consolidated": ("Return whether every turn was read.", object_schema()),
-    "get_episodes_for_consolidation": (
-        "Return the next turns, numbered, and the known memories k1, k2 … that they may touch.",
-        object_schema(),
-    ),
-    "save_facts_batch": (
-        "Hand in what is worth remembering in these turns. Each item gets an outcome or a code.",
-        object_schema(facts=_LISTS["add"]),
-    ),
-    "detect_conflicts": ("Return the known memories that the turns may touch.", object_schema()),
-    "resolve_conflict": (
-        "Say that a known memory changed (`text`: the whole new memory) or ended (`text` empty).",
-        _LISTS["change"]["items"],
-    ),
-    "mark_session_consolidated": (
-        "Store what was handed in and end these turns. `consolidated` is false if more are left.",
-        object_schema(),
-    ),
-}
 
 
 class ConsolidatorTools:
@@ -77,28 +58,33 @@ class ConsolidatorTools:
         return [
             {
                 "type": "function",
-                "function": {"name": name, "description": text, "parameters": parameters},
+                "function": {"name": name, "description": function.__doc__, "parameters": schema},
             }
-            for name, (text, parameters) in _PARAMETERS.items()
+            for name, (function, schema) in self._functions.items()
         ]
 
     def call(self, name: str, arguments: str | Mapping[str, Any] | None = None) -> Answer:
         """Run one call of the agent. A MemgraphError is returned as its code, not raised."""
-        functions: dict[str, Callable[[Mapping[str, Any]], Answer]] = {
-            "is_session_consolidated": lambda _: {"consolidated": self._is_read()},
-            "get_episodes_for_consolidation": lambda _: self._episodes(),
-            "save_facts_batch": self._save,
-            "detect_conflicts": lambda _: self._known(),
-            "resolve_conflict": self._resolve,
-            "mark_session_consolidated": lambda _: self._mark(),
-        }
         try:
-            if name not in functions:
+            if name not in self._functions:
                 raise Conflict("this tool does not exist")
             given = parsed_answer(arguments) if isinstance(arguments, str) else arguments
-            return functions[name](given if isinstance(given, Mapping) else {})
+            function, _ = self._functions[name]
+            return function(given if isinstance(given, Mapping) else {})
         except MemgraphError as error:
-            return {"error": {"code": error.code, "message": error.message}}
+            return error_answer(error)
+
+    @property
+    def _functions(self) -> dict[str, tuple[Callable[[Mapping[str, Any]], Answer], dict[str, Any]]]:
+        """The functions and the schemas of their arguments; a docstring is the description."""
+        return {
+            "is_session_consolidated": (self._is_read, object_schema()),
+            "get_episodes_for_consolidation": (self._episodes, object_schema()),
+            "save_facts_batch": (self._save, object_schema(facts=_LISTS["add"])),
+            "detect_conflicts": (self._known, object_schema()),
+            "resolve_conflict": (self._resolve, _LISTS["change"]["items"]),
+            "mark_session_consolidated": (self._mark, object_schema()),
+        }
 
     def propose(self, page: TurnPage) -> PageProposal:
         """See `Extractor.propose`: what was handed in for a page; any other page waits."""
@@ -130,10 +116,12 @@ class ConsolidatorTools:
         [report] = self._handle.jobs.consolidate(self._session_id, dry_run=dry_run, extractor=self)
         return report
 
-    def _is_read(self) -> bool:
-        return self._run(dry_run=True).state == "unchanged"
+    def _is_read(self, _given: Mapping[str, Any]) -> Answer:
+        """Return whether every turn was read."""
+        return {"consolidated": self._run(dry_run=True).state == "unchanged"}
 
-    def _episodes(self) -> Answer:
+    def _episodes(self, _given: Mapping[str, Any]) -> Answer:
+        """Return the next turns, numbered, and the known memories k1, k2 … that they may touch."""
         if self._run(dry_run=True).state == "unchanged" or self._prompt is None:
             return {"consolidated": True}
         return self._prompt.text(random_mark())
@@ -144,19 +132,22 @@ class ConsolidatorTools:
         return self._prompt, self._reader
 
     def _save(self, given: Mapping[str, Any]) -> Answer:
+        """Hand in what is worth remembering in these turns. Each item gets an outcome or a code."""
         facts = given.get("facts")
         if not isinstance(facts, list):
             raise ProviderAnswerInvalid("facts must be a list", reason="facts")
         return {"results": [self._stage("add", fact) for fact in facts]}
 
-    def _known(self) -> Answer:
+    def _known(self, _given: Mapping[str, Any]) -> Answer:
+        """Return the known memories that the turns may touch."""
         prompt, _ = self._opened()
         return {"known": [f"k{n} {each.content}" for n, each in enumerate(prompt.known, start=1)]}
 
     def _resolve(self, given: Mapping[str, Any]) -> Answer:
+        """Say that a known memory changed (`text`: the whole new one) or ended (`text` empty)."""
         return self._stage("change" if given.get("text") else "end", given)
 
-    def _stage(self, operation: str, item: Any) -> dict[str, str]:
+    def _stage(self, operation: str, item: Any) -> dict[str, Any]:
         _, reader = self._opened()
         accepted = reader.read({name: [item] if name == operation else [] for name in _LISTS})
         self._claims += accepted.claims
@@ -164,7 +155,8 @@ class ConsolidatorTools:
             return {"outcome": "staged"}
         return {"outcome": "rejected", "code": accepted.rejected[-1].code}
 
-    def _mark(self) -> Answer:
+    def _mark(self, _given: Mapping[str, Any]) -> Answer:
+        """Store what was handed in and end these turns; if more are left, not `consolidated`."""
         self._opened()
         self._is_ended = True
         try:

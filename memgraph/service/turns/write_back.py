@@ -114,7 +114,7 @@ class WriteBackHooks(HookHost):
         """
         call = self._begin("on_step_output", StepOutputInput, turn, output=output, tier=tier)
         place, said = call.turn, call.turn.output
-        scope = scope_of(place)
+        scope = place.scope
         if isinstance(said, list) and all(isinstance(line, str) for line in said):
             said = "\n".join(said)
         # A long text is parsed in the lane. Anything else is parsed now: the host may change it.
@@ -256,22 +256,6 @@ def stored(
             if outcome.outcome == "rejected"
         ),
     )
-
-
-def scope_of(output: StepOutputInput) -> dict[str, Any]:
-    """Return the ``scope`` and ``scope_id`` of an output.
-
-    Raises:
-        InvalidInput: the task or project id of its tier is missing.
-    """
-    if output.tier is None:
-        return output.scope
-    ids = {Scope.SESSION: output.task_id, Scope.PROJECT: output.project_id}
-    scope_id = ids.get(output.tier)
-    if scope_id is None and output.tier is not Scope.GLOBAL:
-        field = f"{output.tier.tier}_id"
-        raise InvalidInput(f"{field} is required for the tier {output.tier.tier}", field=field)
-    return {"scope": output.tier, "scope_id": scope_id}
 
 
 def typed_by_model(
