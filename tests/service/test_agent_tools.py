@@ -186,7 +186,7 @@ def test_on_a_persons_word_a_model_confirms_what_it_remembered_itself(agent: Orc
 @pytest.mark.parametrize(
     ("stated_by", "asked_by", "session_id", "allowed"),
     [
-        (("user", UserTurn), None, "s-1", False),
+        (("user", UserTurn), None, None, False),
         (("user", UserTurn), ("user", UserTurn), "s-1", True),
         # A role is the same speaker in its own conversation, a name in every one.
         (("user", UserTurn), ("user", UserTurn), "s-2", False),
@@ -201,7 +201,7 @@ def test_what_was_confirmed_a_model_changes_on_the_word_of_who_stated_it_alone(
     tool: str,
     stated_by: tuple[str, type[UserTurn]] | None,
     asked_by: tuple[str, type[UserTurn] | type[AgentTurn]] | None,
-    session_id: str,
+    session_id: str | None,
     allowed: bool,
 ) -> None:
     def say(content: str, session_id: str, role: str, kind: Any) -> str:
@@ -211,7 +211,7 @@ def test_what_was_confirmed_a_model_changes_on_the_word_of_who_stated_it_alone(
     said = () if stated_by is None else (say("The rent is 900.", "s-1", *stated_by),)
     fact = put(agent, "The rent is 900.", derived_from=said)
     agent.confirm(fact)
-    word = None if asked_by is None else say("That is over.", session_id, *asked_by)
+    word = say("That is over.", session_id, *asked_by) if asked_by and session_id else None
     more = {"reason": "asked"} if tool == "forget" else {"new_content": "The rent is 950."}
     told = call_tool(agent, tool, {"memory_id": fact, **more}, session_id=session_id)
     if not allowed:
