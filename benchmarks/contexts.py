@@ -19,7 +19,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import Task
 from memgraph.model.enums import MemoryType, Scope
 from memgraph.model.values import MemoryInput
-from memgraph.operations.context.assembler import ContextAssembler
+from memgraph.operations.context.builder import ContextAssembler
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.rules.scope import Viewer
 from memgraph.service.memory_service import MemoryService

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memgraph.model.values import (
         Source as Source,
     )
-    from memgraph.operations.context.assembler import ContextAssembler as ContextAssembler
+    from memgraph.operations.context.builder import ContextAssembler as ContextAssembler
     from memgraph.operations.context.entity import MemoryEntity as MemoryEntity
     from memgraph.operations.orchestrator import AsyncOrchestrator as AsyncOrchestrator
     from memgraph.operations.orchestrator import Orchestrator as Orchestrator
@@ -77,7 +77,7 @@ _HOME = {
     "Source": "memgraph.model.values",
     "Viewer": "memgraph.rules.scope",
     "AsyncOrchestrator": "memgraph.operations.orchestrator",
-    "ContextAssembler": "memgraph.operations.context.assembler",
+    "ContextAssembler": "memgraph.operations.context.builder",
     "MemoryEntity": "memgraph.operations.context.entity",
     "MemoryService": "memgraph.service.memory_service",
     "Orchestrator": "memgraph.operations.orchestrator",

@@ -44,7 +44,6 @@ class ContextPlan:
         zone: the time zone of the dates.
         query: memories that repeat it are left out, and texts are cut to the sentences with its
             words.
-        min_relevance: less relevant memories are not recalled; None: all are.
     """
 
     budget_tokens: int
@@ -55,7 +54,6 @@ class ContextPlan:
     mark: str
     zone: tzinfo = UTC
     query: str = ""
-    min_relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

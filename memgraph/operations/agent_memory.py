@@ -49,7 +49,7 @@ class AgentMemory(Handle[F], group="agent_memory", tag="agent memory"):
             InvalidInput: names each invalid field.
             AccessDenied: the memory, or the place of an item, is closed to this handle.
         """
-        return self._entity(agent_id)._store(validated(StoreRequest, request))
+        return self._entity(agent_id).store(**dict(validated(StoreRequest, request)))
 
     @operation(
         Permission.READ,
@@ -65,7 +65,7 @@ class AgentMemory(Handle[F], group="agent_memory", tag="agent memory"):
 
         Raises: see ``store``.
         """
-        return self._entity(agent_id)._retrieve(validated(RetrieveRequest, request))
+        return self._entity(agent_id).retrieve(**dict(validated(RetrieveRequest, request)))
 
     @operation(
         Permission.WRITE, f"POST {ROOT}/forget", body=ForgetRequest, id="forget_items", command=""
@@ -77,7 +77,7 @@ class AgentMemory(Handle[F], group="agent_memory", tag="agent memory"):
 
         Raises: see ``store``.
         """
-        return self._entity(agent_id)._forget(validated(ForgetRequest, request))
+        return self._entity(agent_id).forget(**dict(validated(ForgetRequest, request)))
 
     @operation(
         Permission.READ, f"POST {ROOT}/listItems", body=ListRequest, id="list_items", command=""
@@ -86,7 +86,7 @@ class AgentMemory(Handle[F], group="agent_memory", tag="agent memory"):
         self, agent_id: AgentName, request: ListRequest | Mapping[str, Any]
     ) -> tuple[MemoryItemRecord, ...]:
         """Return the items of an agent's memory, newest first. Raises: see ``store``."""
-        return self._entity(agent_id)._list_items(validated(ListRequest, request))
+        return self._entity(agent_id).list_items(**dict(validated(ListRequest, request)))
 
     def _entity(self, agent_id: str) -> MemoryEntity:
         from memgraph.operations.context.entity import MemoryEntity

@@ -205,8 +205,7 @@ class Everyday(WritingHandle[F]):
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
                 raise self._denied(error, field=error.details["field"]) from None
-            receipt_context = receipts.behind(self.viewer, request, bundle)
-            self._keep_receipt(opened, Receipt.of(request, bundle), receipt_context)
+            self._keep_receipt(opened, receipts.of_recall(self.viewer, request, bundle))
             return bundle
 
     @operation(Permission.READ, "GET /memories/{memory_id}", id="get_memory", tagged=True)
@@ -553,8 +552,7 @@ class Everyday(WritingHandle[F]):
 
         The items of the receipt are computed when it is written.
         """
-        from memgraph.operations.read.receipts import ReceiptContext
-        from memgraph.store.receipts import BULLETIN
+        from memgraph.store.receipts import BULLETIN, NewReceipt
 
         asked = {"purpose": BULLETIN}
         if issued.warning is not None:
@@ -568,5 +566,5 @@ class Everyday(WritingHandle[F]):
             counts=False,
             change_seq=issued.bulletin.change_seq,
         )
-        self._keep_receipt(opened, receipt, ReceiptContext(bulletin=issued.bulletin))
+        self._keep_receipt(opened, NewReceipt(receipt, bulletin=issued.bulletin))
         return replace(issued, receipt_id=receipt.receipt_id)

@@ -21,11 +21,10 @@ from memgraph.paths import SOURCE_FIELD
 from memgraph.rules.scope import ScopeFacts, Viewer, viewer_fields, visible
 
 if TYPE_CHECKING:
-    from memgraph.model.receipts import Receipt
-    from memgraph.operations.read.receipts import ReceiptContext
     from memgraph.operations.write.edges import StoredBatch
     from memgraph.service.memory_service import MemoryService
     from memgraph.service.open_orchestrator import OpenOrchestrator
+    from memgraph.store.receipts import NewReceipt
     from memgraph.store.snapshot import JournalledTransaction
     from memgraph.store.visibility import View
 
@@ -197,8 +196,7 @@ class Handle(Methods[F]):
     def _keep_receipt(
         self,
         opened: OpenOrchestrator,
-        receipt: Receipt,
-        context: ReceiptContext | None = None,
+        new: NewReceipt,
         *,
         viewer: Viewer | None = None,
     ) -> None:
@@ -207,11 +205,9 @@ class Handle(Methods[F]):
         Args:
             viewer: the view of the caller; None: the view of this handle.
         """
-        from memgraph.operations.read.receipts import NOTHING
-
         viewer_details = viewer_fields(self.viewer if viewer is None else viewer)
-        complete = replace(receipt, actor=self.actor, viewer=viewer_details)
-        enough = opened.receipts.add(complete, NOTHING if context is None else context)
+        new.receipt = replace(new.receipt, actor=self.actor, viewer=viewer_details)
+        enough = opened.receipts.add(new)
         if self._service.embeds_in_background:
             # Even a few are written soon: another process may be about to let their memories decay.
             wake = opened.background.wake if enough else opened.background.wake_later

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -14,13 +14,16 @@ from sqlalchemy.dialects.sqlite import insert
 
 from memgraph.errors import InvalidInput
 from memgraph.model.columns import unreadable
+from memgraph.model.context import Bulletin
 from memgraph.model.enums import MemoryStatus
+from memgraph.model.recall import Bundle
 from memgraph.model.receipts import (
     BulletinEntry,
     BulletinHistory,
     Receipt,
     ReceiptItem,
     StoredBulletin,
+    bundle_bytes,
 )
 from memgraph.model.values import built
 from memgraph.rules.scope import ScopeFacts, Viewer, VisibilityReason, covers, viewer_of, visible
@@ -54,32 +57,40 @@ _PLAIN = (
 _NAMES = ("recall_id", "created_at", "query", "request", "viewer", "left_out", "answer", *_PLAIN)
 
 
-class ShownBulletin(NamedTuple):
-    """A delivered bulletin: its columns in ``bulletins`` except id and time."""
-
-    change_seq: int
-    view_key: str
-    viewer: str
-    sha256: str
-    memory_ids: tuple[str, ...]
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NewReceipt:
-    """A receipt to write, with its bulletin.
+    """A receipt to write, with the data to complete it.
 
     Attributes:
-        hidden: the ids of matching memories that the reader may not see, by reason, as far as they
-            were searched for.
-        bulletin: the bulletin, if this is its receipt.
-        beside: the id of the receipt of a bulletin that was delivered together with this.
+        bundle: the delivered recall, unless it was a text.
+        match, narrowing: the search expression and the searched scope.
+        bulletin: the delivered bulletin, if it was one.
+        beside: the id of the receipt of a bulletin that was delivered together with it.
+        hidden: the ids of matching memories that the reader may not see, by reason; None: they
+            were not searched for yet.
     """
 
     receipt: Receipt
-    hidden: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    bulletin: ShownBulletin | None = None
+    bundle: Bundle | None = None
+    match: str = ""
+    narrowing: RecallFilter | None = None
+    bulletin: Bulletin | None = None
     beside: str | None = None
+    hidden: Mapping[str, Sequence[str]] | None = None
+
+    def complete(self, snapshot: Snapshot | None) -> None:
+        """Compute the digest and the items; search for hidden matches if there is a snapshot."""
+        if self.bulletin is not None:
+            items = tuple(ReceiptItem(memory_id, 0.0) for memory_id in self.bulletin.memory_ids)
+            digest = hashlib.sha256(self.bulletin.text.encode()).hexdigest()
+            self.receipt = replace(self.receipt, items=items, sha256=digest)
+        elif self.bundle is not None and self.receipt.sha256 is None:
+            digest = hashlib.sha256(bundle_bytes(self.bundle)).hexdigest()
+            self.receipt = replace(self.receipt, sha256=digest)
+        if snapshot is not None and self.match and self.narrowing is not None:
+            self.hidden = hidden_matches(snapshot, self.match, self.narrowing)
+        else:
+            self.hidden = {}
 
 
 class StoredReceipt(NamedTuple):
@@ -102,7 +113,7 @@ def write(
     new = []
     for entry in receipts:
         receipt = _with_bulletin(transaction, entry)
-        if _write_head(transaction, receipt, entry.hidden, with_queries=with_queries):
+        if _write_head(transaction, receipt, entry.hidden or {}, with_queries=with_queries):
             new.append(receipt)
     _add_item().write_all(transaction, [row for receipt in new for row in _items(receipt)])
     used = ((memory_id, *use) for memory_id, use in uses(new).items())
@@ -263,8 +274,8 @@ def handed_out(snapshot: Snapshot, conversation_id: str) -> list[HandedOut]:
 
 @prepared
 def _add_bulletin() -> sa.Insert:
-    names = ("bulletin_id", "created_at", *ShownBulletin._fields)
-    new = insert(tables.bulletins).values({name: value(name) for name in names})
+    columns = {column.name: value(column.name) for column in tables.bulletins.columns}
+    new = insert(tables.bulletins).values(columns)
     return new.on_conflict_do_nothing()
 
 
@@ -277,13 +288,22 @@ def _with_bulletin(transaction: Transaction, new: NewReceipt) -> Receipt:
         row = _bulletin_of().row(transaction, receipt=new.beside)
         return receipt if row is None else replace(receipt, bulletin_id=row[0])
     last = _last_bulletin().row(transaction, key=bulletin.view_key)
-    if last is not None and last[1] == bulletin.sha256:
+    if last is not None and last[1] == receipt.sha256:
         first = _first_of_bulletin().scalar(transaction, bulletin=last[0])
         same_as = first if first != receipt.receipt_id else None
         return replace(receipt, bulletin_id=last[0], same_as=same_as)
     bulletin_id = "bul_" + receipt.receipt_id.partition("_")[2]
-    columns = bulletin._asdict() | {"memory_ids": json_text(bulletin.memory_ids)}
-    _add_bulletin().write(transaction, columns, bulletin_id=bulletin_id, created_at=receipt.at)
+    _add_bulletin().write(
+        transaction,
+        bulletin_id=bulletin_id,
+        created_at=receipt.at,
+        change_seq=bulletin.change_seq,
+        view_key=bulletin.view_key,
+        viewer=json_text(receipt.viewer),
+        sha256=receipt.sha256,
+        memory_ids=json_text(bulletin.memory_ids),
+        body=bulletin.text,
+    )
     return replace(receipt, bulletin_id=bulletin_id)
 
 

@@ -13,7 +13,7 @@ from memgraph.model.context import ContextRequest
 from memgraph.model.recall import RecallRequest
 from memgraph.model.turns import MessageInput
 from memgraph.model.values import Correction, EpisodeInput, MemoryInput, Value
-from memgraph.operations.context.assembler import ContextAssembler
+from memgraph.operations.context.builder import ContextAssembler
 
 OPEN = [
     (Orchestrator.remember, MemoryInput),

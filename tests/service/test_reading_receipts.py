@@ -14,6 +14,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptList
 from memgraph.operations.read import receipt_lookup as reading
+from memgraph.store.receipts import NewReceipt
 
 ATLAS = Viewer(project_ids=frozenset({"atlas"}))
 
@@ -58,7 +59,7 @@ def test_the_bulletin_of_a_turn_counts_as_handed_out(service: MemoryService) -> 
     told = owner.remember("Atlas ships in June.", scope=Scope.PROJECT, scope_id="atlas")
     with service.opened("o") as opened:
         shown = {"bulletin": {"change_seq": 1, "memory_ids": [told]}, "purpose": "on_message"}
-        opened.receipts.add(Receipt("rcl_1", 1, "", shown, (), counts=False))
+        opened.receipts.add(NewReceipt(Receipt("rcl_1", 1, "", shown, (), counts=False)))
     assert owner.receipts.get("rcl_1").asked == shown
     with pytest.raises(NotFound):
         service.orchestrator("o").receipts.get("rcl_1")
@@ -125,7 +126,7 @@ def test_a_list_holds_what_the_viewer_may_see_whole(service: MemoryService) -> N
     hidden = owner.recall("June").receipt_id
     with service.opened("o") as opened:
         shown = {"bulletin": {"change_seq": 1, "memory_ids": [atlas]}, "purpose": "on_message"}
-        opened.receipts.add(Receipt("rcl_0", 1, "", shown, (), counts=False))
+        opened.receipts.add(NewReceipt(Receipt("rcl_0", 1, "", shown, (), counts=False)))
     owner.remember("The harbour opens in June.")
     mixed = owner.recall("June").receipt_id
     anyone = service.orchestrator("o")
@@ -161,7 +162,7 @@ def test_a_receipt_without_memories_is_its_places(
 ) -> None:
     service.orchestrator("o", create=True)
     with service.opened("o") as opened:
-        opened.receipts.add(Receipt("rcl_1", 1, "what nobody knows", asked, ()))
+        opened.receipts.add(NewReceipt(Receipt("rcl_1", 1, "what nobody knows", asked, ())))
     reader = service.orchestrator("o", viewer=viewer)
     assert bool(reader.receipts.list().receipts) == seen
     # What is not listed is not to be had by its id either.
@@ -204,6 +205,6 @@ def test_what_was_brought_in_beside_another_says_so(service: MemoryService) -> N
     ]
     given = bundle.model_copy(update={"items": tuple(items), "receipt_id": "rcl_beside"})
     with service.opened("orc-1") as opened:
-        opened.receipts.add(Receipt.of(RecallRequest(query="harbour ferry"), given))
+        opened.receipts.add(NewReceipt(Receipt.of(RecallRequest(query="harbour ferry"), given)))
     told = {item.memory_id: item.reasons for item in orc.receipts.get("rcl_beside").items}
     assert told == {said: (), other: (f"beside:{said}",)}

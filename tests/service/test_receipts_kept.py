@@ -16,9 +16,9 @@ from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.receipts import Receipt
 from memgraph.operations.read import receipt_lookup as reading_receipts
-from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import ScopeFacts, covers, viewer_fields, viewer_of, visible
 from memgraph.store import receipts as receipts_rows
+from memgraph.store.receipts import NewReceipt
 
 DAY = 86_400_000
 ATLAS = Viewer(project_ids=frozenset({"atlas"}))
@@ -179,7 +179,7 @@ def _turn_with(orc: Orchestrator, bulletin_receipt_id: str) -> str:
         viewer=viewer_fields(orc.viewer),
     )
     with orc._service.opened(orc.name) as opened:
-        opened.receipts.add(given, ReceiptContext(beside=bulletin_receipt_id))
+        opened.receipts.add(NewReceipt(given, beside=bulletin_receipt_id))
         opened.receipts.flush()
     return given.receipt_id
 

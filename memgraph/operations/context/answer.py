@@ -89,13 +89,14 @@ def answer(
             ),
             keep=False,
         )
-        receipt = built.receipt
-        receipt = replace(receipt, purpose=PURPOSE, asked={**receipt.asked, "purpose": PURPOSE})
+        new = built.new
+        asked = {**new.receipt.asked, "purpose": PURPOSE}
+        new.receipt = replace(new.receipt, purpose=PURPOSE, asked=asked)
         try:
             answered = _answered(opened, model, handle.viewer, built, request.as_of)
-            receipt = _with_answer(receipt, answered, built.block)
+            new.receipt = _with_answer(new.receipt, answered, built.block)
         finally:
-            handle._keep_receipt(opened, receipt, built.receipt_context, viewer=built.viewer)
+            handle._keep_receipt(opened, new, viewer=built.viewer)
         return answered
 
 
@@ -162,7 +163,7 @@ def _memory_ids(block: ContextBlock, number: int) -> tuple[str, ...]:
 def _prompt(opened: OpenOrchestrator, built: BuiltBlock, now_ms: int) -> str:
     zone = ZoneInfo(opened.settings.memory.schedule.timezone)
     today = date_of(now_ms, zone)
-    return f"{built.block.text}\nToday is {today}.\nQuestion: {cleaned(built.receipt.query)}"
+    return f"{built.block.text}\nToday is {today}.\nQuestion: {cleaned(built.new.receipt.query)}"
 
 
 def _sentences(reply: Any, lines: dict[int, str]) -> tuple[list[CitedSentence], int]:
@@ -178,7 +179,7 @@ def _withheld(
     opened: OpenOrchestrator, reader: Viewer, built: BuiltBlock, as_of: int | None
 ) -> Iterator[Degraded]:
     """Yield a note if matches that the caller may see are too sensitive for the model."""
-    match, narrowing = built.receipt_context.match, built.receipt_context.narrowing
+    match, narrowing = built.new.match, built.new.narrowing
     if not match or narrowing is None or built.viewer.clearance == reader.clearance:
         return
     own = narrow(reader, agent_id=built.viewer.agent_id)

@@ -28,7 +28,6 @@ from memgraph.model.values import Memory, StoredSource, validated
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.lookup import members
 from memgraph.operations.read.recall import is_label, reading, with_damage
-from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import (
     MARK_DIGITS,
     MIN_RELEVANCE,
@@ -48,6 +47,7 @@ from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import entity_records, graph, reflections
 from memgraph.store import recall as recall_rows
 from memgraph.store.memories import short_ids
+from memgraph.store.receipts import NewReceipt
 from memgraph.store.snapshot import Snapshot, despite_damage
 from memgraph.store.visibility import ACTIVE, View
 from memgraph.text.sentences import split_sentences
@@ -95,11 +95,10 @@ def plan_for(
 
 @dataclass(frozen=True, slots=True)
 class BuiltBlock:
-    """A block, its receipt with the data to complete it, and the viewer that it was built for."""
+    """A block, its receipt, and the viewer that it was built for."""
 
     block: ContextBlock
-    receipt: Receipt
-    receipt_context: ReceiptContext
+    new: NewReceipt
     viewer: Viewer
 
 
@@ -179,7 +178,7 @@ def build_block(
         )
         built = replace(built, block=with_damage(opened, built.block, damaged))
         if keep:
-            handle._keep_receipt(opened, built.receipt, built.receipt_context, viewer=viewer)
+            handle._keep_receipt(opened, built.new, viewer=viewer)
         return built
 
 
@@ -233,8 +232,8 @@ def _built(
         degraded=(*notes, *answered.degraded),
     )
     receipt = _receipt(context, request, plan, answered, found, block, at, include_insight)
-    data = ReceiptContext(match=answered.account.match, narrowing=answered.narrowing)
-    return BuiltBlock(context, receipt, data, viewer)
+    new = NewReceipt(receipt, match=answered.account.match, narrowing=answered.narrowing)
+    return BuiltBlock(context, new, viewer)
 
 
 def _found(answered: Selection, request: RecallRequest) -> tuple[_Found, Marks]:

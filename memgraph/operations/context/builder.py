@@ -1,4 +1,4 @@
-"""Build contexts for tasks, from the memories that a viewer was granted."""
+"""Build contexts for tasks, within a token budget, from the memories that a viewer was granted."""
 
 from __future__ import annotations
 
@@ -32,26 +32,31 @@ from memgraph.model.context import (
     Task,
     TierShares,
 )
-from memgraph.model.enums import Scope
+from memgraph.model.enums import Scope, Sensitivity
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.block import new_mark
+from memgraph.operations.context.database_backend import DatabaseBackend
 from memgraph.operations.handle import Handle, closed_to_viewer
 from memgraph.operations.read.recall import reading, with_damage
-from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.blocks import MIN_RELEVANCE
 from memgraph.rules.decay import confidence_at
+from memgraph.rules.lifecycle import TASK_CLOSED
 from memgraph.rules.lines import line_of
 from memgraph.rules.marks import MarkGraph
-from memgraph.rules.scope import Viewer
+from memgraph.rules.scope import Viewer, narrow
 from memgraph.rules.sources import citation
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import graph, recall, tiers
 from memgraph.store.recall import RecallFilter
+from memgraph.store.receipts import NewReceipt
 from memgraph.store.snapshot import Snapshot, despite_damage
 
 if TYPE_CHECKING:
+    from memgraph.context.assembly import ConfirmationCallback
+    from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
+    from memgraph.operations.orchestrator import Orchestrator
     from memgraph.service.memory_service import MemoryService
 
 MAX_TASK_ITEMS = 200
@@ -170,7 +175,6 @@ def plan_of(
         mark=mark,
         zone=zone,
         query=request.query,
-        min_relevance=MIN_RELEVANCE,
     )
 
 
@@ -182,8 +186,8 @@ def built(
     plan: ContextPlan,
     counter: TokenCounter,
     notes: Sequence[Degraded] = (),
-) -> tuple[ContextPackage, Receipt, ReceiptContext]:
-    """Build a context; return it with its receipt and the data behind the receipt.
+) -> tuple[ContextPackage, NewReceipt]:
+    """Build a context; return it with its receipt.
 
     Args:
         viewer: sees only memories that the context may contain.
@@ -191,7 +195,16 @@ def built(
     """
     fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
     limit = min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
-    request = _recall_request(context_request, limit, plan.min_relevance)
+    # Not validated: the values come from the validated context request.
+    request = RecallRequest.model_construct(
+        query=context_request.query,
+        top_n=limit,
+        kinds=context_request.kinds,
+        types=context_request.types,
+        tags=context_request.tags,
+        exclude_session_id=context_request.exclude_session_id,
+        min_relevance=MIN_RELEVANCE,
+    )
     with reading(opened, viewer, request) as in_snapshot:
         candidates = gathered(
             in_snapshot.snapshot,
@@ -223,30 +236,9 @@ def built(
         degraded=(*notes, *in_snapshot.degraded),
     )
     recalled = {item.memory.memory_id: item for item in in_snapshot.items}
-    receipt = _receipt(package, context_request, task, context, recalled)
-    receipt = replace(
-        receipt,
-        change_seq=in_snapshot.account.change_seq,
-        left_out=_left_out(in_snapshot.account, context),
-    )
-    return (
-        package,
-        receipt,
-        ReceiptContext(match=in_snapshot.account.match, narrowing=in_snapshot.narrowing),
-    )
-
-
-def _recall_request(request: ContextRequest, limit: int, floor: float | None) -> RecallRequest:
-    # Not validated: the values come from the validated context request.
-    return RecallRequest.model_construct(
-        query=request.query,
-        top_n=limit,
-        kinds=request.kinds,
-        types=request.types,
-        tags=request.tags,
-        exclude_session_id=request.exclude_session_id,
-        min_relevance=floor,
-    )
+    account = in_snapshot.account
+    receipt = _receipt(package, context_request, task, context, recalled, account)
+    return package, NewReceipt(receipt, match=account.match, narrowing=in_snapshot.narrowing)
 
 
 def _receipt(
@@ -255,6 +247,7 @@ def _receipt(
     task: Task | None,
     context: AssembledContext,
     recalled: Mapping[str, RecallItem],
+    account: RecallTrace,
 ) -> Receipt:
     """Return a receipt with exactly the items of the package, and their reasons.
 
@@ -281,6 +274,8 @@ def _receipt(
         | {name: value for name, value in receipt_fields.items() if value is not None}
         | degraded_field(package.degraded),
         items=tuple(_receipt_item(item, recalled) for item in context.items),
+        change_seq=account.change_seq,
+        left_out=_left_out(account, context),
     )
 
 
@@ -368,11 +363,11 @@ class ContextBuilder(Handle):
             plan = plan_of(checked_request, self.profile, settings, mark, zone)
             counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
             viewer = self._viewer_of(working, plan.shares)
-            (package, receipt, source_data), damaged = despite_damage(
+            (package, new), damaged = despite_damage(
                 lambda: built(opened, viewer, working, checked_request, plan, counter, notes)
             )
             package = with_damage(opened, package, damaged)
-            self._keep_receipt(opened, receipt, source_data, viewer=viewer)
+            self._keep_receipt(opened, new, viewer=viewer)
         return package
 
     def _require_granted(self, task: Task | None) -> None:
@@ -399,6 +394,97 @@ class ContextBuilder(Handle):
             project_ids=frozenset() if project is None else frozenset({project}),
             scopes=scopes & self.viewer.scopes,
         )
+
+
+class ContextAssembler(ContextBuilder):
+    """Builds contexts from the three tiers of one orchestrator. Thread-safe.
+
+    It belongs to the host and may open every task and project of its orchestrator. A context for a
+    task contains only that task, its project and the global tier.
+
+    Args:
+        service, name: the service and its orchestrator.
+        clearance: the highest sensitivity in a context.
+        profile: defaults for requests. Private memories of its ``agent_id`` are visible; without
+            one, those of the actor.
+        confirmation_callback: asks a person before high-risk changes; see ``global_store``.
+        actor: the name in journal entries.
+
+    Raises:
+        InvalidInput: the profile or the clearance is invalid.
+        OrchestratorMissing: the orchestrator does not exist.
+        AccessDenied: the profile's clearance is above ``clearance``.
+    """
+
+    def __init__(
+        self,
+        service: MemoryService,
+        name: str,
+        *,
+        clearance: Sensitivity = Sensitivity.INTERNAL,
+        profile: AgentProfile | Mapping[str, Any] | None = None,
+        confirmation_callback: ConfirmationCallback | None = None,
+        actor: str = "orchestrator",
+    ) -> None:
+        chosen = value_of(AgentProfile, {"name": actor} if profile is None else profile)
+        granted = Viewer(clearance=clearance)
+        # Without an agent it reads as the actor, so that private memories of agents stay hidden.
+        agent_id = chosen.agent_id or actor
+        viewer = narrow(granted, clearance=chosen.clearance, agent_id=agent_id)
+        # Checks the name and the actor like every handle.
+        service.orchestrator(name, viewer=viewer, actor=actor)
+        super().__init__(service, name, viewer=viewer, actor=actor, profile=chosen)
+        self._callback = confirmation_callback
+        if self.profile.model is not None:
+            self._counters.at_hand(self.profile.model)
+
+    def load_tokenizer(self, model: str | None = None, timeout_s: float | None = None) -> str:
+        """Load a model's tokenizer, and return the name of the counter in use.
+
+        The first time takes seconds. Until then tokens are estimated, which the package notes.
+
+        Args:
+            model: litellm's name of the model; None: the profile's.
+            timeout_s: the time to wait, in seconds; None: no limit.
+        """
+        chosen = model or self.profile.model
+        if chosen is not None:
+            self._counters.wait(chosen, timeout_s)
+        return self._counters.at_hand(chosen)[0].name
+
+    def task_store(self, task_id: str) -> TaskMemoryStore:
+        """Return the store of a task."""
+        return self._handle(session_ids=frozenset({task_id})).stores.task(task_id)
+
+    def project_store(self, project_id: str) -> ProjectMemoryStore:
+        """Return the store of a project."""
+        return self._handle(project_ids=frozenset({project_id})).stores.project(project_id)
+
+    def global_store(self) -> GlobalMemoryStore:
+        """Return the store of the global tier."""
+        return self._handle().stores.global_tier(self._callback)
+
+    def cleanup_task(self, task_id: str) -> int:
+        """Retract all items of a finished task; return their number.
+
+        Items of every sensitivity are retracted with the reason ``task_closed``, which is recorded
+        in the journal. A second call changes nothing.
+        """
+        viewer = Viewer(clearance=Sensitivity.RESTRICTED, session_ids=frozenset({task_id}))
+        handle = self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
+        return DatabaseBackend(handle, Scope.SESSION, task_id).clear(TASK_CLOSED)
+
+    def _handle(
+        self,
+        *,
+        session_ids: frozenset[str] = frozenset(),
+        project_ids: frozenset[str] = frozenset(),
+    ) -> Orchestrator:
+        viewer = replace(self.viewer, session_ids=session_ids, project_ids=project_ids)
+        return self._service.orchestrator(self.name, viewer=viewer, actor=self.actor)
+
+    def _require_granted(self, task: Task | None) -> None:
+        """Do nothing: the host may open any task and project."""
 
 
 def value_of(kind: type[ValueT], value: object) -> ValueT:

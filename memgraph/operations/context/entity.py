@@ -31,12 +31,11 @@ from memgraph.model.enums import (
     Sensitivity,
 )
 from memgraph.model.recall import RecallRequest
-from memgraph.model.receipts import Receipt
 from memgraph.model.values import MemoryInput, Source, validated
 from memgraph.operations.context.promotion import retract_all
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.recall import answer
-from memgraph.operations.read.receipts import behind as behind_of
+from memgraph.operations.read.receipts import of_recall
 from memgraph.operations.write.writer import PreparedMemory
 from memgraph.rules.proposals import MAX_CONFIDENCE
 from memgraph.rules.scope import Viewer, narrow
@@ -145,7 +144,24 @@ class MemoryEntity(Handle):
             InvalidInput: names each invalid field; nothing was stored.
             AccessDenied: an item belongs to another project than the entity.
         """
-        return self._store(validated(StoreRequest, {"items": tuple(items), "call_id": call_id}))
+        request = validated(StoreRequest, {"items": tuple(items), "call_id": call_id})
+        call = None if request.call_id is None else f"call_{_digest(request.call_id)}_"
+        with self._service.opened(self.name) as opened:
+            inputs = [self._input(item, call, at) for at, item in enumerate(request.items)]
+            prepared: dict[str, PreparedMemory] = {}
+            for given in inputs:
+                prepared.setdefault(str(given.item_id), opened.writer.prepare(given))
+            with opened.transaction(self.actor) as transaction:
+                ids = items_rows.items(transaction, self.agent_id, call or list(prepared))
+                if call and ids and ids.keys() != prepared.keys():
+                    message = "callId: stored other items before; a call has its own id"
+                    raise Conflict(message, call_id=request.call_id)
+                new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
+                written = opened.writer.store_all(transaction, list(new.values()), [])
+            stored = (outcome.memory_id or "" for outcome in written.memories)
+            ids.update(zip(new, stored, strict=True))
+            self._embed_soon(opened)
+        return StoreResult(stored_ids=tuple(ids[str(given.item_id)] for given in inputs))
 
     def retrieve(
         self,
@@ -174,7 +190,30 @@ class MemoryEntity(Handle):
         """
         values = {"query": query, "tier": tier, "scope": scope, "limit": limit}
         places = {"session_id": session_id, "project_id": project_id}
-        return self._retrieve(validated(RetrieveRequest, values | places))
+        asked = validated(RetrieveRequest, values | places)
+        with self._service.opened(self.name) as opened:
+            request = RecallRequest(
+                query=asked.query,
+                top_n=asked.limit,
+                kinds=_kinds(asked.tier),
+            )
+            with opened.database.read() as snapshot:
+                viewer = self._viewer_of(snapshot, asked)
+            bundle = answer(opened, viewer, request)
+            new = of_recall(viewer, request, bundle)
+            provenance = {
+                "purpose": PURPOSE,
+                "agent_id": self.agent_id,
+                "request": asked.model_dump(
+                    mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
+                ),
+            }
+            full = {**new.receipt.asked, **provenance}
+            new.receipt = replace(new.receipt, asked=full, purpose=PURPOSE)
+            self._keep_receipt(opened, new, viewer=viewer)
+        return tuple(
+            MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
+        )
 
     def forget(
         self,
@@ -202,78 +241,7 @@ class MemoryEntity(Handle):
         """
         values = {"cutoff_date": cutoff_date, "scope": scope, "item_ids": item_ids}
         places = {"session_id": session_id, "project_id": project_id}
-        return self._forget(validated(ForgetRequest, values | places))
-
-    def list_items(
-        self,
-        tier: MemoryKind | str | None = None,
-        scope: Scope | str | None = None,
-        limit: int = DEFAULT_LIMIT,
-        *,
-        session_id: str | None = None,
-        project_id: str | None = None,
-    ) -> tuple[MemoryItemRecord, ...]:
-        """Return the items, newest first. Args, Raises: see ``retrieve``."""
-        values = {"tier": tier, "scope": scope, "limit": limit}
-        places = {"session_id": session_id, "project_id": project_id}
-        return self._list_items(validated(ListRequest, values | places))
-
-    def _store(self, request: StoreRequest) -> StoreResult:
-        call = None if request.call_id is None else f"call_{_digest(request.call_id)}_"
-        with self._service.opened(self.name) as opened:
-            inputs = [self._input(item, call, at) for at, item in enumerate(request.items)]
-            prepared: dict[str, PreparedMemory] = {}
-            for given in inputs:
-                prepared.setdefault(str(given.item_id), opened.writer.prepare(given))
-            with opened.transaction(self.actor) as transaction:
-                ids = items_rows.items(transaction, self.agent_id, call or list(prepared))
-                if call and ids and ids.keys() != prepared.keys():
-                    message = "callId: stored other items before; a call has its own id"
-                    raise Conflict(message, call_id=request.call_id)
-                new = {item_id: item for item_id, item in prepared.items() if item_id not in ids}
-                written = opened.writer.store_all(transaction, list(new.values()), [])
-            stored = (outcome.memory_id or "" for outcome in written.memories)
-            ids.update(zip(new, stored, strict=True))
-            self._embed_soon(opened)
-        return StoreResult(stored_ids=tuple(ids[str(given.item_id)] for given in inputs))
-
-    def _retrieve(self, retrieve_request: RetrieveRequest) -> tuple[MemoryItemRecord, ...]:
-        with self._service.opened(self.name) as opened:
-            request = RecallRequest(
-                query=retrieve_request.query,
-                top_n=retrieve_request.limit,
-                kinds=_kinds(retrieve_request.tier),
-            )
-            with opened.database.read() as snapshot:
-                viewer = self._viewer_of(snapshot, retrieve_request)
-            bundle = answer(opened, viewer, request)
-            receipt = Receipt.of(request, bundle)
-            provenance = {
-                "purpose": PURPOSE,
-                "agent_id": self.agent_id,
-                "request": retrieve_request.model_dump(
-                    mode="json", by_alias=False, exclude_none=True, exclude={"query", "limit"}
-                ),
-            }
-            full_receipt = replace(receipt, asked={**receipt.asked, **provenance}, purpose=PURPOSE)
-            source_data = behind_of(viewer, request, bundle)
-            self._keep_receipt(opened, full_receipt, source_data, viewer=viewer)
-        return tuple(
-            MemoryItemRecord.of(item.memory, item.source.captured_by) for item in bundle.items
-        )
-
-    def _list_items(self, request: ListRequest) -> tuple[MemoryItemRecord, ...]:
-        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            viewer = self._viewer_of(snapshot, request)
-            view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
-            chosen = MemoryFilter(kinds=_kinds(request.tier))
-            rows = memories.select(snapshot, view, chosen, limit=request.limit)
-            sources = {source.source_id: source for source in sources_of(snapshot, rows)}
-        return tuple(
-            MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in rows
-        )
-
-    def _forget(self, request: ForgetRequest) -> ForgetResult:
+        request = validated(ForgetRequest, values | places)
         if request.item_ids == ():
             return ForgetResult(deleted_count=0)
         chosen = MemoryFilter(
@@ -288,6 +256,29 @@ class MemoryEntity(Handle):
             rows = memories.select(transaction, view, chosen, limit=MAX_FORGOTTEN)
             retract_all(transaction, [memory.memory_id for memory in rows], FORGOTTEN)
         return ForgetResult(deleted_count=len(rows))
+
+    def list_items(
+        self,
+        tier: MemoryKind | str | None = None,
+        scope: Scope | str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        session_id: str | None = None,
+        project_id: str | None = None,
+    ) -> tuple[MemoryItemRecord, ...]:
+        """Return the items, newest first. Args, Raises: see ``retrieve``."""
+        values = {"tier": tier, "scope": scope, "limit": limit}
+        places = {"session_id": session_id, "project_id": project_id}
+        request = validated(ListRequest, values | places)
+        with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
+            viewer = self._viewer_of(snapshot, request)
+            view = View(viewer, statuses=frozenset({MemoryStatus.ACTIVE}))
+            chosen = MemoryFilter(kinds=_kinds(request.tier))
+            rows = memories.select(snapshot, view, chosen, limit=request.limit)
+            sources = {source.source_id: source for source in sources_of(snapshot, rows)}
+        return tuple(
+            MemoryItemRecord.of(memory, sources[memory.source_id].captured_by) for memory in rows
+        )
 
     def _input(self, item: StoreItemInput, call: str | None, at: int) -> MemoryInput:
         scope_id = None

@@ -33,7 +33,7 @@ from memgraph.service.turns.lanes import Lane, LaneError, LaneTask
 
 if TYPE_CHECKING:
     from memgraph.model.context import BuiltBulletin
-    from memgraph.operations.context.assembler import ContextAssembler
+    from memgraph.operations.context.builder import ContextAssembler
     from memgraph.service.memory_service import MemoryService
 
 T = TypeVar("T")
@@ -208,7 +208,7 @@ class HookHost:
     @cached_property
     def _assembler(self) -> ContextAssembler:
         # Created on first use, because the orchestrator may be created after the hooks.
-        from memgraph.operations.context.assembler import ContextAssembler
+        from memgraph.operations.context.builder import ContextAssembler
 
         return ContextAssembler(
             self._service,

@@ -55,6 +55,7 @@ from memgraph.service.turns.base import query_of, unfit
 from memgraph.service.turns.write_back import WriteBackHooks, stored
 from memgraph.store import sources
 from memgraph.store.graph import visible_memories
+from memgraph.store.receipts import NewReceipt
 from memgraph.store.visibility import STANDING, View
 
 PURPOSE = "on_diagnostics"
@@ -216,7 +217,7 @@ class DiagnosisHooks(WriteBackHooks):
             viewer = self._viewer(call.turn)
             with self._service.opened(self.name) as opened:
                 evidence, receipt = gather(opened, viewer, call.turn)
-                self._handle(viewer)._keep_receipt(opened, receipt)
+                self._handle(viewer)._keep_receipt(opened, NewReceipt(receipt))
             return evidence
 
         task = self._contexts.submit(gathered)

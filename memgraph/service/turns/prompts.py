@@ -9,10 +9,10 @@ from memgraph.bulletin.board import EMPTY, STALE
 from memgraph.model.context import ContextPackage, ContextRequest
 from memgraph.model.receipts import Receipt
 from memgraph.model.turns import StepContext, TurnWarning
-from memgraph.operations.read.receipts import ReceiptContext
 from memgraph.rules.scope import Viewer
 from memgraph.service.turns.base import HookCall, HookHost, once, query_of, warning_of
 from memgraph.service.turns.lanes import LaneTask
+from memgraph.store.receipts import NewReceipt
 
 if TYPE_CHECKING:
     from memgraph.model.context import BuiltBulletin
@@ -153,8 +153,8 @@ class PromptHooks(HookHost):
         """Write a receipt, beside that of its bulletin."""
         try:
             with self._service.opened(self.name) as opened:
-                beside = ReceiptContext(beside=issued.receipt_id)
-                self._handle(viewer)._keep_receipt(opened, receipt, beside)
+                new = NewReceipt(receipt, beside=issued.receipt_id)
+                self._handle(viewer)._keep_receipt(opened, new)
         except Exception as error:  # noqa: BLE001 - nobody waits for it; the failure is logged
             self._note("receipts", error)
         else:
