@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from working import working
-
 from memgraph import MemoryHooks, MemoryService, Orchestrator, Viewer
 from memgraph.model.enums import MemoryStatus as Status
 
-NAME = "o"
-LONG_MS = 30_000
 PLAN = {"workflow_run_id": "r", "step_id": "plan"}
 WORK = {"workflow_run_id": "r", "step_id": "work"}
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[MemoryService]:
-    with working(tmp_path) as made:
-        made.orchestrator(NAME, create=True)
-        yield made
-
-
-@pytest.fixture
-def orc(service: MemoryService) -> Orchestrator:
-    return service.orchestrator(NAME, viewer=Viewer(project_ids=frozenset({"p"})))
-
-
-@pytest.fixture
-def hooks(service: MemoryService) -> Iterator[MemoryHooks]:
-    with MemoryHooks(service, NAME, deadline_ms=LONG_MS) as made:
-        yield made
 
 
 def test_what_a_step_ticks_is_open_no_longer(orc: Orchestrator, hooks: MemoryHooks) -> None:
@@ -54,8 +28,9 @@ def test_what_a_step_ticks_is_open_no_longer(orc: Orchestrator, hooks: MemoryHoo
 
 
 def test_what_a_person_or_another_place_has_to_do_stays_open(
-    orc: Orchestrator, hooks: MemoryHooks
+    service: MemoryService, hooks: MemoryHooks
 ) -> None:
+    orc = service.orchestrator("a", viewer=Viewer(project_ids=frozenset({"p"})))
     of_a_person = orc.remember("Tell the pilot", type="Todo", importance=44)
     decided = hooks.on_step_output("Decision: Buy rope", **PLAN).memory_ids
     there = hooks.on_step_output("- [ ] Tell the pilot", **PLAN, project_id="p").memory_ids

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from memgraph import MemoryHooks, MemoryService, Orchestrator
+from memgraph import MemoryHooks, Orchestrator
 from memgraph.errors import InvalidInput
 
-NAME = "a"
-LONG_MS = 30_000
 STEP = {"workflow_run_id": "r", "step_id": "s"}
 TALK = {"conversation_id": "c"}
-
-
-@pytest.fixture
-def orc(tmp_path: Path) -> Iterator[Orchestrator]:
-    config = {"memory.storage.synchronous": "NORMAL", "memory.embedding.provider": "none"}
-    with MemoryService(tmp_path, config=config, environ={}) as made:
-        yield made.orchestrator(NAME, create=True)
-
-
-@pytest.fixture
-def hooks(orc: Orchestrator) -> Iterator[MemoryHooks]:
-    with MemoryHooks(orc._service, NAME, deadline_ms=LONG_MS) as made:
-        yield made
 
 
 def stored(orc: Orchestrator) -> Any:

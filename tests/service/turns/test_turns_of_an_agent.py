@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from working import working
 
 from memgraph import ContextAssembler, MemoryHooks, MemoryService, Orchestrator, Viewer
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.context import AgentProfile
 from memgraph.model.turns import StepContext
 
-NAME = "o"
+NAME = "a"
 LONG_MS = 30_000
 ASKED = "Where is the harbour?"
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[MemoryService]:
-    with working(tmp_path) as made:
-        orc = made.orchestrator(NAME, create=True)
-        orc.remember("The harbour is shared by all.", sensitivity="Public")
-        orc.remember("The harbour is mine.", agent_id="mine", sensitivity="Public")
-        orc.remember("Paint the harbour canary.", type="Todo", agent_id="other", importance=90)
-        orc.remember("The harbour is a canary.", agent_id="other", sensitivity="Public")
-        yield made
-
-
-@pytest.fixture
-def orc(service: MemoryService) -> Orchestrator:
-    return service.orchestrator(NAME)
+def service(service: MemoryService, orc: Orchestrator) -> MemoryService:
+    orc.remember("The harbour is shared by all.", sensitivity="Public")
+    orc.remember("The harbour is mine.", agent_id="mine", sensitivity="Public")
+    orc.remember("Paint the harbour canary.", type="Todo", agent_id="other", importance=90)
+    orc.remember("The harbour is a canary.", agent_id="other", sensitivity="Public")
+    return service
 
 
 def hooks_of(service: MemoryService, **fields: str) -> MemoryHooks:
