@@ -56,7 +56,6 @@ class Tool:
         function: called with the orchestrator and the arguments.
         permission: the permission that a key needs over MCP.
         destructive: True if it may retract or supersede a memory; nothing is ever deleted.
-        idempotent: True if repeating the same call changes nothing more.
         default: True if it is offered without being requested.
         maintenance: True if it works on everything stored; never offered over MCP.
     """
@@ -65,7 +64,6 @@ class Tool:
     function: Callable[..., Answer]
     permission: Permission = Permission.READ
     destructive: bool = False
-    idempotent: bool = True
     default: bool = False
     maintenance: bool = False
 

@@ -304,7 +304,7 @@ def memory_stats(handle: Orchestrator) -> dict[str, Any]:
     return answer
 
 
-@tool("Consolidate the memory", permission=Permission.ADMIN, idempotent=False, maintenance=True)
+@tool("Consolidate the memory", permission=Permission.ADMIN, maintenance=True)
 def memory_consolidate(handle: Orchestrator) -> dict[str, Any]:
     """Run the nightly maintenance now. Slow: only when the user asks for it.
 

@@ -1,4 +1,8 @@
-"""Rules for what a language model writes: where it is stored, and what it may replace."""
+"""Rules for what a language model writes: where it is stored, and what it may replace.
+
+A ``turn`` is the turn at hand if it is a person's, the word that a model acts on; see
+``persons_turn``. A memory that does not exist, or is hidden, is NotFound everywhere.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +100,7 @@ def sensitivity_of(floor: Sensitivity, repeated: Iterable[Memory]) -> Sensitivit
 
 
 def persons_turn(snapshot: Snapshot, session_id: str | None, view: View) -> Memory | None:
-    """Return the last turn of a conversation if a person said it: the word that a model acts on."""
+    """Return the last turn of a conversation if a person said it."""
     if session_id is None:
         return None
     turns = memories.MemoryFilter(kinds=(MemoryKind.EPISODE,), session_id=session_id)
@@ -111,12 +115,9 @@ def require_correctable(
 ) -> Memory:
     """Return a fact, after checking that a model may replace it.
 
-    Args:
-        turn: the turn at hand, if it is a person's: see ``persons_turn``. On the word of who said
-            it a model may correct what that person said, even if it was confirmed; see ``_stated``.
+    On the word of who stated it a model may correct even what was confirmed.
 
     Raises:
-        NotFound: the memory does not exist.
         InvalidInput: the memory is not a fact.
         AccessDenied: the fact is an Identity, or a person confirmed it.
     """
@@ -148,7 +149,6 @@ def fact_meant(snapshot: Snapshot, memory_id: str, view: View) -> str:
     """Return the id of a fact, or of the only fact that was derived from a turn.
 
     Raises:
-        NotFound: the memory does not exist.
         InvalidInput: it is a turn from which no fact, or several, were derived.
     """
     if memories.get(snapshot, memory_id, view).kind is not MemoryKind.EPISODE:
@@ -169,11 +169,7 @@ def forgettable(
 
     A turn of several sentences, or with other facts, outlives the fact.
 
-    Args:
-        turn: the turn at hand, if it is a person's, see ``persons_turn``.
-
     Raises:
-        NotFound: the memory does not exist.
         InvalidInput: it is a reflection.
         AccessDenied: one of the facts may not be corrected by a model; see ``require_correctable``.
     """
@@ -211,11 +207,7 @@ def require_confirmable(
 ) -> None:
     """Check that a fact does not come only from machines, or that a person speaks.
 
-    Args:
-        turn: the turn at hand, if it is a person's: see ``persons_turn``.
-
     Raises:
-        NotFound: the memory does not exist.
         InvalidInput: the memory is not a fact.
         AccessDenied: a model stored it, or only agents' turns state it.
     """

@@ -35,7 +35,7 @@ def _tool(name: str, tool: Tool) -> str:
         f"requires the permission `{tool.permission}`",
         "changes nothing" if not tool.changes else None,
         "may supersede or retract a memory" if tool.destructive else None,
-        "repeating a call changes nothing more" if tool.changes and tool.idempotent else None,
+        "repeating a call changes nothing more" if tool.changes else None,
     ]
     text = "; ".join(fact for fact in notes if fact)
     lines = [f"### {name}", "", tool.description, "", text[0].upper() + text[1:] + ".", ""]

@@ -89,7 +89,8 @@ def listed(name: str) -> types.Tool:
         annotations=types.ToolAnnotations(
             read_only_hint=not tool.changes,
             destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
+            # Repeating a call of any tool that is served changes nothing more.
+            idempotent_hint=True,
             open_world_hint=False,
         ),
     )
