@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -55,18 +55,25 @@ class JobReport(Value):
     reason: str | None = None
 
     @classmethod
-    def done(cls, counts: dict[str, int], rejected: Sequence[RejectedItem] = ()) -> JobReport:
+    def done(
+        cls,
+        counts: dict[str, int],
+        rejected: Sequence[RejectedItem] = (),
+        *,
+        reason: str | None = None,
+    ) -> JobReport:
         """Return the report of a finished job; it lists the first rejected items and counts all."""
         return cls(
             state=JobState.DONE,
             counts={**counts, "rejected": max(counts.get("rejected", 0), rejected_count(rejected))},
             rejected=tuple(rejected[:MAX_REJECTED_KEPT]),
+            reason=reason,
         )
 
     @classmethod
-    def skipped(cls, reason: str, *, error_code: str | None = None) -> JobReport:
+    def skipped(cls, reason: str) -> JobReport:
         """Return the report of a job that had nothing to do, or misses a requirement."""
-        return cls(state=JobState.SKIPPED, reason=reason, error_code=error_code)
+        return cls(state=JobState.SKIPPED, reason=reason)
 
     @classmethod
     def failed(
@@ -221,10 +228,6 @@ class SessionReport(Value):
     tokens: int = 0
     reason: str | None = None
     error_code: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the report as a JSON-serialisable dict."""
-        return self.model_dump(mode="json")
 
     @property
     def counts(self) -> dict[str, int]:

@@ -245,8 +245,10 @@ def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobRepo
         return JobReport.done(report.checked)
     codes = ",".join(sorted(report.totals))
     opened.log.warning("verify.failed", findings=report.totals.total(), codes=codes)
-    result = JobReport.done({"findings": report.totals.total(), **report.checked})
-    return result.model_copy(update={"reason": f"found {codes}; run: memgraph verify"})
+    return JobReport.done(
+        {"findings": report.totals.total(), **report.checked},
+        reason=f"found {codes}; run: memgraph verify",
+    )
 
 
 def _one_session(opened: OpenOrchestrator, session_id: str, how: dict[str, Any]) -> JobReport:
@@ -254,12 +256,12 @@ def _one_session(opened: OpenOrchestrator, session_id: str, how: dict[str, Any])
 
     session = consolidate_session(opened, session_id, **how)
     state = JobState.SKIPPED if session.state == "unchanged" else JobState.DONE
-    ending = {
-        "state": state if session.error_code is None else JobState.FAILED,
-        "error_code": session.error_code,
-        "reason": session.reason or session.state,
-    }
-    return JobReport.done(session.counts, session.rejected).model_copy(update=ending)
+    if session.error_code is not None:
+        state = JobState.FAILED
+    report = JobReport.done(
+        session.counts, session.rejected, reason=session.reason or session.state
+    )
+    return report.model_copy(update={"state": state, "error_code": session.error_code})
 
 
 OVERDUE_MS = MS_PER_DAY

@@ -53,7 +53,7 @@ def decay(
         if not rows:
             return JobReport.done(counts)
         if stop():
-            return JobReport.done(counts).model_copy(update={"reason": "stopped"})
+            return JobReport.done(counts, reason="stopped")
         after = rows[-1].pk
         counts["looked_at"] += len(rows)
         # Those that somebody restored are counted as kept.
