@@ -312,13 +312,8 @@ class MemoryService:
         """Return the state of an orchestrator's memory: ``{"status": "ready" | "disabled", …}``.
 
         A database that is missing, damaged or foreign disables the memory of its orchestrator and
-        of no other; ``code`` and ``message`` describe the problem. A ready one has ``degraded``:
-        ``embedding.model_changed``, ``embedding.failing``, ``extra.missing`` (litellm, for a
-        model), ``model.failing`` (the last call of a language model), ``provider.monthly_limit``,
-        ``entities.failing``, ``receipts.dropped``, ``comparison.failing``, ``ingest.held``,
-        ``jobs.failing``, ``jobs.overdue``, ``erasure.unfinished``, ``journal.unanchored`` (no
-        anchor, or a damaged one), ``verify.failed`` (the last audit by a worker found something),
-        ``storage.full`` (the disk was full at the last write).
+        of no other; ``code`` and ``message`` describe the problem. A ready one has ``degraded``,
+        the codes of its current problems; ``REMEDIES`` in ``readiness.py`` explains them.
         """
         from memgraph.service.readiness import shortcomings
 
