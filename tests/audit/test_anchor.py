@@ -61,22 +61,6 @@ def test_entries_that_were_replaced_are_no_smaller_loss(tmp_path: Path) -> None:
             service.orchestrator(NAME).remember("more")
 
 
-def test_a_lost_end_of_the_log_is_known_to_whoever_opens_it(tmp_path: Path) -> None:
-    """Simulate a machine that lost the end of the WAL after changes were acknowledged."""
-    with filled(tmp_path) as (service, opened, _):
-        path = opened.paths.database
-        saved = copy_folder(path.parent, tmp_path / "kept")
-        service.orchestrator(NAME).remember("acknowledged")
-        service.forget(NAME)
-        for file in path.parent.glob("memory.db*"):
-            file.unlink()
-        for file in saved.parent.glob("memory.db*"):
-            shutil.copyfile(file, path.with_name(file.name))
-        assert service.health(NAME)["code"] == "journal.broken"
-        with pytest.raises(JournalBroken):
-            service.orchestrator(NAME).remember("more")
-
-
 def test_a_removed_anchor_is_not_made_anew_in_silence(tmp_path: Path) -> None:
     with filled(tmp_path) as (service, opened, _):
         path = anchor.anchor_path(opened.paths.database)
@@ -106,16 +90,6 @@ def test_an_anchor_that_cannot_be_written_does_not_undo_the_change(tmp_path: Pat
                 "SELECT count(*) FROM memories WHERE memory_id = ?", (memory_id,)
             )
             assert result.scalar() == 1
-
-
-def test_a_folder_in_the_anchors_place_is_told_and_stops_no_write(tmp_path: Path) -> None:
-    with filled(tmp_path) as (service, opened, _):
-        path = anchor.anchor_path(opened.paths.database)
-        path.unlink()
-        path.mkdir()
-        orc = service.orchestrator(NAME)
-        assert orc.remember("goes on all the same")
-        assert orc.verify().totals == {"journal.anchor_damaged": 1}
 
 
 def test_an_anchor_set_back_to_nothing_is_damaged(tmp_path: Path) -> None:

@@ -14,10 +14,8 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.rules.access import (
-    Refusal,
     check_grants,
     moment_ms,
-    refusal,
     sees_everything,
     span_ms,
     viewer_of,
@@ -90,17 +88,6 @@ def test_no_request_sees_or_writes_more_than_its_key_was_granted(
     assert viewer.confined
 
 
-@given(principals)
-def test_all_that_was_granted_by_name_is_seen_by_who_does_not_narrow(one: Principal) -> None:
-    viewer = viewer_of(one, Narrowing())
-    for facts in MEMORIES:
-        by_name = ANY not in {Scope.PROJECT: one.project_ids, Scope.SESSION: one.session_ids}.get(
-            Scope(str(facts.scope)), ()
-        )
-        if by_name:
-            assert visible(viewer, facts).allowed is granted(one, facts)
-
-
 @pytest.mark.parametrize(
     ("fields", "narrowing", "field"),
     [
@@ -117,25 +104,6 @@ def test_a_request_that_reaches_too_far_is_told_where(
     with pytest.raises(AccessDenied) as raised:
         viewer_of(principal(**fields), Narrowing(**narrowing))
     assert raised.value.details == {"field": field}
-
-
-@pytest.mark.parametrize(
-    ("fields", "name", "permission", "why"),
-    [
-        ({}, "orc-1", Permission.READ, None),
-        ({}, "orc-2", Permission.READ, Refusal.ORCHESTRATOR),
-        ({}, "ORC-1", Permission.READ, Refusal.ORCHESTRATOR),
-        ({}, "orc-1", Permission.WRITE, Refusal.PERMISSION),
-        ({"orchestrators": (ANY,)}, "orc-2", Permission.READ, None),
-        ({"permissions": frozenset({Permission.ADMIN})}, "orc-1", "read", Refusal.PERMISSION),
-        ({"expires_at": NOW}, "orc-1", Permission.READ, Refusal.EXPIRED),
-        ({"expires_at": NOW + 1}, "orc-1", Permission.READ, None),
-    ],
-)
-def test_why_a_principal_is_refused(
-    fields: dict[str, Any], name: str, permission: str, why: Refusal | None
-) -> None:
-    assert refusal(principal(**fields), name, Permission(permission), now_ms=NOW) is why
 
 
 @pytest.mark.parametrize(

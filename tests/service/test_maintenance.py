@@ -333,15 +333,3 @@ def test_another_orchestrators_backup_becomes_a_new_one_and_replaces_none(
     assert json.loads(details)["from_orchestrator"] == NAME
     with pytest.raises(Conflict):
         restore(other, file, origin=NAME)
-
-
-def test_an_unknown_schema_is_refused_and_not_touched(alive: Filled) -> None:
-    service, opened, _ = alive
-    with tampering(opened.paths.database) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '0013'")
-    service.forget(NAME)
-    before = files_under(opened.paths.memory)
-    with pytest.raises(SchemaUnknown, match="use the version that made it"):
-        service.orchestrator(NAME).memories.counts()
-    assert service.health(NAME)["code"] == "storage.schema_unknown"
-    assert files_under(opened.paths.memory) == before

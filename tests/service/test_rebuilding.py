@@ -117,24 +117,6 @@ def test_entities_follow_the_rules_that_find_them_now(
     assert maintenance.verify(opened).ok
 
 
-def test_an_entity_rebuild_that_was_stopped_leaves_a_sound_database(
-    alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, opened, _ = alive
-    before = rows(opened, ENTITY_LINKS)
-    monkeypatch.setattr(rebuilding, "BATCH", 2)
-
-    def stop(_part: str, done: int, _total: int) -> None:
-        if done >= 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        rebuilding.rebuild(opened, [IndexPart.ENTITIES], actor="a", progress=stop)
-    assert maintenance.verify(opened).ok
-    rebuilding.rebuild(opened, [IndexPart.ENTITIES], actor="a")
-    assert rows(opened, ENTITY_LINKS) == before
-
-
 @pytest.mark.parametrize("parts", [[], ["everything"], ["fts", "nodes"]])
 def test_unknown_parts_are_refused(
     alive: tuple[MemoryService, OpenOrchestrator, dict[str, str]], parts: list[str]

@@ -222,15 +222,6 @@ class TestRetractingASource:
         assert orc.trace(fact).independent_sources == 3
         assert orc.verify().ok
 
-    def test_what_a_person_confirmed_loses_nothing(
-        self, orc: Orchestrator, service: MemoryService
-    ) -> None:
-        fact = said(orc, "The roof leaks.", MANUAL, confidence=0.6)
-        repeats(service, fact, FORUM)
-        orc.confirm(fact)
-        [loss] = orc.sources.retract(conversation_id="forum", reason="x").weakened_items
-        assert (loss.confidence_before, loss.confidence_after) == (1.0, 1.0)
-
     @pytest.mark.parametrize("order", ["ab", "ba"])
     def test_nothing_stands_on_sources_that_were_taken_back(
         self, orc: Orchestrator, order: str
@@ -288,18 +279,6 @@ class TestRetractingASource:
         assert [one for one, _ in journal(service, "restore")] == [old]
         assert [one for one, _ in journal(service, "reopen")] == [won]
         assert orc.verify().ok
-
-    def test_what_something_else_replaced_as_well_is_not(self, orc: Orchestrator) -> None:
-        old = said(orc, "The gate opens at 9.", MANUAL)
-        ids = [
-            said(orc, f"At 8, by {source}.", source)
-            for source in (FORUM, {"conversation_id": "desk"})
-        ]
-        for older, newer in zip((old, *ids), ids, strict=False):
-            orc.relate(newer, "Updates", older)
-        done = orc.sources.retract(conversation_id="forum", reason="x", dry_run=False)
-        assert done.reinstated == 0
-        assert status(orc, old) is MemoryStatus.SUPERSEDED
 
     def test_nor_is_what_replaced_what_is_gone(self, orc: Orchestrator) -> None:
         """Whoever corrected the poison said what holds now; what was before it is old."""

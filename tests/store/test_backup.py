@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from memgraph.config.schema import StorageSettings
-from memgraph.errors import Conflict, DatabaseForeign, DatabaseMissing
+from memgraph.errors import Conflict
 from memgraph.store.files import draft_beside, publish
 from memgraph.store.sqlite import copies, engine
 from memgraph.store.sqlite.database import SqliteDatabase
@@ -132,21 +131,6 @@ def test_publish_works_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
             else:
                 publish(draft, target, force=False)
     assert target.read_bytes() == b"first"
-
-
-def test_only_regular_files_are_copied(tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    for source in (fifo, tmp_path, Path("/dev/zero")):
-        with pytest.raises(DatabaseForeign):
-            copies.copy_file(source, target)
-    with pytest.raises(DatabaseMissing):
-        copies.copy_file(tmp_path / "nothing", target)
-    source = tmp_path / "source"
-    source.write_bytes(b"content")
-    copies.copy_file(source, target)
-    assert target.read_bytes() == b"content"
 
 
 def test_a_database_is_moved_aside_with_all_that_belongs_to_it(tmp_path: Path) -> None:
