@@ -397,7 +397,7 @@ def anchors_set_back(folder: Path, seconds: float) -> Row:  # noqa: ARG001
                 anchor.write(path, back)
             wrong += orc.verify().ok
             tried += 1
-        assert head is not None
+        assert isinstance(head, JournalHead)
         anchor.write(path, head)
         wrong += not orc.verify().ok
     if not is_on_server(folder):

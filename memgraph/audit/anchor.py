@@ -61,12 +61,8 @@ def write(path: Path, head: JournalHead) -> None:
         os.close(handle)
 
 
-def read(path: Path) -> JournalHead | None:
-    """Return the anchored head; None when there is no anchor.
-
-    Raises:
-        JournalBroken: the file is not an anchor, or cannot be read.
-    """
+def read(path: Path) -> JournalHead | AnchorState:
+    """Return the anchored head; ``MISSING`` or ``DAMAGED`` without one."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -75,39 +71,29 @@ def read(path: Path) -> JournalHead | None:
         finally:
             os.close(handle)
     except FileNotFoundError:
-        return None
+        return AnchorState.MISSING
     except (UnicodeDecodeError, OSError):
-        text = ""
+        return AnchorState.DAMAGED
     match = _FORM.fullmatch(text)
     if match is None:
-        raise JournalBroken(f"{path} is not a journal anchor", path=str(path))
-    return JournalHead(int(match[1]), match[2].strip("-"))
-
-
-def read_state(path: Path) -> JournalHead | AnchorState | None:
-    """Return the anchored head; None when there is no anchor, or ``DAMAGED``."""
-    try:
-        return read(path)
-    except JournalBroken:
         return AnchorState.DAMAGED
+    return JournalHead(int(match[1]), match[2].strip("-"))
 
 
 def read_durable(path: Path) -> JournalHead | None:
     """Return the anchored head after flushing the anchor to disk; None without a usable anchor."""
-    head = read_state(path)
+    head = read(path)
     if not isinstance(head, JournalHead):
         return None
     fsync(path)
     return head
 
 
-def compare(
-    snapshot: Snapshot, anchored: JournalHead | AnchorState | None, path: Path
-) -> AnchorState:
+def compare(snapshot: Snapshot, anchored: JournalHead | AnchorState, path: Path) -> AnchorState:
     """Compare the journal with its anchor, and both with what the last nightly audit saw.
 
     Args:
-        anchored: the result of ``read_state`` from before the snapshot began, so that the snapshot
+        anchored: the result of ``read`` from before the snapshot began, so that the snapshot
             must contain the anchored entry.
         path: the path of the anchor.
     """
@@ -115,10 +101,9 @@ def compare(
     if seen is not None and journal.hash_of(snapshot, seen[0]) != seen[1]:
         return AnchorState.BEHIND
     if isinstance(anchored, AnchorState):
-        return anchored
-    if anchored is None:
-        empty = journal.head(snapshot)[0] == 0
-        return AnchorState.AGREES if empty else AnchorState.MISSING
+        # A database that was never written to has no anchor yet.
+        is_new = anchored is AnchorState.MISSING and journal.head(snapshot).seq == 0
+        return AnchorState.AGREES if is_new else anchored
     if anchored.seq and journal.hash_of(snapshot, anchored.seq) != anchored.hash:
         return AnchorState.BEHIND
 
@@ -129,14 +114,14 @@ def compare(
 
     if is_set_back(anchored):
         # It may have moved on since it was read, before the snapshot began.
-        current = read_state(path)
+        current = read(path)
         if not isinstance(current, JournalHead) or is_set_back(current):
             return AnchorState.DAMAGED
     return AnchorState.AGREES
 
 
 def require_held(
-    snapshot: Snapshot, anchored: JournalHead | AnchorState | None, path: Path, orchestrator: str
+    snapshot: Snapshot, anchored: JournalHead | AnchorState, path: Path, orchestrator: str
 ) -> AnchorState:
     """Compare the journal with its anchor, and raise if entries are missing.
 
@@ -145,10 +130,8 @@ def require_held(
     """
     state = compare(snapshot, anchored, path)
     if state is AnchorState.BEHIND:
-        seq, (known, _) = (
-            journal.head(snapshot)[0],
-            metadata.last_verification(snapshot).seen or (0, ""),
-        )
+        seq = journal.head(snapshot).seq
+        known, _ = metadata.last_verification(snapshot).seen or (0, "")
         if isinstance(anchored, JournalHead):
             known = max(known, anchored.seq)
         raise JournalBroken(

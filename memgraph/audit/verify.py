@@ -15,7 +15,7 @@ from memgraph.audit import anchor
 from memgraph.audit.anchor import AnchorState
 from memgraph.audit.findings import FindingCode, Progress, VerifyReport
 from memgraph.audit.redactions import Redaction, redactions
-from memgraph.errors import DatabaseCorrupt, JournalBroken, StorageError
+from memgraph.errors import DatabaseCorrupt, StorageError
 from memgraph.rules.similarity import content_hash
 from memgraph.store import embeddings, integrity, journal, postings, text_index, whole_tables
 from memgraph.store.journal import (
@@ -80,7 +80,7 @@ def verify(
     """
     report = VerifyReport()
     # Read before the snapshot begins, so that the snapshot must contain the anchored entry.
-    anchored = _anchored(anchor_file, report)
+    anchored = anchor.read(anchor_file)
 
     def check_journal(snapshot: Snapshot, into: VerifyReport) -> None:
         head = check_chain(snapshot, into, anchored, secrets, key)
@@ -269,27 +269,18 @@ def check_copy(
     return report
 
 
-def _anchored(path: Path, report: VerifyReport) -> JournalHead | None:
-    try:
-        return anchor.read(path)
-    except JournalBroken as error:
-        report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, error.message)
-        return None
-
-
 def _check_anchor(
     snapshot: Snapshot,
     report: VerifyReport,
-    anchored: JournalHead | None,
+    anchored: JournalHead | AnchorState,
     anchor_file: Path,
     head: JournalHead,
 ) -> None:
-    # A database that was never written to has no anchor yet.
-    if anchored is None and head.seq and not report.totals[FindingCode.JOURNAL_ANCHOR_DAMAGED]:
-        report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "the journal has no anchor")
     state = anchor.compare(snapshot, anchored, anchor_file)
+    if state is AnchorState.MISSING:
+        report.add(FindingCode.JOURNAL_ANCHOR_MISSING, "the journal has no anchor")
     if state is AnchorState.DAMAGED:
-        message = "the anchor was set back behind entries that were anchored before"
+        message = "the anchor cannot be read, or was set back behind entries anchored before"
         report.add(FindingCode.JOURNAL_ANCHOR_DAMAGED, message)
     lost = {FindingCode.JOURNAL_TRUNCATED, FindingCode.JOURNAL_REWRITTEN} & report.totals.keys()
     if state is AnchorState.BEHIND and not lost:
@@ -340,14 +331,14 @@ def _as_findings(engine: Engine, report: VerifyReport, stage: str) -> Iterator[N
 def check_chain(
     snapshot: Snapshot,
     report: VerifyReport,
-    anchored: JournalHead | None,
+    anchored: JournalHead | AnchorState | None,
     secrets: Iterable[bytes] | None = None,
     key: bytes | None = None,
 ) -> JournalHead:
     """Recompute every seal and compare the anchored entry; return the journal's head.
 
     Args:
-        anchored: the anchor as it was before the snapshot began; None: there is no anchor to
+        anchored: the anchor as it was before the snapshot began; otherwise there is none to
             compare with (not a finding here).
         secrets: those that may have sealed redactions; None: that is not checked.
         key: the key of a keyed journal; entries from before it are sealed without a key.
@@ -372,7 +363,7 @@ def check_chain(
         # After the first entry with the key, every entry must be sealed with it.
         if not with_key and (keyed or _seal(head.hash, entry) != sealed):
             _check_changed(entry, redacted.get(seq), report)
-        if anchored is not None and seq == anchored.seq and sealed != anchored.hash:
+        if isinstance(anchored, JournalHead) and seq == anchored.seq and sealed != anchored.hash:
             report.add(
                 FindingCode.JOURNAL_REWRITTEN,
                 f"journal entry {seq} differs from the anchored one",
@@ -380,7 +371,7 @@ def check_chain(
             )
         head = JournalHead(int(seq), sealed)
         report.last_at = entry[1] if isinstance(entry[1], int) else None
-    if anchored is not None and anchored.seq > head.seq:
+    if isinstance(anchored, JournalHead) and anchored.seq > head.seq:
         report.add(
             FindingCode.JOURNAL_TRUNCATED,
             f"the journal ends at entry {head.seq}, but entry {anchored.seq} is anchored",

@@ -180,7 +180,7 @@ def _receipts_of(reading: _Reading, workflow_run_id: str) -> tuple[ReceiptMentio
         snapshot, "workflow_run_id", workflow_run_id, view, limit=reading.max_nodes + 1
     )
     run = NamedSource(SourceName.RUN, workflow_run_id)
-    if not hand_outs and not sources_rows.is_visible(snapshot, run, view):
+    if not hand_outs and sources_rows.info(snapshot, run, view) is None:
         name = workflow_run_id[:80]
         message = f"no run {name!r}: no receipt and no memory belongs to it"
         raise NotFound(message, workflow_run_id=name)

@@ -497,7 +497,7 @@ class MemoryService:
             head = journal.head(snapshot)
         paths.make_folders()
         file = anchor.anchor_path(paths.database, settings.memory.audit.anchor_path)
-        if anchor.read_state(file) is None:
+        if anchor.read(file) is anchor.AnchorState.MISSING:
             anchor.write(file, head)
 
     def hold_vectors(self, settings: Settings) -> HeldVectors:

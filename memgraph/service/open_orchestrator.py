@@ -229,7 +229,7 @@ class OpenOrchestrator:
                 self.log.failure("journal.anchor", error)
 
         with self.timed("write"), self._writing(after_commit) as transaction:
-            anchored = anchor.read_state(path)
+            anchored = anchor.read(path)
             if accepting:
                 anchor_state = anchor.compare(transaction, anchored, path)
             else:
@@ -295,7 +295,7 @@ class OpenOrchestrator:
         if self.damage is not None:
             # Keeping the traceback would keep the frames of every raise alive.
             raise self.damage.with_traceback(None)
-        anchored = anchor.read_state(self.anchor_file)
+        anchored = anchor.read(self.anchor_file)
         with self.database.read() as snapshot:
             anchor.require_held(snapshot, anchored, self.anchor_file, self.paths.name)
             self._require_key(snapshot)

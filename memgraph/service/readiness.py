@@ -82,7 +82,7 @@ def shortcomings(opened: OpenOrchestrator) -> list[str]:
     Raises:
         StorageError: the database cannot be read.
     """
-    anchored = anchor.read_state(opened.anchor_file)
+    anchored = anchor.read(opened.anchor_file)
     with opened.database.read() as snapshot:
         state = anchor.compare(snapshot, anchored, opened.anchor_file)
         codes = _stored_shortcomings(
@@ -223,7 +223,7 @@ class Readiness:
         database = self._service.located(name).store.open(chosen.storage)
         try:
             path = anchor.anchor_path(self._service.paths(name).database, chosen.audit.anchor_path)
-            anchored = anchor.read_state(path)
+            anchored = anchor.read(path)
             with database.read() as snapshot:
                 state = anchor.require_held(snapshot, anchored, path, name)
                 codes = _stored_shortcomings(snapshot, state, chosen.schedule, now_ms)

@@ -178,13 +178,6 @@ def names(
     return snapshot.column(query, view.params, sender=sender, speaker=speaker)
 
 
-def is_visible(snapshot: Snapshot, source: NamedSource, view: View) -> bool:
-    """Return True if any memory of a source is visible."""
-    m, joined = _memories_joined(source.kind)
-    query = sa.select(sa.exists().select_from(joined).where(view.where(m)))
-    return bool(snapshot.scalar(query, view.params, name=source.name))
-
-
 def info(snapshot: Snapshot, source: NamedSource, view: View) -> SourceInfo | None:
     """Return the totals of a source's visible memories; None if it has none."""
     m, joined = _memories_joined(source.kind)

@@ -52,11 +52,11 @@ def test_another_machine_adopts_what_is_on_the_server(tmp_path: Path, url: str) 
         # Its anchor holds what it saw first, and goes on with what it writes itself.
         file = second.paths("orc-1").database.with_name("journal.anchor")
         adopted = anchor.read(file)
-        assert adopted is not None
+        assert isinstance(adopted, anchor.JournalHead)
         assert adopted.seq > 0
         second.orchestrator("orc-1").remember("The gate opens at six.")
         written = anchor.read(file)
-        assert written is not None
+        assert isinstance(written, anchor.JournalHead)
         assert written.seq > adopted.seq
         assert first.orchestrator("orc-1").verify().findings == []
         with pytest.raises(OrchestratorMissing):

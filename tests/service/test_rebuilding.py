@@ -179,8 +179,8 @@ def test_a_failing_provider_leaves_the_rest_in_the_outbox(tmp_path: Path) -> Non
         assert status.errors == {"provider.unavailable": 7}
         assert status.oldest_pending is not None
         provider.fail_with = None
-        assert rebuilding.embeddings_retry(opened, actor="a") == 7
-        assert rebuilding.embeddings_retry(opened, actor="a") == 0
+        retry = service.orchestrator(NAME).maintenance.retry_embeddings
+        assert (retry(), retry()) == (7, 0)
         assert rebuilding.embeddings_rebuild(opened, actor="a").ready == 7
         assert maintenance.verify(opened).ok
 

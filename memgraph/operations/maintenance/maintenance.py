@@ -344,7 +344,7 @@ def checked_copy(
 
 def anchor_report(path: Path) -> dict[str, Any]:
     """Return the content of an anchor as details of a journal entry."""
-    head = anchor.read_state(path)
+    head = anchor.read(path)
     return {"anchor": head._asdict() if isinstance(head, JournalHead) else head}
 
 

@@ -102,10 +102,13 @@ class LocalMaintenance(Maintenance[F]):
     @local
     def retry_embeddings(self) -> int:
         """Make failed and postponed embeddings due immediately; return their number."""
-        from memgraph.operations.maintenance.rebuild import embeddings_retry
+        from memgraph.store import embeddings
 
-        with self._service.opened(self.name) as opened:
-            return embeddings_retry(opened, actor=self.actor)
+        with self._write() as (_, transaction):
+            count = embeddings.reset_failed(transaction)
+            if count:
+                transaction.record([NewEntry("embeddings_retry", None, {"memories": count})])
+        return count
 
     @local
     def rebuild_embeddings(
@@ -146,7 +149,7 @@ class LocalMaintenance(Maintenance[F]):
     def journal_state(self) -> JournalState:
         """Return the head of the journal and its anchor, for example to record them elsewhere."""
         with self._service.opened(self.name) as opened:
-            anchored = anchor.read_state(opened.anchor_file)
+            anchored = anchor.read(opened.anchor_file)
             with opened.database.read() as snapshot:
                 state = anchor.compare(snapshot, anchored, opened.anchor_file)
                 seq, sealed = journal.head(snapshot)

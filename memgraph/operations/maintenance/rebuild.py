@@ -107,15 +107,6 @@ def embeddings_status(opened: OpenOrchestrator) -> EmbeddingsStatus:
         )
 
 
-def embeddings_retry(opened: OpenOrchestrator, *, actor: str) -> int:
-    """See ``Maintenance.retry_embeddings``."""
-    with opened.transaction(actor) as transaction:
-        count = embeddings.reset_failed(transaction)
-        if count:
-            transaction.record([NewEntry("embeddings_retry", None, {"memories": count})])
-    return count
-
-
 def embeddings_rebuild(
     opened: OpenOrchestrator, *, actor: str, progress: Progress = lambda _part, _done, _total: None
 ) -> EmbeddingRun:

@@ -76,7 +76,7 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
         NotFound: no visible memory, whether active or retracted, comes from the source.
     """
     supported = sources.supported_by(snapshot, source, view)
-    if not supported and not sources.is_visible(snapshot, source, view):
+    if not supported and sources.info(snapshot, source, view) is None:
         raise no_source(source)
     plan, is_gone = RetractionPlan(), is_of(source)
     given_ids = sources.memories_of(snapshot, source, view)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -123,13 +123,6 @@ MAX_TURNS: Final = 200
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 
 
-class _Kept(NamedTuple):
-    """The state of a source file, and its text if it is unchanged."""
-
-    state: SourceState
-    text: FileText = FileText("")
-
-
 def source_lines(opened: OpenOrchestrator, view: View, memory_id: str) -> SourceLines:
     """Return the source lines of a memory; see ``Sources.lines``."""
     with opened.database.read() as snapshot:
@@ -164,12 +157,13 @@ class _File(NamedTuple):
     Attributes:
         made: the ids of the memories that were stored from it.
         hidden: the parts that the reader may not see.
-        kept: the current state and text of the file.
+        text: None unless the file is ``kept``.
     """
 
-    made: Collection[str]
-    hidden: Sequence[FilePart]
-    kept: _Kept
+    state: SourceState
+    text: FileText | None = None
+    made: Collection[str] = ()
+    hidden: Sequence[FilePart] = ()
 
 
 class _Reading:
@@ -207,8 +201,8 @@ class _Reading:
         part = part_of(source.locator)
         state = _state(memory, source, file)
         lines: Sequence[SourceLine] = ()
-        if state == "kept" and part is not None and file is not None:
-            texts = texts_of(file.kept.text, part, file.hidden)
+        if state == "kept" and part is not None and file is not None and file.text is not None:
+            texts = texts_of(file.text, part, file.hidden)
             lines = [SourceLine(number=at, text=text) for at, text in islice(texts, MAX_LINES + 1)]
         if len(lines) > MAX_LINES:
             cut.add("max_lines")
@@ -229,13 +223,16 @@ class _Reading:
         record = ingest_files.get(self._snapshot, sha256)
         is_processed = record is not None and record.status is IngestStatus.PROCESSED
         manifest: Mapping[str, Any] = record.manifest if record and is_processed else {}
-        made = _made(manifest)
+        items = manifest.get("items", {}).get("memories", ())
+        made = {item.get("memory_id") for item in items if item.get("outcome") == "stored"} - {None}
         if not made:
-            return _File(made, (), _Kept("unverified"))
+            return _File("unverified")
         hidden = influence.hidden_locators(self._snapshot, sha256, self._view)
+        # A locator that names no part stands for the whole file.
+        parts = [part_of(locator) or FilePart() for locator in hidden]
         # An erasure overwrites lines in place, so the remaining lines keep their numbers.
-        digest = manifest.get(REDACTED, sha256)
-        return _File(made, _parts(hidden), _read(self._folder, path, digest))
+        state, text = _read(self._folder, path, manifest.get(REDACTED, sha256))
+        return _File(state, text, made, parts)
 
 
 def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceState:
@@ -243,44 +240,27 @@ def _state(memory: Memory, source: StoredSource, file: _File | None) -> SourceSt
         return "none"
     if file is None or memory.memory_id not in file.made:
         return "unverified"
-    return file.kept.state if memory.content else "erased"
+    return file.state if memory.content else "erased"
 
 
-def _made(manifest: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the memories that a file's manifest records."""
-    items = manifest.get("items", {}).get("memories", ())
-    return frozenset(
-        part["memory_id"]
-        for part in items
-        if part.get("outcome") == "stored" and part.get("memory_id") is not None
-    )
-
-
-def _parts(locators: Iterable[str | None]) -> list[FilePart]:
-    """Return the parts that may not be shown; the whole file if a locator names no part."""
-    return [part_of(part) or FilePart() for part in locators]
-
-
-def _read(folder: Path, text: str, sha256: str) -> _Kept:
+def _read(folder: Path, text: str, sha256: str) -> tuple[SourceState, FileText | None]:
     """Return the state of a stored file, and its text if it has the expected digest."""
     path = _kept_path(folder, text)
     if path is None:
-        return _Kept("gone")
+        return "gone", None
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         # Missing, a link or unreadable: it is not the file that ingestion put there.
-        return _Kept("gone")
+        return "gone", None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            return _Kept("gone")
-        if status.st_size > MAX_FILE_BYTES:
-            return _Kept("changed")
-        data = file.read(MAX_FILE_BYTES)
+            return "gone", None
+        data = file.read(MAX_FILE_BYTES) if status.st_size <= MAX_FILE_BYTES else b""
     if hashlib.sha256(data).hexdigest() != sha256:
-        return _Kept("changed")
-    return _Kept("kept", FileText.of(data))
+        return "changed", None
+    return "kept", FileText.of(data)
 
 
 def _kept_path(folder: Path, text: str) -> Path | None:
