@@ -137,7 +137,7 @@ def test_the_wheel_holds_migrations_model_and_types(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "docs/"))]
 
 
-OPTIONAL = ("psycopg", "litellm", "spacy", "onnxruntime")
+OPTIONAL = ("psycopg", "litellm", "spacy")
 SERVED = ("fastapi", "jinja2", "mcp", "prometheus_client", "uvicorn", "httpx")
 
 

@@ -23,9 +23,9 @@ SOURCE_NAMES = ("path", "conversation", "run", "content")
 
 
 def embedding_provider(name: str) -> str:
-    if name in {"local", "onnx", "fake", "none"} or _PROVIDER.fullmatch(name):
+    if name in {"local", "fake", "none"} or _PROVIDER.fullmatch(name):
         return name
-    raise ValueError("must be one of local, onnx, none, fake or litellm/<model>")
+    raise ValueError("must be one of local, none, fake or litellm/<model>")
 
 
 def model_provider(name: str) -> str:

@@ -168,16 +168,9 @@ class RetrievalSettings(SettingsGroup):
 class EmbeddingSettings(ModelGroup):
     provider: Annotated[str, AfterValidator(embedding_provider)] = Field(
         default="local",
-        description="`local`, `onnx`, `litellm/<model>`, `none` (text search only) or `fake`"
-        " (tests).",
+        description="`local`, `litellm/<model>`, `none` (text search only) or `fake` (tests).",
     )
     dimensions: int = Field(default=256, ge=1, le=8_192, description="Length of a vector.")
-    model_folder: str = Field(
-        default="",
-        max_length=4_096,
-        description="Absolute path of the `onnx` model.",
-        json_schema_extra=GLOBAL_ONLY,
-    )
 
 
 class ExtractorSettings(ModelGroup):

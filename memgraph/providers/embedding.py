@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Unpack, runtime_checkable
 
 from memgraph.errors import (
@@ -34,7 +33,7 @@ class EmbeddingProvider(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in the configuration: ``local``, ``onnx``, ``litellm/<model>`` or ``fake``."""
+        """The name in the configuration: ``local``, ``litellm/<model>`` or ``fake``."""
         ...
 
     @property
@@ -163,17 +162,15 @@ def embedding_provider(
     *,
     dimensions: int | None = None,
     batch_size: int = DEFAULT_BATCH_SIZE,
-    model_folder: str = "",
     **options: Unpack[ModelOptions],
 ) -> EmbeddingProvider:
     """Return the provider with this configured name. Loads no model and opens no connection.
 
     Args:
-        name: ``local``, ``onnx``, ``fake`` or ``litellm/<model>``, with litellm's model name.
-        dimensions: required for ``litellm/…`` and ``onnx``; ``local`` always has 256; ``fake``
-            takes any, 64 by default.
-        batch_size: texts per request, >= 1; for ``litellm/…`` and ``onnx``.
-        model_folder: for ``onnx``: the absolute path of the model's folder.
+        name: ``local``, ``fake`` or ``litellm/<model>``, with litellm's model name.
+        dimensions: required for ``litellm/…``; ``local`` always has 256; ``fake`` takes any, 64
+            by default.
+        batch_size: texts per request, >= 1; for ``litellm/…``.
         options: for ``litellm/…``; see ``ModelOptions``.
 
     Raises:
@@ -194,12 +191,6 @@ def embedding_provider(
         from memgraph.providers.fake import FakeEmbedding
 
         return FakeEmbedding() if dimensions is None else FakeEmbedding(dimensions=dimensions)
-    if name == "onnx":
-        from memgraph.providers.onnx_embedding import OnnxEmbedding
-
-        if dimensions is None:
-            raise InvalidConfig("Dimensions must be configured for 'onnx'.", key="dimensions")
-        return OnnxEmbedding(Path(model_folder), dimensions=dimensions, batch_size=batch_size)
     if name.startswith(LITELLM_PREFIX) and len(name) > len(LITELLM_PREFIX):
         from memgraph.providers.litellm_embedding import LitellmEmbedding
 
@@ -212,6 +203,6 @@ def embedding_provider(
             **options,
         )
     raise InvalidConfig(
-        f"Unknown embedding provider {name!r}: use local, onnx, fake or litellm/<model>.",
+        f"Unknown embedding provider {name!r}: use local, fake or litellm/<model>.",
         key="name",
     )

@@ -553,7 +553,6 @@ class MemoryService:
             self._providers[chosen] = embedding_provider(
                 chosen.provider,
                 dimensions=chosen.dimensions,
-                model_folder=chosen.model_folder,
                 **options_of(chosen, self.environ),
             )
         return self._providers[chosen]
