@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import NamedTuple
 
 from ingest.claims import IncomingFile
 from ingest.parse import SUPPORTED_TYPES
@@ -39,20 +39,15 @@ _NOT_REMOVABLE = (
     errno.ENOTDIR,
 )
 
-Verdict = Literal["take", "reject", "skip"]
 
-
-@dataclass(frozen=True, slots=True)
-class DropEntry:
-    """A name in the drop zone.
+class DropEntry(NamedTuple):
+    """A name in the drop zone, and the reason why it is skipped, if it is.
 
     ``path`` is relative to the drop zone, as the file system spells it (undecodable bytes as
-    surrogates, as ``os`` functions accept them); ``display`` is its printable form.
+    surrogates, as ``os`` functions accept them); ``display_path`` makes it printable.
     """
 
     path: str
-    display: str
-    verdict: Verdict
     reason: RejectionReason | None = None
 
 
@@ -87,7 +82,7 @@ def discover(
         with open_directory(os.fspath(drop_zone)) as descriptor:
             count = 0
             for entry in _walk(descriptor, "", max_depth):
-                count += entry.verdict != "skip"
+                count += entry.reason is None
                 if count > max_files:
                     return
                 yield entry
@@ -101,7 +96,7 @@ def _walk(descriptor: int, prefix: str, depth: int) -> Iterator[DropEntry]:
         if is_hidden_or_temporary(name):
             # Hidden names, such as the pipeline's own, are not reported.
             if not name.startswith("."):
-                yield _entry(path, "skip", RejectionReason.HIDDEN_OR_TEMPORARY)
+                yield DropEntry(path, RejectionReason.HIDDEN_OR_TEMPORARY)
             continue
         if not prefix and name in OWN_FOLDERS:
             continue
@@ -112,12 +107,12 @@ def _walk(descriptor: int, prefix: str, depth: int) -> Iterator[DropEntry]:
         if stat.S_ISDIR(mode):
             yield from _walk_folder(descriptor, name, path, depth)
         else:
-            yield _judge(path, name, mode)
+            yield DropEntry(path)
 
 
 def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[DropEntry]:
     if depth <= 0:
-        yield _entry(path, "skip", RejectionReason.TOO_DEEP)
+        yield DropEntry(path, RejectionReason.TOO_DEEP)
         return
     try:
         with open_directory(name, descriptor) as inner:
@@ -126,21 +121,7 @@ def _walk_folder(descriptor: int, name: str, path: str, depth: int) -> Iterator[
         return
     except IngestRejected as error:
         # The folder was just replaced by a link, or it cannot be read.
-        yield _entry(path, "skip", RejectionReason(error.details["reason"]))
-
-
-def _judge(path: str, name: str, mode: int) -> DropEntry:
-    if stat.S_ISLNK(mode):
-        return _entry(path, "reject", RejectionReason.LINK)
-    if not stat.S_ISREG(mode):
-        return _entry(path, "reject", RejectionReason.NOT_REGULAR_FILE)
-    if not name.casefold().endswith(SUPPORTED_TYPES):
-        return _entry(path, "reject", RejectionReason.UNSUPPORTED_TYPE)
-    return _entry(path, "take")
-
-
-def _entry(path: str, verdict: Verdict, reason: RejectionReason | None = None) -> DropEntry:
-    return DropEntry(path, display_path(path), verdict, reason)
+        yield DropEntry(path, RejectionReason(error.details["reason"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,23 +235,23 @@ class IngestPipeline:
 
     def _take(self, entry: DropEntry) -> FileResult | None:
         """Process one entry of the drop zone; None if it is gone."""
-        if entry.verdict == "skip":
-            return FileResult(entry.display, "skipped", entry.reason)
+        path = display_path(entry.path)
+        if entry.reason is not None:
+            return FileResult(path, "skipped", entry.reason)
         try:
-            if entry.verdict == "take":
-                # Checked before it is moved: a file that is still being written stays where it is.
-                with open_parent(self.zone, entry.path) as (folder, name):
-                    check_safely(name, folder)
+            # Checked before it is moved: a file that is still being written stays where it is.
+            with open_parent(self.zone, entry.path) as (folder, name):
+                check_safely(name, folder)
             claimed = claim(self.zone, entry.path, at=self.now_ms())
         except StillBeingWritten:
-            return FileResult(entry.display, "skipped", RejectionReason.STILL_BEING_WRITTEN)
+            return FileResult(path, "skipped", RejectionReason.STILL_BEING_WRITTEN)
         except FileVanished:
             return None
         except PermissionError:
-            return FileResult(entry.display, "skipped", RejectionReason.UNREADABLE)
+            return FileResult(path, "skipped", RejectionReason.UNREADABLE)
         except IngestRejected as error:
             # A folder of the path became a link, so the file is not touched.
-            return FileResult(entry.display, "skipped", str(error.details["reason"]), error.message)
+            return FileResult(path, "skipped", str(error.details["reason"]), error.message)
         if claimed is None:
             return None
         self.claims.append(claimed)

@@ -129,7 +129,7 @@ class _Preview:
         claimed = [item for item in (*new, *begun) if isinstance(item, FileClaim)]
         for item in (*new, *begun):
             path = display_path(item.path)
-            if isinstance(item, DropEntry) and item.verdict == "skip":
+            if isinstance(item, DropEntry) and item.reason is not None:
                 yield FilePreview(path, "skipped", item.reason)
             elif isinstance(item, FileClaim) and not retry and item.attempts >= MAX_ATTEMPTS:
                 outcome: Outcome = "held" if item.held is None else "skipped"

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from memgraph.errors import InvalidInput, MemgraphError, MemoryDisabled
 from memgraph.model.values import ActorReason, validated
@@ -42,25 +41,17 @@ class UploadDraft(Protocol):
     def discard(self) -> None: ...
 
 
-class UploadPort(Protocol):
-    """The interface of the entry point. See ``ingest.uploads``."""
-
-    def draft(self, handle: Orchestrator, name: str, sender: Mapping[str, Any]) -> UploadDraft: ...
-
-    def waiting(self, zone: Path, sha256: str) -> Mapping[str, Any] | None: ...
-
-    def some_wait(self, zone: Path) -> bool: ...
-
-    def run(self, handle: Orchestrator, stop: Callable[[], bool]) -> None: ...
-
-
 @cache
-def uploads() -> UploadPort:
-    """Return the installed file reader. Raises MemoryDisabled if there is none."""
+def uploads() -> Any:
+    """Return the installed file reader; see ``ingest.uploads``.
+
+    Raises:
+        MemoryDisabled: there is none.
+    """
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=ENTRY_POINTS, name=ENTRY_POINT):
-        return cast(UploadPort, entry_point.load())
+        return entry_point.load()
     raise MemoryDisabled(
         f"no file reader is installed: no package has the entry point {ENTRY_POINTS}"
     )
@@ -93,7 +84,8 @@ def draft(handle: Orchestrator, name: str) -> UploadDraft:
     """
     if not handle.settings.memory.ingest.enabled:
         raise MemoryDisabled("ingestion is disabled: memory.ingest.enabled = false")
-    return uploads().draft(handle, name, sender_of(handle))
+    received: UploadDraft = uploads().draft(handle, name, sender_of(handle))
+    return received
 
 
 class DropZoneWorker:
