@@ -1,8 +1,8 @@
 """Parse dates and times in text.
 
 ``periods`` parses the times that a question names (English: days, months, years and times relative
-to now), ``find_dates`` locates the dates in a text, and ``read_date`` parses a
-written date. Ambiguous dates are not guessed. All times are UTC.
+to now), ``find_dates`` locates the written dates in a text, and ``read_date`` returns the first of
+them. Ambiguous dates are not guessed. All times are UTC.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime, timedelta, timezone
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from memgraph.clock import MS_PER_DAY, iso, parse_time
 from memgraph.errors import InvalidInput
@@ -217,17 +217,30 @@ def _months(year: int | None, month: int, count: int) -> DaySpan:
 
 # Lower-cased, these are verbs more often than months when a number follows ("may 5 people").
 _ALSO_VERBS: Final = frozenset(("may", "march", "mar", "dec"))
+# Full names, abbreviations, and common spellings without accents.
+_MONTHS = MONTH_NUMBERS | {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan jänner ene", "feb fevrier févr", "mar mrz", "apr abr", "", "jun", "jul",
+            "aug aout ago", "sep sept", "oct okt", "nov", "dec dez decembre dic",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
 
-_FOUR_DIGITS: Final = r"(?:1[89]|20|21)\d\d(?!\d)"
+_YEAR: Final = r"[12]\d{3}(?!\d)"
+_YEAR_ALONE: Final = r"(?:1[89]|20|21)\d\d(?!\d)"
 _DIGITS = re.compile(r"\d+")
 _DAY_FIRST = re.compile(
     r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.|e)?[ \u00a0-]{0,2}"
     r"(?:of the |of |de |di |d['’])?(?P<month>[^\W\d_]{3,10})(?!\w)"
-    rf"(?P<year>\.?,?[ \u00a0-](?:de |del |do )?{_FOUR_DIGITS}|\.? ['’]\d\d(?!\w))?"
+    rf"(?:\.?,?[ \u00a0-](?:de |del |do )?(?P<year>{_YEAR})|\.? ['’](?P<short>\d\d)(?!\w))?"
 )
 _AFTER_MONTH = re.compile(
-    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w%]|[.,:/-]\d)(?:,?[ \u00a0]{_FOUR_DIGITS})?"
-    rf"|{_FOUR_DIGITS})(?![\w%]|[.:/-]\d)"
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w%]|[.,:/-]\d)(?:,?[ \u00a0](?P<year>{_YEAR}))?"
+    rf"|{_YEAR_ALONE})(?![\w%]|[.:/-]\d)"
 )
 _MONTH_BEFORE = re.compile(
     r"(?P<month>[^\W\d_]{3,10})\.?,?[ \u00a0-](?:(?:de|del|of|the) )?(?:['’](?=\d\d$))?$"
@@ -235,31 +248,54 @@ _MONTH_BEFORE = re.compile(
 _WEEKDAY_BEFORE = re.compile(
     r"(?P<weekday>[^\W\d_]{2,10})\.?,?[ \u00a0](?:(?:den|dem|the|le|el) )?$"
 )
-_NUMERIC = re.compile(
-    r"(?P<y1>\d{4})(?P<s>[-/.])(?P<m1>\d{1,2})(?P=s)(?P<d1>\d{1,2})(?![\d-])(?![/.]\d)"
-    r"|(?P<d2>\d{1,2})(?P<t>[-/.]) ?(?P<m2>\d{1,2})(?P=t) ?(?P<y2>\d{4}|\d\d)(?![\d/-]|\.\d)"
-    r"|(?P<y3>\d{4})-(?P<m3>\d\d)(?![\w-])"
+_YEAR_FIRST = re.compile(
+    r"(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!-?\d|[/.]\d)"
+    r"|(?P<y>\d{4})-(?P<m>\d\d)(?![\w-])"
+)
+_YEAR_LAST = re.compile(
+    r"(?<!\d)(?P<first>\d{1,2})(?P<mark>[-/.]) ?(?P<second>\d{1,2})(?P=mark) ?(?P<year>\d{4}|\d\d)"
+    r"(?![\d/-]|\.\d)"
 )
 _NUMERIC_DAY = re.compile(r"(?P<d>\d{1,2})(?:\.(?P<m>\d{1,2})\.(?!\d)|/(?P<n>\d{1,2})(?![\d/]))")
 _JAPANESE = re.compile(
-    r"(?:\d{4}年)?\d{1,2}月\d{1,2}日(?:[（(][月火水木金土日](?:曜日?)?[)）]|[月火水木金土日]曜日?)?"
+    r"(?:(?P<year>\d{4})年)?(?P<month>\d{1,2})月(?P<day>\d{1,2})日"
+    r"(?:[（(][月火水木金土日](?:曜日?)?[)）]|[月火水木金土日]曜日?)?"
     r"|\d{4}年\d{1,2}月(?!\d)"
 )
 _LOOK_BACK: Final = 24
 
 
+class _WrittenDate(NamedTuple):
+    """A date in a text, with the numbers that are known; ``either``: day and month may be swapped.
+
+    ``year``: 0 if it has none. ``month``: 0 if it has none, or one in a language of which the
+    months are not known by number.
+    """
+
+    start: int
+    end: int
+    year: int = 0
+    month: int = 0
+    day: int = 0
+    either: bool = False
+
+
 def find_dates(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each date in ``text``, in order, without overlap."""
+    return ((date.start, date.end) for date in _find(text))
+
+
+def _find(text: str) -> Iterator[_WrittenDate]:
     done = 0
     for match in _DIGITS.finditer(text):
         start, end = match.span()
         if start < done or end - start > 4 or _is_continuation(text, start):
             continue
-        bounds = _japanese(text, start, end) or _numeric(text, start, end)
-        bounds = bounds or _day_first(text, start, end) or _month_first(text, start)
-        if bounds and bounds[0] >= done:
-            done = bounds[1]
-            yield bounds
+        date = _japanese(text, start, end) or _numeric(text, start, end)
+        date = date or _day_first(text, start, end) or _month_first(text, start)
+        if date and date.start >= done:
+            done = date.end
+            yield date
 
 
 def _is_continuation(text: str, start: int) -> bool:
@@ -272,40 +308,37 @@ def _is_continuation(text: str, start: int) -> bool:
     return before in "$€£#+\\_=&" or (before.isascii() and before.isalpha())
 
 
-def _japanese(text: str, start: int, end: int) -> tuple[int, int] | None:
-    if text[end : end + 1] not in ("年", "月"):
-        return None
-    match = _JAPANESE.match(text, start)
-    return match.span() if match else None
-
-
-def _numeric(text: str, start: int, end: int) -> tuple[int, int] | None:
-    separator = text[end : end + 1]
-    if separator not in ("-", "/", ".") or (start and text[start - 1] in "-/."):
-        return None
-    match = _NUMERIC.match(text, start)
+def _japanese(text: str, start: int, end: int) -> _WrittenDate | None:
+    match = _JAPANESE.match(text, start) if text[end : end + 1] in ("年", "月") else None
     if match is None:
+        return None
+    year, month, day = (int(match[name] or 0) for name in ("year", "month", "day"))
+    return _WrittenDate(*match.span(), year, month, day)
+
+
+def _numeric(text: str, start: int, end: int) -> _WrittenDate | None:
+    if text[end : end + 1] not in ("-", "/", ".") or (start and text[start - 1] in "-/."):
+        return None
+    if match := _YEAR_FIRST.match(text, start):
+        year, month = int(match["year"] or match["y"]), int(match["month"] or match["m"])
+        day, either = int(match["day"] or 0), False
+        is_year = match["mark"] == "-" and year >= 1000
+    elif match := _YEAR_LAST.match(text, start):
+        year, day, month = (int(match[name]) for name in ("year", "first", "second"))
+        is_year = len(match["year"]) == 2
+        # Two digits from 69 on are a year of the last century, as in POSIX's ``%y``.
+        year += (1900 if year >= 69 else 2000) if is_year else 0
+        either = match["mark"] != "." and day != month and max(day, month) <= 12
+        if match["mark"] != "." and month > 12:
+            day, month = month, day
+    else:
         return _bare_day_month(text, start)
-    year, month, day = (
-        next((match[name + n] for n in "123" if name + n in _GROUPS and match[name + n]), None)
-        for name in "ymd"
-    )
-    first, second = int(day or 1), int(month or 0)
-    # 05/14/2026 has the month first.
-    plausible = (1 <= second <= 12 and 1 <= first <= 31) or (
-        match["t"] == "/" and 1 <= first <= 12 and 1 <= second <= 31
-    )
-    if not plausible or not (len(year or "") == 2 or "1800" <= (year or "") <= "2199"):
+    if not (day <= 31 and 1 <= month <= 12 and (is_year or 1800 <= year <= 2199)):
         return None
-    if len(year or "") == 2 and match["t"] == "-":
-        return None
-    return _weekday_start(text, start), match.end()
+    return _WrittenDate(_weekday_start(text, start), match.end(), year, month, day, either)
 
 
-_GROUPS: Final = frozenset(_NUMERIC.groupindex)
-
-
-def _bare_day_month(text: str, start: int) -> tuple[int, int] | None:
+def _bare_day_month(text: str, start: int) -> _WrittenDate | None:
     """Match a date without a year, such as ``am 7.5.`` or ``on 7/5``, after a word for dates."""
     match = _NUMERIC_DAY.match(text, start)
     if match is None or not 1 <= int(match["d"]) <= 31:
@@ -316,26 +349,27 @@ def _bare_day_month(text: str, start: int) -> tuple[int, int] | None:
         return None
     if before[-1] not in gazetteer().cues["date_before"]:
         return None
-    return start, match.end()
+    return _WrittenDate(start, match.end())
 
 
-def _day_first(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _day_first(text: str, start: int, end: int) -> _WrittenDate | None:
     if end - start > 2 or (start and text[start - 1] in "./:,"):
         return None
     match = _DAY_FIRST.match(text, start)
-    if match is None or match["month"].casefold() not in gazetteer().cues["month"]:
+    if match is None or not _is_month(match["month"]) or match.start("month") == end:
         return None
-    if not 1 <= int(match["day"]) <= 31 or match.start("month") == end:
+    if not 1 <= int(match["day"]) <= 31:
         return None
-    return _weekday_start(text, start), match.end()
+    year = match["year"] or (match["short"] and f"20{match['short']}")
+    return _with_month(text, start, match.end(), year, match["month"], match["day"])
 
 
-def _month_first(text: str, start: int) -> tuple[int, int] | None:
+def _month_first(text: str, start: int) -> _WrittenDate | None:
     if start == 0 or text[start - 1] not in " \u00a0-'’":
         return None
     lowest = max(0, start - _LOOK_BACK)
     before = _MONTH_BEFORE.search(text[lowest:start])
-    if before is None or before["month"].casefold() not in gazetteer().cues["month"]:
+    if before is None or not _is_month(before["month"]):
         return None
     first = lowest + before.start("month")
     if first and text[first - 1].isalnum():
@@ -345,7 +379,18 @@ def _month_first(text: str, start: int) -> tuple[int, int] | None:
         return None
     if match["day"] and before["month"] in _ALSO_VERBS:
         return None
-    return _weekday_start(text, first), match.end()
+    return _with_month(text, first, match.end(), match["year"], before["month"], match["day"])
+
+
+def _is_month(word: str) -> bool:
+    return word.casefold() in gazetteer().cues["month"] or word.casefold() in _MONTHS
+
+
+def _with_month(
+    text: str, start: int, end: int, year: str | None, month: str, day: str | None
+) -> _WrittenDate:
+    number = _MONTHS.get(month.casefold(), 0)
+    return _WrittenDate(_weekday_start(text, start), end, int(year or 0), number, int(day or 0))
 
 
 def _weekday_start(text: str, start: int) -> int:
@@ -363,31 +408,11 @@ def _weekday_start(text: str, start: int) -> int:
 DateOrder = Literal["day first", "month first"]
 
 _MAX_CHARS = 120
-# Full names, abbreviations, and common spellings without accents.
-_MONTHS = MONTH_NUMBERS | {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan jänner ene", "feb fevrier févr", "mar mrz", "apr abr", "", "jun", "jul",
-            "aug aout ago", "sep sept", "oct okt", "nov", "dec dez decembre dic",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
 _FILLER_WORDS = (
     "on at the of um am den der le à a las el de del date dated time session conversation chat "
     "day meeting call mon tue tues wed thu thur thurs fri sat sun datum fecha uhr utc gmt z h"
 )
 _FILLERS = frozenset((*_FILLER_WORDS.split(), *WEEKDAY_NUMBERS))
-_WRITTEN_ISO = re.compile(r"\b(\d{4})-(\d{1,2})-(\d{1,2})(?=\b|T)")
-_YEAR_FIRST = re.compile(r"(?<!\d)(\d{4})[/.年](\d{1,2})[/.月](\d{1,2})日?")
-_DOTTED = re.compile(r"(?<![\d.])(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})(?!\d)")
-_SLASHED = re.compile(r"(?<!\d)(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d{2})(?!\d)")
-_DAY_MONTH = re.compile(
-    r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|º)?\.?,?\s+(?:of\s+|de\s+)?([^\W\d_]{3,10})\.?,?\s+(?:de\s+|del\s+)?(\d{4})(?!\d)"
-)
-_MONTH_DAY = re.compile(r"\b([^\W\d_]{3,10})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})(?!\d)")
 _CLOCK = re.compile(
     r"(?<![\d:])(\d{1,2})[:.h](\d{2})(?:[:.](\d{2})(?:[.,](\d{1,6}))?)?\s*([ap]\.?m\.?(?![^\W\d_]))?",
     re.IGNORECASE,
@@ -406,14 +431,13 @@ def date_order(texts: Iterable[str]) -> DateOrder | None:
     disagree.
     """
     orders: set[DateOrder] = set()
-    for text in texts:
-        for match in _SLASHED.finditer(text):
-            first, second = int(match[1]), int(match[2])
-            if first != second and max(first, second) <= 31 and min(first, second) <= 12:
-                if first > 12:
-                    orders.add("day first")
-                elif second > 12:
-                    orders.add("month first")
+    for match in (match for text in texts for match in _YEAR_LAST.finditer(text)):
+        first, second = int(match["first"]), int(match["second"])
+        if match["mark"] != "." and max(first, second) <= 31 and min(first, second) <= 12:
+            if first > 12:
+                orders.add("day first")
+            elif second > 12:
+                orders.add("month first")
     return orders.pop() if len(orders) == 1 else None
 
 
@@ -428,18 +452,20 @@ def read_date(text: str, *, alone: bool = True, order: DateOrder | None = None) 
             otherwise the first date in the text is returned.
     """
     text = text.strip()[:_MAX_CHARS]
-    dated = _find_date(text, order)
-    if dated is None:
+    date = next((each for each in _find(text) if each.year and each.month and each.day), None)
+    if date is None or (date.either and order is None):
         return None
-    day, span = dated
-    rest = text[: span[0]] + " " + text[span[1] :]
+    month, day = date.month, date.day
+    if date.either and order == "month first":
+        month, day = day, month
+    rest = text[: date.start] + " " + text[date.end :]
     offset, rest = _take_zone(text, rest)
     clock, rest = _take_clock(rest)
     if alone and not all(_is_filler(word) for word in WORDS.findall(rest)):
         return None
     try:
-        moment = day + clock - offset
-    except OverflowError:
+        moment = datetime(date.year, month, day, tzinfo=UTC) + clock - offset
+    except (ValueError, OverflowError):
         return None
     return None if moment.year < 1000 else to_ms(moment)
 
@@ -472,47 +498,6 @@ def _from_number(value: float) -> int | None:
 
 def _is_filler(word: str) -> bool:
     return word.casefold() in _FILLERS or (word.isdecimal() and len(word) <= 3)
-
-
-def _find_date(
-    text: str, order: DateOrder | None = None
-) -> tuple[datetime, tuple[int, int]] | None:
-    for pattern in (_WRITTEN_ISO, _YEAR_FIRST):
-        if match := pattern.search(text):
-            year, month, day = (int(part) for part in match.groups())
-            return _day(year, month, day, match)
-    for match in _DAY_MONTH.finditer(text):
-        if month_number := _MONTHS.get(match[2].casefold()):
-            return _day(int(match[3]), month_number, int(match[1]), match)
-    for match in _MONTH_DAY.finditer(text):
-        if month_number := _MONTHS.get(match[1].casefold()):
-            return _day(int(match[3]), month_number, int(match[2]), match)
-    if match := _DOTTED.search(text):
-        return _day(_full_year(match[3]), int(match[2]), int(match[1]), match)
-    if match := _SLASHED.search(text):
-        first, second = int(match[1]), int(match[2])
-        if first > 12 or first == second or (order == "day first" and second <= 12):
-            return _day(_full_year(match[3]), second, first, match)
-        if second > 12 or order == "month first":
-            return _day(_full_year(match[3]), first, second, match)
-    return None
-
-
-def _full_year(digits: str) -> int:
-    """Return a year; two digits from 69 on are of the last century, as in POSIX's ``%y``."""
-    year = int(digits)
-    if len(digits) == 4:
-        return year
-    return year + (1900 if year >= 69 else 2000)
-
-
-def _day(
-    year: int, month: int, day: int, match: re.Match[str]
-) -> tuple[datetime, tuple[int, int]] | None:
-    try:
-        return datetime(year, month, day, tzinfo=UTC), match.span()
-    except ValueError:
-        return None
 
 
 def _take_zone(text: str, rest: str) -> tuple[timedelta, str]:
