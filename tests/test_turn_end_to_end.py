@@ -144,22 +144,6 @@ def test_the_bulletin_goes_with_every_prompt(shop: Shop) -> None:
     assert "Open todos" in turns[-1]
 
 
-def test_without_a_memory_every_turn_is_answered_with_a_warning(
-    tmp_path: Path, clock: FixedClock
-) -> None:
-    config = {"memory.enabled": False}
-    with (
-        MemoryService(tmp_path, config=config, clock=clock, environ={}, background=False) as off,
-        opened(off) as shop,
-    ):
-        off.orchestrator(NAME, create=True)
-        answers = shop.hear(FESTIVAL, PLAN, WHY, "counter/Mara: !done")
-    assert len(answers) == 4
-    assert all(answers)
-    assert shop.codes >= {"memory.disabled"}
-    assert shop.of("captured") == []
-
-
 def test_a_database_that_breaks_in_the_middle_stops_no_turn(shop: Shop) -> None:
     shop.hear(FESTIVAL, PLAN)
     before = len(shop.of("warning"))

@@ -54,12 +54,6 @@ def test_more_entries_than_a_page_holds(transcript: Transcript) -> None:
     assert records(transcript, 1_200) == list(range(1_300, 2_500))
 
 
-def test_all_of_them_or_none(transcript: Transcript) -> None:
-    with pytest.raises(InvalidInput):
-        transcript.append([said("good"), ConversationEntry(float("nan"))])
-    assert transcript.entries() == []
-
-
 def test_what_is_popped_and_cleared_stays_in_the_history(
     transcript: Transcript, orc: Orchestrator
 ) -> None:
@@ -215,28 +209,6 @@ def test_an_audit_finds_nothing(transcript: Transcript, orc: Orchestrator) -> No
     assert orc.verify().totals == {}
     transcript.clear()
     assert orc.verify().totals == {}
-
-
-def test_threads_lose_nothing_and_mix_nothing_up(transcript: Transcript) -> None:
-    long = "x" * 10_000
-    with ThreadPoolExecutor(8) as pool:
-        list(
-            pool.map(
-                lambda worker: [
-                    transcript.append(
-                        [ConversationEntry([worker, n, long]), ConversationEntry([worker, n])]
-                    )
-                    for n in range(10)
-                ],
-                range(8),
-            )
-        )
-    found = records(transcript)
-    assert len(found) == 160
-    for first, second in zip(found[::2], found[1::2], strict=True):
-        assert (first[:2], first[2]) == (second, long)
-    for worker in range(8):
-        assert [one[1] for one in found[1::2] if one[0] == worker] == list(range(10))
 
 
 def test_each_entry_is_popped_once(transcript: Transcript) -> None:

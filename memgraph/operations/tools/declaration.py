@@ -85,9 +85,10 @@ class Tool:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the arguments, as short as it can be."""
-        schema = _plain(self._arguments.model_json_schema())
+        schema = self._arguments.model_json_schema()
+        definitions = schema.pop("$defs", {})
         schema.pop("description", None)
-        return {"type": "object", "properties": {}, **schema}
+        return {"type": "object", "properties": {}, **_plain(schema, definitions)}
 
     def run(
         self, handle: Any, arguments: str | Mapping[str, Any] | None, host: Mapping[str, Any]
@@ -167,19 +168,25 @@ def _as_json(arguments: str | Mapping[str, Any] | None) -> str:
         raise InvalidInput("arguments are not plain JSON") from error
 
 
-def _plain(schema: Any) -> Any:
-    """Return a schema without pydantic's titles, and without null where a field may be omitted."""
+def _plain(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a schema without pydantic's titles and references, and without null where a field may
+    be omitted.
+    """
     if isinstance(schema, list):
-        return [_plain(item) for item in schema]
+        return [_plain(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
+    if "$ref" in schema:
+        definition = definitions[schema["$ref"].rpartition("/")[2]]
+        schema = {key: definition[key] for key in ("enum", "type")}
     if schema.get("default", ...) is None and len(schema.get("anyOf", ())) == 2:
         [other] = [item for item in schema["anyOf"] if item != {"type": "null"}]
-        schema = {**other, **{key: schema[key] for key in ("description",) if key in schema}}
+        kept = {key: schema[key] for key in ("description",) if key in schema}
+        return _plain({**other, **kept}, definitions)
     return {
-        name: {key: _plain(item) for key, item in value.items()}
+        name: {key: _plain(item, definitions) for key, item in value.items()}
         if name == "properties"
-        else _plain(value)
+        else _plain(value, definitions)
         for name, value in schema.items()
         if name != "title"
     }

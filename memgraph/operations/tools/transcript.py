@@ -7,7 +7,9 @@ facts; other entries are stored as silent episodes, which consolidation ignores.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, Final
 
 from memgraph.errors import DatabaseCorrupt, InvalidInput
@@ -33,21 +35,12 @@ from memgraph.operations.write import changes
 from memgraph.rules.conversations import entry_of, part_place, parts_of
 from memgraph.rules.lifecycle import CLEARED
 from memgraph.rules.scope import ScopeFacts
-from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import memories
 from memgraph.store.memories import MemoryFilter
 from memgraph.store.snapshot import JournalledTransaction, Snapshot
 
 _PAGE: Final = 1_000
 _SHOWN: Final = frozenset({MemoryStatus.ACTIVE, MemoryStatus.SUPERSEDED})
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
-    """An entry and the episodes that store it, in order."""
-
-    entry: ConversationEntry
-    parts: tuple[Memory, ...]
 
 
 class Transcript(Handle):
@@ -89,7 +82,7 @@ class Transcript(Handle):
             "agent_id": self.viewer.agent_id,
         }
         for role in (person, agent):
-            episode = self._episode(EpisodeInput, content="-", source_role=role)
+            episode = self._episode(EpisodeInput, "-", role)
         facts = ScopeFacts(episode.scope, episode.scope_id, episode.sensitivity, episode.agent_id)
         self._require_visible(facts, "the handle could not see its own entries")
         self.session_id = episode.session_id
@@ -104,8 +97,13 @@ class Transcript(Handle):
         if not entries:
             return
         with self._service.opened(self.name) as opened:
-            episodes = [episode for entry in entries for episode in self._episodes(opened, entry)]
-            self._store(opened, episodes)
+            prepared = [
+                opened.writer.prepare(episode)
+                for entry in entries
+                for episode in self._episodes(entry, opened.ids.new(ENTRY_PREFIX))
+            ]
+            with opened.transaction(self.actor) as transaction:
+                opened.writer.store_all(transaction, prepared, [], view=self._view, live=True)
             self._embed_soon(opened)
 
     def entries(self, limit: int | None = None) -> list[ConversationEntry]:
@@ -117,7 +115,7 @@ class Transcript(Handle):
         if limit is not None and limit < 0:
             raise InvalidInput("limit must be 0 or more, or None", field="limit")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-            return [item.entry for item in self._newest(snapshot, limit)][::-1]
+            return [_entry(parts) for parts in self._newest(snapshot, limit)][::-1]
 
     def pop(self, *, reason: str = "popped") -> ConversationEntry | None:
         """Retract the last entry and return it, or None if there is none.
@@ -125,9 +123,9 @@ class Transcript(Handle):
         Facts extracted from it become stale.
         """
         with self._write() as (_, transaction):
-            for item in self._newest(transaction, 1):
-                self._retract(transaction, item.parts, reason)
-                return item.entry
+            for parts in self._newest(transaction, 1):
+                self._retract(transaction, parts, reason)
+                return _entry(parts)
         return None
 
     def clear(self, *, reason: str = CLEARED) -> int:
@@ -140,44 +138,27 @@ class Transcript(Handle):
             self._retract(transaction, results, reason)
         return len(results)
 
-    def _episodes(
-        self, opened: OpenOrchestrator, entry: ConversationEntry
-    ) -> Iterator[EpisodeInput]:
+    def _episodes(self, entry: ConversationEntry, item_id: str) -> Iterator[EpisodeInput]:
         """Yield the episodes of an entry, all with one id, so that entries are never mixed."""
-        item_id = opened.ids.new(ENTRY_PREFIX)
         for part in parts_of(entry):
-            kind, role, by = EpisodeInput, SILENT_ROLE, CapturedBy.SYSTEM
-            if part.said and entry.speaker == "person":
-                kind, role, by = UserTurn, self._person, CapturedBy.USER
-            elif part.said:
-                kind, role = AgentTurn, self._agent
-            yield self._episode(
-                kind,
-                content=part.content,
-                source_role=role,
-                item_id=item_id,
-                attributes=part.attributes,
-                captured_by=by,
-            )
+            fields = {"item_id": item_id, "attributes": part.attributes}
+            if not part.said:
+                yield self._episode(EpisodeInput, part.content, SILENT_ROLE, **fields)
+            elif entry.speaker == "person":
+                yield self._episode(UserTurn, part.content, self._person, **fields)
+            else:
+                yield self._episode(AgentTurn, part.content, self._agent, **fields)
 
     def _episode(
-        self,
-        kind: type[EpisodeInput],
-        *,
-        captured_by: CapturedBy = CapturedBy.SYSTEM,
-        **fields: Any,
+        self, kind: type[EpisodeInput], content: str, role: str, **fields: Any
     ) -> EpisodeInput:
         source = Source.model_construct(
             source_type=SourceType.CHANNEL_TRANSCRIPT,
             conversation_id=self._fields["session_id"],
-            captured_by=captured_by,
+            captured_by=CapturedBy.USER if kind is UserTurn else CapturedBy.SYSTEM,
         )
-        return validated(kind, {**self._fields, **fields, "source": source})
-
-    def _store(self, opened: OpenOrchestrator, episodes: Sequence[EpisodeInput]) -> None:
-        prepared = [opened.writer.prepare(item) for item in episodes]
-        with opened.transaction(self.actor) as transaction:
-            opened.writer.store_all(transaction, prepared, [], view=self._view, live=True)
+        fields |= {"content": content, "source_role": role, "source": source}
+        return validated(kind, {**self._fields, **fields})
 
     def _retract(
         self, transaction: JournalledTransaction, parts: Sequence[Memory], reason: str
@@ -192,25 +173,12 @@ class Transcript(Handle):
                 )
                 transaction.record(retracted)
 
-    def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[StoredEntry]:
-        """Yield the complete entries, newest first."""
-        results: list[Memory] = []
-        remaining = limit
-        if remaining == 0:
-            return
-        for part in self._parts(snapshot, _PAGE if limit is None else limit):
-            if results and results[-1].item_id != part.item_id:
-                results.clear()
-            results.append(part)
-            place, count = part_place(part.attributes) or (0, 0)
-            if place > 0:
-                continue
-            if len(results) == count:
-                yield _held(results[::-1])
-                remaining = None if remaining is None else remaining - 1
-            results = []
-            if remaining == 0:
-                return
+    def _newest(self, snapshot: Snapshot, limit: int | None) -> Iterator[list[Memory]]:
+        """Return the parts of the complete entries, newest entry first."""
+        # With the part that shows where the last entry ends.
+        stored = self._parts(snapshot, _PAGE if limit is None else limit + 1)
+        entries = (list(parts)[::-1] for _, parts in groupby(stored, key=attrgetter("item_id")))
+        return islice((parts for parts in entries if _is_complete(parts)), limit)
 
     def _parts(self, snapshot: Snapshot, at_once: int = _PAGE) -> Iterator[Memory]:
         """Yield the active episodes of entries, newest first."""
@@ -233,10 +201,14 @@ class Transcript(Handle):
             before, size = page[-1].memory_id, _PAGE
 
 
-def _held(parts: Sequence[Memory]) -> StoredEntry:
+def _is_complete(parts: Sequence[Memory]) -> bool:
+    places = [part_place(part.attributes) for part in parts]
+    return places == [(place, len(parts)) for place in range(len(parts))]
+
+
+def _entry(parts: Sequence[Memory]) -> ConversationEntry:
     try:
-        entry = entry_of([(part.content, part.attributes) for part in parts])
+        return entry_of([(part.content, part.attributes) for part in parts])
     except (ValueError, TypeError) as error:
         first = parts[0].memory_id
         raise DatabaseCorrupt("an entry of a session cannot be read", id=first) from error
-    return StoredEntry(entry, tuple(parts))

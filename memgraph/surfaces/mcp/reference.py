@@ -53,22 +53,15 @@ def _arguments(schema: Mapping[str, Any]) -> Iterator[str]:
         if field.get("default") is not None:
             description = f"{description} Default {json.dumps(field['default'])}."
         needed = " (required)" if name in required else ""
-        yield f"| `{name}`{needed} | {_type(field, schema)} | {description} |"
+        yield f"| `{name}`{needed} | {_type(field)} | {description} |"
 
 
-def _type(field: Mapping[str, Any], root: Mapping[str, Any]) -> str:
-    if "$ref" in field:
-        return _type(root["$defs"][field["$ref"].rpartition("/")[2]], root)
-    if "anyOf" in field:
-        return " or ".join(_type(item, root) for item in field["anyOf"])
-    if "enum" in field or "const" in field:
-        values = field.get("enum", [field.get("const")])
-        return ", ".join(
-            f"`{item if isinstance(item, str) else json.dumps(item)}`" for item in values
-        )
-    if field.get("type") == "array":
-        return f"list of {_type(field['items'], root)}"
-    return f"{field.get('type', 'any')}{_range(field)}"
+def _type(field: Mapping[str, Any]) -> str:
+    if "enum" in field:
+        return ", ".join(f"`{item}`" for item in field["enum"])
+    if field["type"] == "array":
+        return f"list of {_type(field['items'])}"
+    return f"{field['type']}{_range(field)}"
 
 
 def _range(field: Mapping[str, Any]) -> str:

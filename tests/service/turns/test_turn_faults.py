@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
@@ -266,26 +265,6 @@ def test_those_who_wait_for_a_model_elsewhere_do_not_wait_for_one_another(tmp_pa
         turns = list(pool.map(in_time, hooks))
         assert all(each.context is not None for each in turns)
         assert [each.close() for each in hooks] == [0] * at_once
-
-
-def test_turns_from_asyncio_run_side_by_side(tmp_path: Path) -> None:
-    with serving(tmp_path) as service:
-        turns = service.orchestrator(ORC).aio.turns
-
-        async def talk() -> list[TurnContext]:
-            fields = {"deadline_ms": LONG_MS}
-            return await asyncio.gather(
-                *(
-                    turns.on_message(
-                        fields | {"content": f"message {n}", "conversation_id": f"c-{n % 4}"}
-                    )
-                    for n in range(20)
-                )
-            )
-
-        stored = asyncio.run(talk())
-    assert len({each.episode_id for each in stored}) == 20
-    assert all(each.acknowledged for each in stored)
 
 
 def test_each_conversation_keeps_its_order(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import denial_lines
 import httpx
 import pytest
 from fastapi import FastAPI
-from mcp_worlds import HEADERS, Mode, remote_agent, whole_app
+from mcp_worlds import HEADERS, remote_agent, whole_app
 from pydantic import TypeAdapter
 from serving_worlds import Served, serving
 from working import lines_in
@@ -93,15 +93,6 @@ def test_nobody_without_a_key_is_answered(served: Served, secret: str | None) ->
         told = post(served, secret, message(method, **params))
         assert (told.status_code, told.headers["www-authenticate"]) == (401, "Bearer")
         assert told.json()["error"]["data"]["code"] == "access.unauthenticated"
-
-
-def test_a_key_is_shown_as_a_bearer_token_and_nowhere_else(served: Served) -> None:
-    secret = served.key()
-    assert post(served, None, authorization=f"Basic {secret}").status_code == 401
-    assert post(served, None, authorization=secret).status_code == 401
-    assert post(served, None, path=f"{PATH}?key={secret}").status_code == 401
-    assert post(served, None, cookie=f"authorization={secret}").status_code == 401
-    assert post(served, None, authorization=f"bearer {secret}").status_code == 200
 
 
 def test_a_key_that_was_revoked_or_rotated_opens_nothing_from_then_on(served: Served) -> None:
@@ -198,18 +189,14 @@ def test_messages_are_posted(served: Served, method: str) -> None:
     [
         b"",
         b"{",
-        b"[]",
-        b"null",
         b"\xff\xfe",
-        b'{"jsonrpc": "2.0", "id": 1}',
-        b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}',
         b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}',
         b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}',
         b"[" * 5_000,
         b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]',
     ],
 )
-@pytest.mark.parametrize("version", [None, "2026-07-28", "1999-01-01"])
+@pytest.mark.parametrize("version", [None, "1999-01-01"])
 def test_what_is_no_message_is_refused_in_peace(
     served: Served, body: bytes, version: str | None
 ) -> None:
@@ -226,44 +213,38 @@ def test_a_message_that_is_too_large_is_refused(served: Served) -> None:
     assert told.status_code == 413
 
 
+def foreign(*_args: object, **_named: object) -> None:
+    raise RuntimeError("Kxsecret of somebody else")
+
+
+def invalid(*_args: object, **_named: object) -> None:
+    """pydantic's error looks like that of a message which cannot be read."""
+    TypeAdapter(int).validate_python("Kxsecret of somebody else")
+
+
+@pytest.mark.parametrize(
+    ("fail", "error"), [(foreign, "RuntimeError"), (invalid, "ValidationError")]
+)
 def test_an_error_that_nobody_foresaw_tells_nothing(
     served: Served,
     logged: MemorySink,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    fail: Any,
+    error: str,
 ) -> None:
-    def fail(*_args: object, **_named: object) -> None:
-        raise RuntimeError("Kxsecret of somebody else")
-
     monkeypatch.setattr("memgraph.operations.life.profiles.profile", fail)
-    for version in ("2025-11-25", "2026-07-28"):
-        mode: Mode = "legacy" if version < "2026" else "auto"
-        with remote_agent(f"{served.url}{PATH}", served.key(), mode) as agent:
-            with pytest.raises(Exception, match="an internal error occurred") as failed:
-                agent.do("call_tool", "get_entity_info", {"name": "x"})
-            assert "Kxsecret" not in str(failed.value)
-    told = [each for each in map(json.loads, logged.lines) if each["event"] == "mcp.bug"]
-    assert [each["error"] for each in told[-2:]] == ["RuntimeError"] * 2
-    assert all(each["at"][-1].startswith("test_mcp_http.py:") for each in told[-2:])
-    assert "Kxsecret" not in caplog.text + "".join(logged.lines)
-
-
-def test_an_error_of_what_is_stored_is_none_of_the_message(
-    served: Served, logged: MemorySink, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """pydantic's error looks like that of a message which cannot be read."""
-
-    def fail(*_args: object, **_named: object) -> None:
-        TypeAdapter(int).validate_python("Kxbroken of somebody else")
-
-    monkeypatch.setattr("memgraph.operations.life.profiles.profile", fail)
-    told = post(
-        served, served.key(), message("tools/call", name="get_entity_info", arguments={"name": "x"})
-    )
+    call = message("tools/call", name="get_entity_info", arguments={"name": "x"})
+    told = post(served, served.key(), call)
     assert told.json()["error"] == {"code": -32603, "message": BUG}
-    lines = [each for each in logged.lines if json.loads(each)["event"] == "mcp.bug"]
-    assert json.loads(lines[-1])["error"] == "ValidationError"
-    assert "Kxbroken" not in "".join(logged.lines)
+    with (
+        remote_agent(f"{served.url}{PATH}", served.key(), "auto") as agent,
+        pytest.raises(Exception, match=BUG),
+    ):
+        agent.do("call_tool", "get_entity_info", {"name": "x"})
+    lines = [each for each in map(json.loads, logged.lines) if each["event"] == "mcp.bug"]
+    assert [each["error"] for each in lines[-2:]] == [error] * 2
+    assert "Kxsecret" not in caplog.text + "".join(logged.lines)
 
 
 def test_what_takes_too_long_keeps_its_thread(

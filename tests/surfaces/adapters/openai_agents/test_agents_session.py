@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from agents_env import (
-    Session,
     SessionSettings,
     SQLiteSession,
     assistant_message,
@@ -23,7 +22,7 @@ from agents_env import (
 )
 
 from memgraph.errors import InvalidInput
-from memgraph.model.enums import MemoryKind, MemoryStatus
+from memgraph.model.enums import MemoryKind
 from memgraph.surfaces.adapters.openai_agents import MemorySession
 
 ITEMS: list[Any] = [
@@ -51,13 +50,6 @@ def texts(items: list[Any]) -> list[str]:
 
 def user(text: str) -> Any:
     return {"role": "user", "content": text}
-
-
-def test_it_is_a_session_of_the_sdk(tmp_path: Path) -> None:
-    with remembering(tmp_path) as orc:
-        session = MemorySession(orc, "s", session_settings=SessionSettings(limit=2))
-        assert isinstance(session, Session)
-        assert (session.session_id, session.session_settings) == ("s", SessionSettings(limit=2))
 
 
 def test_items_come_back_byte_by_byte_also_after_a_restart(tmp_path: Path) -> None:
@@ -107,39 +99,6 @@ def test_what_is_no_item_is_refused_and_nothing_is_stored(tmp_path: Path) -> Non
 
     with remembering(tmp_path) as orc:
         assert asyncio.run(drive(MemorySession(orc, "s"))) == []
-
-
-def test_removed_items_are_retracted_with_their_reason(tmp_path: Path) -> None:
-    async def drive(session: MemorySession) -> None:
-        await session.add_items([user("one"), user("two")])
-        await session.pop_item()
-        await session.clear_session()
-
-    with remembering(tmp_path) as orc:
-        asyncio.run(drive(MemorySession(orc, "s")))
-        gone = orc.memories.list(statuses=(MemoryStatus.RETRACTED,))
-        reasons = {one.content: orc.trace(one.memory_id).status_history[-1].reason for one in gone}
-    assert reasons == {"one": "cleared", "two": "popped"}
-
-
-def test_tasks_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    async def drive(sessions: list[MemorySession]) -> list[Any]:
-        async def write(task: int) -> None:
-            for number in range(5):
-                await sessions[task % 2].add_items(
-                    [user(f"{task} {number} a"), user(f"{task} {number} b")]
-                )
-
-        await asyncio.gather(*(write(task) for task in range(8)))
-        return await sessions[0].get_items()
-
-    with remembering(tmp_path) as orc:
-        found = asyncio.run(drive([MemorySession(orc, "s"), MemorySession(orc, "s")]))
-    said = [item["content"].split() for item in found]
-    assert len(said) == 80
-    assert all(a[:2] == b[:2] for a, b in zip(said[::2], said[1::2], strict=True))
-    for task in range(8):
-        assert [one[1] for one in said[::2] if one[0] == str(task)] == list("01234")
 
 
 @pytest.mark.parametrize("fails", [False, True])
