@@ -106,8 +106,8 @@ class BackgroundWork:
         with self._changed:
             return self._changed.wait_for(lambda: not self._busy, timeout_s)
 
-    def stop(self, patience_s: float | None = None) -> bool:
-        """End the thread after the current batch; return True if it has ended.
+    def stop(self, patience_s: float | None = None) -> None:
+        """End the thread after the current batch.
 
         Args:
             patience_s: the maximum time to wait, in seconds; None: no limit.
@@ -119,8 +119,6 @@ class BackgroundWork:
         # A chore may close its own orchestrator: a thread cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
             thread.join(patience_s)
-            return not thread.is_alive()
-        return True
 
     def _run(self) -> None:
         try:

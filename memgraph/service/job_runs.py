@@ -27,7 +27,8 @@ from memgraph.store.snapshot import Snapshot
 
 Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
-WALL = SystemClock()
+WALL: Clock = SystemClock()
+"""The clock of leases, which processes share; never that of an orchestrator."""
 KEEP_RUNS = 1_000
 """The number of finished runs kept."""
 
@@ -42,7 +43,6 @@ def run(
     actor: str | None = None,
     progress: Progress = lambda _part, _done, _total: None,
     stop: Stop = lambda: False,
-    wall: Clock = WALL,
 ) -> JobRun:
     """Run a job under its lease and record it.
 
@@ -53,7 +53,6 @@ def run(
         due_at: the scheduled moment of the run, milliseconds; None: it is not scheduled.
         session_id: the only session to consolidate; None: all.
         actor: the name in the journal; None: the job itself.
-        wall: the clock for the lease, which other processes share.
 
     Raises:
         Conflict: another process runs it, or its scheduled moment does not need a run any more.
@@ -71,8 +70,8 @@ def run(
     )
     try:
         with patiently():
-            _claim(opened, row, wall)
-            with _renewed(opened, row, wall) as is_lost:
+            _claim(opened, row)
+            with _renewed(opened, row) as is_lost:
                 try:
                     report = _reported(opened, row, actor or job.value, progress, stop, is_lost)
                 except Exception as error:  # noqa: BLE001 - raised once the run is recorded
@@ -136,19 +135,19 @@ def _reported(
     return report
 
 
-def close_left(opened: OpenOrchestrator, wall: Clock = WALL) -> None:
+def close_left(opened: OpenOrchestrator) -> None:
     """Mark the runs of dead processes as abandoned."""
     with opened.database.read() as snapshot:
-        if not jobs.left(snapshot, wall_ms=wall.now_ms()):
+        if not jobs.left(snapshot, wall_ms=WALL.now_ms()):
             return
     with opened.database.write() as transaction:
-        jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=wall.now_ms())
+        jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=WALL.now_ms())
 
 
-def _claim(opened: OpenOrchestrator, row: JobRunRow, wall: Clock) -> None:
+def _claim(opened: OpenOrchestrator, row: JobRunRow) -> None:
     """Record the start of a run, which takes the lease of its job."""
     with opened.database.write() as transaction:
-        row.started_at, row.renewed_at = opened.clock.now_ms(), wall.now_ms()
+        row.started_at, row.renewed_at = opened.clock.now_ms(), WALL.now_ms()
         # Another worker may have run it between reading the schedule and now.
         if row.due_at is not None:
             schedules, job = opened.settings.memory.schedule, JobName(row.job)
@@ -319,7 +318,7 @@ RENEWALS = 3
 
 
 @contextmanager
-def _renewed(opened: OpenOrchestrator, row: JobRunRow, wall: Clock) -> Iterator[Stop]:
+def _renewed(opened: OpenOrchestrator, row: JobRunRow) -> Iterator[Stop]:
     """Renew the lease of a run that was begun, for the time of the block.
 
     Yields:
@@ -329,7 +328,7 @@ def _renewed(opened: OpenOrchestrator, row: JobRunRow, wall: Clock) -> Iterator[
     expires_ms, ended = (row.renewed_at or 0) + jobs.LEASE_MS, threading.Event()
 
     def is_lost() -> bool:
-        return wall.now_ms() >= expires_ms
+        return WALL.now_ms() >= expires_ms
 
     def renew() -> None:
         nonlocal expires_ms
@@ -337,7 +336,7 @@ def _renewed(opened: OpenOrchestrator, row: JobRunRow, wall: Clock) -> Iterator[
             try:
                 # Not durable: by the end of a power failure the lease has expired anyway.
                 with opened.database.write(durable=False) as transaction:
-                    now = wall.now_ms()
+                    now = WALL.now_ms()
                     is_renewed = jobs.renew(transaction, row.run_id, wall_ms=now)
                 expires_ms = now + jobs.LEASE_MS if is_renewed else 0
             except MemgraphError as error:

@@ -83,11 +83,11 @@ class OrchestratorPool:
             yield opened
         except DatabaseReplaced:
             # After a restore: the next use opens the file that is there now.
-            self._replace(name, opened)
+            self.forget(name, opened)
             raise
         except DatabaseMissing:
             if self._is_elsewhere(opened):
-                self._replace(name, opened)
+                self.forget(name, opened)
             raise
         except DatabaseCorrupt as error:
             opened.damage = error
@@ -109,10 +109,16 @@ class OrchestratorPool:
             if opened is not None:
                 self._release(opened)
 
-    def forget(self, name: str) -> None:
-        """Remove an orchestrator: it is closed once unused, and opened again on demand."""
+    def forget(self, name: str, opened: OpenOrchestrator | None = None) -> None:
+        """Remove an orchestrator: it is closed once unused, and opened again on demand.
+
+        Args:
+            opened: only if it is still this one; None: whichever is open.
+        """
         with self._lock:
-            idle = self._retire([name] if name in self._opened else [])
+            current = self._opened.get(name)
+            is_meant = current is not None and opened in (None, current)
+            idle = self._retire([name] if is_meant else [])
         _close(idle)
 
     def write_down(self) -> None:
@@ -184,15 +190,9 @@ class OrchestratorPool:
         if not self._was_replaced(opened):
             return opened
         # Another process restored the file, so this one is stale even if it was damaged.
-        self._replace(name, opened)
+        self.forget(name, opened)
         self._release(opened)
         return None
-
-    def _replace(self, name: str, opened: OpenOrchestrator) -> None:
-        """Retire an orchestrator in use, so that the next use opens the current file."""
-        with self._lock:
-            if self._opened.get(name) is opened:
-                self._retire([name])
 
     def _release(self, opened: OpenOrchestrator) -> None:
         with self._lock:

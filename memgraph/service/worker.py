@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from memgraph.clock import Clock
 from memgraph.errors import (
     Conflict,
     DatabaseUnreachable,
@@ -28,7 +27,6 @@ from memgraph.model.jobs import STOPPED, JobPlan, JobRun
 from memgraph.paths import Stamp, orchestrator_names
 from memgraph.service import job_runs as jobs
 from memgraph.service import pool
-from memgraph.service.job_runs import WALL
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import embeddings, sessions
 from memgraph.store import jobs as jobs_rows
@@ -76,8 +74,6 @@ class Worker:
         ran: called with the orchestrator's name and the run when a run has ended.
         failed: called with the orchestrator's name and the error when it cannot be processed, or
             its job met an unexpected error; once per kind of error.
-        poll_s: the maximum pause between two rounds, in seconds.
-        wall: the clock for leases, which other processes share.
     """
 
     def __init__(
@@ -87,15 +83,11 @@ class Worker:
         names: Sequence[str] | None = None,
         ran: Callable[[str, JobRun], None] = lambda _name, _run: None,
         failed: Callable[[str, MemgraphError], None] = lambda _name, _error: None,
-        poll_s: float = POLL_S,
-        wall: Clock = WALL,
     ) -> None:
         self._service = service
         self._names = None if names is None else tuple(names)
         self._ran = ran
         self._failed = failed
-        self._poll_s = poll_s
-        self._wall = wall
         self._seen: dict[str, _Visited] = {}
         self._crowd = 0
         self._stopping = False
@@ -154,7 +146,7 @@ class Worker:
     def _sleep(self) -> None:
         """Wait until the next visit or round is due, a server has a change, or it is stopped."""
         next_ms = min((state.again_ms for state in self._seen.values()), default=None)
-        pause_s = self._poll_s
+        pause_s = POLL_S
         if next_ms is not None:
             pause_s = min(pause_s, max((next_ms - self._service.clock.now_ms()) / 1000, 0.01))
         until = time.monotonic() + pause_s
@@ -205,7 +197,7 @@ class Worker:
 
     def _visit(self, name: str, state: _Visited) -> None:
         with self._service.opened(name) as opened:
-            jobs.close_left(opened, self._wall)
+            jobs.close_left(opened)
             for job in JobName:
                 due_at = self._plan(opened, job).overdue_since
                 if due_at is not None and not self._stopping:
@@ -263,7 +255,7 @@ class Worker:
     ) -> JobRun | None:
         """Run a job and return its run; None if another worker is running it or has done so."""
         try:
-            ended = jobs.run(opened, job, stop=self._is_stopping, wall=self._wall, **options)
+            ended = jobs.run(opened, job, stop=self._is_stopping, **options)
         except Conflict:
             return None
         self._ran(name, ended)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from processes import wait_until
 from working import INFERRED
 
 from memgraph import MemoryService, Sensitivity, Viewer
@@ -195,8 +195,9 @@ def test_a_run_that_is_asked_to_stop_is_caught_up(
     assert (again.state, again.due_at) == (JobState.DONE, FIRST)
 
 
-def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -> None:
+def test_a_lost_lease_stops_the_run(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch) -> None:
     wall = FixedClock(5_000)
+    monkeypatch.setattr(jobs, "WALL", wall)
 
     def sleeps(stop: Callable[[], bool]) -> JobReport:
         assert not stop()
@@ -205,35 +206,28 @@ def test_a_lost_lease_stops_the_run(service: MemoryService, orc: Orchestrator) -
         assert stop()
         return JobReport.done({})
 
-    with working_as(sleeps), service.opened(orc.name) as opened:
-        run = jobs.run(opened, JobName.DECAY, wall=wall)
+    with working_as(sleeps):
+        run = orc.jobs.run(JobName.DECAY)
     assert (run.state, run.error_code) == (JobState.ABANDONED, LEASE_LOST)
 
 
 def test_a_lease_is_renewed_while_a_job_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs_rows, "LEASE_MS", 1_000)
-    renewed = threading.Event()
-    begun: list[int] = []
-    with MemoryService(tmp_path, environ={}, config=ONLY_DECAY, background=False) as service:
-        orc = service.orchestrator("orc-1", create=True)
 
-        def works(stop: Callable[[], bool]) -> JobReport:
-            with service.opened("orc-1") as opened:
-                for _ in range(100):
-                    with opened.database.read() as connection:
-                        row = connection.exec_driver_sql("SELECT renewed_at FROM job_runs").one()
-                    begun.append(row[0])
-                    if row[0] > begun[0]:
-                        renewed.set()
-                        break
-                    threading.Event().wait(0.1)
-            return JobReport.done({})
+    def renewed_at() -> int:
+        with service.opened(orc.name) as opened, opened.database.read() as connection:
+            row = connection.exec_driver_sql("SELECT renewed_at FROM job_runs").one()
+        return int(row[0])
 
-        with working_as(works):
-            assert orc.jobs.run("decay").state is JobState.DONE
-    assert renewed.is_set()
+    def works(_stop: Callable[[], bool]) -> JobReport:
+        begun = renewed_at()
+        assert wait_until(lambda: renewed_at() > begun)
+        return JobReport.done({})
+
+    with working_as(works):
+        assert orc.jobs.run("decay").state is JobState.DONE
 
 
 def test_health_tells_of_a_failing_job_until_it_succeeds(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -151,31 +150,6 @@ def test_an_error_of_ours_is_told_and_the_next_chore_is_done() -> None:
     assert done.wait(WAIT_S)
     background.stop()
     assert set(told) == {"storage.missing"}
-
-
-def test_what_can_wait_is_done_within_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BackgroundWork, "LATER_S", 0.2)
-    times: list[float] = []
-    done = threading.Event()
-
-    def chore(_stop: object) -> None:
-        times.append(time.monotonic())
-        done.set()
-
-    background = BackgroundWork([chore], lambda _: None)
-    asked = time.monotonic()
-    for _ in range(5):
-        background.wake_later()
-    # Nobody waits for it, and it is not done at once.
-    assert background.wait_idle(0)
-    assert done.wait(WAIT_S)
-    assert times[0] - asked >= 0.2
-    monkeypatch.setattr(BackgroundWork, "LATER_S", 600.0)
-    background.wake_later()
-    background.wake()
-    assert background.wait_idle(WAIT_S)
-    assert len(times) == 2
-    background.stop()
 
 
 def test_a_single_recall_is_written_soon_in_the_background(

@@ -23,6 +23,7 @@ from memgraph import MemoryService
 from memgraph.audit import anchor
 from memgraph.clock import FixedClock, SystemClock
 from memgraph.errors import OrchestratorMissing, StorageError, Unauthenticated
+from memgraph.service import worker as worker_module
 from memgraph.service.access.keys import KeyStore
 from memgraph.service.worker import Worker
 from tests.postgres_servers import drop_schemas, own_server
@@ -163,11 +164,14 @@ def test_keys_are_those_of_the_database(tmp_path: Path, url: str) -> None:
         assert service.orchestrators() == []
 
 
-def test_a_worker_notices_what_another_machine_writes(tmp_path: Path, url: str) -> None:
+def test_a_worker_notices_what_another_machine_writes(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_S", 60.0)
     ended: list[float] = []
     with machine(tmp_path / "a", url) as service, machine(tmp_path / "b", url) as other:
         orc = service.orchestrator("orc-1", create=True)
-        worker = Worker(other, ran=lambda _name, _run: ended.append(time.monotonic()), poll_s=60.0)
+        worker = Worker(other, ran=lambda _name, _run: ended.append(time.monotonic()))
         delays = []
         with worker:
             for number in range(4):
