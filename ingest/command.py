@@ -1,7 +1,7 @@
 """The command ``memgraph ingest``: copy files into the drop zone, and turn them into memories.
 
-memgraph finds the function by its entry point and adds it to the command line. What it needs from
-the command line is declared as protocols, since this package does not import any surface.
+memgraph finds the function by its entry point and adds it to the command line. This package imports
+no surface: an ``Invocation`` and a ``Screen`` are untyped here.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -81,40 +81,12 @@ COUNTED = ("memories", "edges")
 COLUMNS = ("file", "outcome", *COUNTED, "reason")
 
 
-class Terminal(Protocol):
-    """The methods of a terminal that the command uses."""
-
-    def line(self, text: str = "", *, style: str | None = None) -> None: ...
-
-    def fields(self, rows: Sequence[tuple[str, str]]) -> None: ...
-
-    def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, header: bool = True
-    ) -> None: ...
-
-
-class CommandLine(Protocol):
-    """The members of memgraph's command line that the command uses."""
-
-    as_json: bool
-
-    def orchestrator(self, name: str) -> AbstractContextManager[Orchestrator]: ...
-
-    def after_writing(self, orchestrator: Orchestrator) -> dict[str, Any]: ...
-
-    def stages(self, title: str) -> AbstractContextManager[Callable[[str, int, int], None]]: ...
-
-    def note(self, text: str) -> None: ...
-
-    def screen(self) -> Terminal: ...
-
-
 @dataclass(slots=True)
 class CommandAnswer:
     """The result of a command: JSON data, a function to show it, and the error for exit code 1."""
 
     data: dict[str, Any]
-    show: Callable[[Terminal], None]
+    show: Callable[[Any], None]
     error: MemgraphError | None = None
 
 
@@ -152,7 +124,7 @@ def command(
     same content is processed only once. The exit code is 1 when a file was rejected, held or
     failed.
     """
-    cli: CommandLine = context.find_root().obj
+    cli: Any = context.find_root().obj
     if dry_run and watch:
         raise typer.BadParameter("--dry-run cannot be combined with --watch")
     with cli.orchestrator(orchestrator) as handle:
@@ -171,7 +143,7 @@ def command(
         "embedding": embedding,
     }
 
-    def show(screen: Terminal) -> None:
+    def show(screen: Any) -> None:
         if not watch:
             _table(screen, COLUMNS, results, _row)
         _show_not_copied(screen, not_copied)
@@ -198,7 +170,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
         "not_copied": not_copied,
     }
 
-    def show(screen: Terminal) -> None:
+    def show(screen: Any) -> None:
         _table(screen, PREVIEW_COLUMNS, previews, _preview_row)
         _show_not_copied(screen, not_copied)
         counts = ", ".join(f"{count} {outcome}" for outcome, count in totals.items())
@@ -219,17 +191,17 @@ def _not_copied(files: Sequence[FileToCopy]) -> list[dict[str, str]]:
     return [{"path": str(file.source), "reason": str(file.reason)} for file in files]
 
 
-def _show_not_copied(screen: Terminal, files: Sequence[Mapping[str, str]]) -> None:
+def _show_not_copied(screen: Any, files: Sequence[Mapping[str, str]]) -> None:
     for file in files:
         screen.line(f"not copied ({file['reason']}): {file['path']}", style="yellow")
 
 
-def _run_once(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
+def _run_once(line: Any, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
     with _pipeline(line, handle, retry=retry) as pipeline:
         return list(pipeline.run().results)
 
 
-def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
+def _watch(line: Any, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
     """Show the results of each run; return the latest ones when interrupted."""
     results: deque[FileResult] = deque(maxlen=MAX_KEPT)
     stop = threading.Event()
@@ -246,7 +218,7 @@ def _watch(line: CommandLine, handle: Orchestrator, *, retry: bool) -> list[File
 
 
 @contextmanager
-def _pipeline(line: CommandLine, handle: Orchestrator, *, retry: bool) -> Iterator[IngestPipeline]:
+def _pipeline(line: Any, handle: Orchestrator, *, retry: bool) -> Iterator[IngestPipeline]:
     from ingest.pipeline import IngestPipeline
 
     with line.stages("ingesting") as show:
@@ -282,7 +254,7 @@ def _row(file: FileResult) -> tuple[str, ...]:
 
 
 def _table(
-    screen: Terminal, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
+    screen: Any, columns: Sequence[str], files: Sequence[_File], row: Callable[[_File], Row]
 ) -> None:
     """Show every file, or, if there are many, only those that need attention."""
     listed = files if len(files) <= MAX_ROWS else [file for file in files if file.reason]

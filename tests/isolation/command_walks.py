@@ -237,7 +237,7 @@ COMMAND_WALKS: dict[str, Lines] = {
     "jobs": lambda view: iter([["jobs", ONE]]),
     "run": _run,
     "erase": lambda view: iter([["erase", ONE, "--memory-id", view.hidden[0], "--reason", "x"]]),
-    "export": lambda view: iter([["export", ONE, "-o", "copied.jsonl"]]),
+    "export": lambda view: iter([["export", ONE, "copied.jsonl"]]),
     "backup": lambda view: iter([["backup", ONE, "copied.db"]]),
     "health": lambda view: iter([["health"], ["health", ONE], ["health", TWO]]),
     # The last ones: what they write themselves is told by the others.

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from memgraph.clock import iso, parse_time
 from memgraph.model.influence import SourceLine
+from memgraph.surfaces.cli.operations import REACH
 from memgraph.surfaces.cli.render import LINE_CHARS, LINES
 
 if TYPE_CHECKING:
     from conftest import CommandLine
 
 WHY = ("--reason", "asked for")
-TASK = ("--scope", "session", "--scope-id", "t1")
 PROJECT = ("--scope", "project", "--scope-id", "web")
 
 
@@ -24,12 +24,9 @@ def test_it_is_the_block_before_a_message(cli: CommandLine) -> None:
     assert told.startswith("Between the two marks are records from memory.")
     assert "Fact: The oven is slow.\n" in told
     assert oven[-6:].lower() in told
-    listed = cli("context", "orc-1", "oven", "--format", "list").out
-    assert listed.startswith("[Relevant Memory]\n- The oven is slow.\n")
     data = cli.json("context", "orc-1", "rules of the bakery", "--budget-tokens", "150")
     assert data["token_cost"] <= 150
     assert data["left_out"] > 0
-    assert list(data["memories"]) == [str(number + 1) for number in range(len(data["memories"]))]
 
 
 def test_an_empty_context_says_why(cli: CommandLine) -> None:
@@ -39,12 +36,9 @@ def test_an_empty_context_says_why(cli: CommandLine) -> None:
     assert cli.json("context", "orc-1", "oven")["empty"] == "nothing_known"
     cli.remember("The oven is slow.")
     assert cli.json("context", "orc-1", "oven")["empty"] is None
-    for budget in ("0", "3"):
-        ran = cli("context", "orc-1", "oven", "--budget-tokens", budget)
-        assert (ran.code, ran.out) == (0, "")
-        assert ran.err.startswith("empty[budget_too_small]: the budget is too small")
-        told = cli.json("context", "orc-1", "oven", "--budget-tokens", budget)
-        assert (told["empty"], told["memories"]) == ("budget_too_small", {})
+    ran = cli("context", "orc-1", "oven", "--budget-tokens", "3")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("empty[budget_too_small]: the budget is too small")
 
 
 def test_differences_are_told_until_now(cli: CommandLine) -> None:
@@ -58,23 +52,11 @@ def test_differences_are_told_until_now(cli: CommandLine) -> None:
     assert "yesterday" in cli.error("diff", "orc-1", "soon")["message"]
 
 
-def _line(line: SourceLine) -> str:
-    return LINES["SourceLine"](line, {})
-
-
 def test_a_value_of_json_has_no_numbers_and_keeps_its_indentation() -> None:
-    assert _line(SourceLine(number=None, text='    "about": "Cake"')) == '    "about": "Cake"'
-    assert _line(SourceLine(number=7, text="  - tea")) == "7:   - tea"
-    assert len(_line(SourceLine(number=None, text=" " * 500 + "tea " * 500))) <= LINE_CHARS
-
-
-def test_no_error_tells_the_class_of_a_validators_error(cli: CommandLine) -> None:
-    cli.remember("The oven is slow.")
-    kind = ("sources", "orc-1", "--kind", "bogus")
-    for asked in (kind, ("recall", "orc-1", " ")):
-        told = cli.error(*asked)
-        assert "Value error" not in str(told), told
-    assert "query: is empty" in cli.error("recall", "orc-1", " ")["message"]
+    line = LINES["SourceLine"]
+    assert line(SourceLine(number=None, text='    "about": "Cake"'), {}) == '    "about": "Cake"'
+    assert line(SourceLine(number=7, text="  - tea"), {}) == "7:   - tea"
+    assert len(line(SourceLine(number=None, text=" " * 500 + "tea " * 500), {})) <= LINE_CHARS
 
 
 def test_what_takes_a_persons_consent_takes_yes(cli: CommandLine) -> None:
@@ -106,3 +88,17 @@ def test_a_dry_run_shows_what_goes_and_what_stays(cli: CommandLine) -> None:
     assert "Ada Okafor" in cli("erase", "orc-1", "--entity", "Ada Okafor", *WHY).out
     done = cli.json("erase", "orc-1", "--memory-id", secret, "--yes", *WHY)
     assert done["preview"] is None
+
+
+def test_how_far_an_answer_reaches_is_told_whether_there_is_more_or_not(cli: CommandLine) -> None:
+    told = cli.remember("The shop sells bread.")
+    asked = [("impact", "orc-1", told), ("grounds", "orc-1", told)]
+    asked += [("receipts", "orc-1"), ("bulletins", "orc-1")]
+    before = [cli(*each).out for each in asked]
+    assert all(each.splitlines()[-1] == REACH for each in before)
+    cli.remember("The safe of the shop is red.", "--sensitivity", "Restricted")
+    high = ("--clearance", "Restricted")
+    assert len(cli.json("recall", "orc-1", "what does the shop sell?", *high)["items"]) == 2
+    cli("bulletin", "orc-1", *high)
+    assert [cli(*each).out for each in asked] == before
+    assert len(cli.json("receipts", "orc-1", *high)["receipts"]) > 0

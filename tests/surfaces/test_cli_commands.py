@@ -123,7 +123,7 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "jobs": ["jobs", "orc-1"],
         "run": ["run", "orc-1", "decay"],
         "embed": ["embed", "orc-1", "--retry"],
-        "export": ["export", "orc-1", "-o", str(folder / "export.jsonl")],
+        "export": ["export", "orc-1", str(folder / "export.jsonl")],
         "backup": ["backup", "orc-1", backup],
         "restore": ["restore", "orc-1", backup],
         "health": ["health"],
@@ -157,16 +157,6 @@ def test_every_command_prints_the_one_documented_shape(
     assert not wrong
 
 
-def test_every_command_prints_something_for_a_person(
-    cli: CommandLine, contradiction: MakeContradiction, tmp_path: Path
-) -> None:
-    for command, arguments in examples(cli, contradiction, tmp_path).items():
-        ran = cli(*arguments)
-        assert (ran.code, ran.err) == (0, ""), command
-        assert bool(ran.out.strip()) is (command != PROTOCOL), command
-        assert "\x1b" not in ran.out, command
-
-
 def test_common_options_count_before_the_command_and_after_it_the_later_wins(
     cli: CommandLine, tmp_path: Path
 ) -> None:
@@ -177,13 +167,6 @@ def test_common_options_count_before_the_command_and_after_it_the_later_wins(
     assert [each["orchestrator"] for each in json.loads(ran.out)["data"]["orchestrators"]] == [
         "orc-9"
     ]
-
-
-def test_init_makes_the_folders_and_can_be_content_with_what_is_there(empty: CommandLine) -> None:
-    made = empty.json("init", "orc-1")
-    assert made["created"] is True
-    assert Path(made["ingest"]).is_dir()
-    assert empty.json("init", "orc-1", "--exist-ok")["created"] is False
 
 
 def test_a_memory_is_stored_once_and_shown_as_it_was_given(cli: CommandLine) -> None:
@@ -214,16 +197,15 @@ def test_content_and_questions_come_from_standard_input_too(cli: CommandLine) ->
 def test_recall_tells_sources_and_explains_every_leg_and_modifier(cli: CommandLine) -> None:
     notes = cli.root / "orc-1" / "memory" / "ingest" / "notes.md"
     source = ("--source-path", str(notes), "--locator", "L3-L4")
-    cli.remember("The shop closes at 20:00.", *source)
-    cli.remember("The shop sells bread.")
-    ran = cli("recall", "orc-1", "when does the shop close?", "--explain")
-    assert f"from {notes}#L3-L4" in ran.out
-    (item, _) = cli.json("recall", "orc-1", "when does the shop close?")["items"]
-    [header] = [line for line in ran.out.splitlines() if line.startswith("#")]
-    assert set(item["legs"]) <= set(header.split())
-    for modifier in item["modifiers"]:
-        assert modifier.replace("_", " ") in " ".join(header.split())
-    assert f"{item['score']:.5f}" in ran.out
+    kept = cli.remember("The shop closes at 20:00.", *source)
+    out = cli("recall", "orc-1", "when does the shop close?", "--explain").out
+    assert f"from {notes}#L3-L4" in out
+    [item] = cli.json("recall", "orc-1", "when does the shop close?")["items"]
+    [row] = [line for line in out.splitlines() if line.startswith(f"{kept[-6:].lower()} ")]
+    for leg, rank in item["legs"].items():
+        assert f"{leg} {rank}" in row
+    for name, factor in item["modifiers"].items():
+        assert factor == 1 or f"{name} {factor:.4g}" in row
 
 
 def test_recall_shows_a_title_apart(cli: CommandLine) -> None:
@@ -245,16 +227,22 @@ def test_recall_over_text_alone_says_what_it_lacked(
     assert f"degraded[{codes[0]}]" in cli("recall", "orc-1", "shop").err
 
 
-def test_files_are_ingested_told_one_by_one_and_taken_once(
-    cli: CommandLine, tmp_path: Path
-) -> None:
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    """A folder with files of four kinds, of which one is rejected and one is not copied."""
     folder = tmp_path / "papers"
     (folder / "more").mkdir(parents=True)
-    (folder / "notes.md").write_text("# Notes\n\n- [ ] Water the plants\n", encoding="utf-8")
-    (folder / "more" / "talk.txt").write_text("Ada: Hello.\nBen: Hi.\n", encoding="utf-8")
-    (folder / "broken.json").write_text('{"a": 1,', encoding="utf-8")
+    notes = "See [[Shed]].\n\n- [ ] Water the plants\n"
+    talk = "Ada: Hello Ben.\nBen: Hi Ada.\nAda: Tea?\nBen: Yes.\n"
+    (folder / "notes.md").write_text(notes, encoding="utf-8")
+    (folder / "more" / "talk.txt").write_text(talk, encoding="utf-8")
+    (folder / "broken.json").write_text('{"a": 1}', encoding="utf-8")
     (folder / "picture.png").write_bytes(b"\x89PNG")
-    refused = cli.error("ingest", "orc-1", str(folder))
+    return folder
+
+
+def test_files_are_ingested_told_one_by_one_and_taken_once(cli: CommandLine, papers: Path) -> None:
+    refused = cli.error("ingest", "orc-1", str(papers))
     assert refused["code"] == "ingest.rejected"
     told = refused["details"]
     outcomes = {each["path"]: each["outcome"] for each in told["files"]}
@@ -266,8 +254,7 @@ def test_files_are_ingested_told_one_by_one_and_taken_once(
     assert told["totals"] == {"processed": 2, "rejected": 1}
     assert [Path(each["path"]).name for each in told["not_copied"]] == ["picture.png"]
     assert told["embedding"]["pending"] == 0
-    again = cli("ingest", "orc-1", str(folder / "notes.md"))
-    assert "duplicate" in again.out
+    assert "duplicate" in cli("ingest", "orc-1", str(papers / "notes.md")).out
     assert cli("ingest", "orc-1").out.startswith("the drop zone is empty: name files")
     (todo,) = cli.json("list", "orc-1", "--type", "Todo")["items"]
     assert todo["content"] == "Water the plants"
@@ -294,20 +281,11 @@ def test_a_held_file_is_named_with_what_to_do_and_tried_again_when_asked(
     assert "ingest.held" not in cli("health").out
 
 
-def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(
-    cli: CommandLine, tmp_path: Path
-) -> None:
-    folder = tmp_path / "papers"
-    (folder / "more").mkdir(parents=True)
-    (folder / "notes.md").write_text("See [[Shed]].\n\n- [ ] Water the plants\n", encoding="utf-8")
-    talk = "Ada: Hello Ben.\nBen: Hi Ada.\nAda: Tea?\nBen: Yes.\n"
-    (folder / "more" / "talk.txt").write_text(talk, encoding="utf-8")
-    (folder / "broken.json").write_text('{"a": 1}', encoding="utf-8")
-    (folder / "again.md").write_text("See [[Shed]].\n\n- [ ] Water the plants\n", encoding="utf-8")
-    (folder / "picture.png").write_bytes(b"\x89PNG")
+def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(cli: CommandLine, papers: Path) -> None:
+    (papers / "again.md").write_bytes((papers / "notes.md").read_bytes())
     (cli.root / "orc-1" / "memory" / "ingest" / "lies.md").write_text("We decided to dig.\n")
     before = contents(cli.root)
-    refused = cli.error("ingest", "orc-1", str(folder), "--dry-run")
+    refused = cli.error("ingest", "orc-1", str(papers), "--dry-run")
     assert contents(cli.root) == before
     seen = {each["path"]: each for each in refused["details"]["files"]}
     assert sorted(seen[each]["memories"] for each in ("again.md", "notes.md")) == [0, 2]
@@ -319,10 +297,10 @@ def test_a_dry_run_shows_what_a_run_does_and_writes_nothing(
         "broken.json": "unknown JSON",
         "lies.md": "Markdown notes",
     }
-    done = cli.error("ingest", "orc-1", str(folder))
+    done = cli.error("ingest", "orc-1", str(papers))
     assert (refused["code"], refused["message"]) == (done["code"], done["message"])
-    assert refused["details"]["totals"] == done["details"]["totals"]
-    assert refused["details"]["not_copied"] == done["details"]["not_copied"]
+    for key in ("totals", "not_copied"):
+        assert refused["details"][key] == done["details"][key]
     for each in done["details"]["files"]:
         assert seen[each["path"]]["reason"] == each["reason"]
         stored = each["counts"].get("memories", {}).get("stored", 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -43,15 +42,6 @@ def test_a_worker_prints_a_line_for_each_run(cli: CommandLine) -> None:
     ]
     assert last == "5 runs, 0 failed"
     assert cli("worker", "--once").out == "0 runs, 0 failed\n"
-
-
-def test_a_worker_prints_json_lines(cli: CommandLine) -> None:
-    owe(cli)
-    told = cli("worker", "--once", "--orchestrator", "orc-1", "--json")
-    *runs, last = map(json.loads, told.out.splitlines())
-    assert [each["data"]["job"] for each in runs][1:3] == ["consolidation", "decay"]
-    assert all(each["ok"] and each["command"] == "worker" for each in runs)
-    assert last["data"] == {"runs": 5, "failed": 0}
 
 
 def test_a_broken_orchestrator_is_told_and_the_others_go_on(cli: CommandLine) -> None:
@@ -97,15 +87,10 @@ def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
 
 
 def test_what_makes_no_sense_is_refused(cli: CommandLine) -> None:
-    for wrong in (
-        ("orc-1", "decay", "--dry-run"),
-        ("orc-1", "decay", "--session-id", "s-1"),
-        ("orc-1", "decay", "--now", "yesterday"),
-    ):
-        assert cli("run", *wrong, "--json").error["code"] == "input.invalid"
-    missing = cli("run", "orc-1", "consolidation", "--session-id", "s-9", "--json").error
+    for wrong in (("--dry-run",), ("--session-id", "s-1"), ("--now", "yesterday")):
+        assert cli.error("run", "orc-1", "decay", *wrong)["code"] == "input.invalid"
+    missing = cli.error("run", "orc-1", "consolidation", "--session-id", "s-9")
     assert missing["code"] == "memory.not_found"
-    assert cli("run", "orc-1", "tidying").code == 2
 
 
 def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

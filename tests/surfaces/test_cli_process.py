@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memgraph import MemoryService
+from memgraph import MemoryService, __version__
 
 SESSIONS = 120
 PROGRAM = Path(sys.executable).with_name("memgraph")
@@ -71,11 +71,8 @@ def test_answers_and_errors_go_to_their_streams(root: Path) -> None:
 def test_help_goes_to_standard_output_and_names_every_command(root: Path) -> None:
     told = run(root, "--help")
     assert (told.returncode, told.stderr) == (0, "")
-    assert "  recall " in told.stdout
-    assert "  ingest " in told.stdout
-    bare = run(root)
-    assert (bare.returncode, bare.stdout) == (2, "")
-    assert "  recall " in bare.stderr
+    assert {"recall", "ingest"} <= {*told.stdout.split()}
+    assert run(root, "--version").stdout == f"memgraph {__version__}\n"
 
 
 def test_an_encoding_that_cannot_show_a_memory_gets_escapes(root: Path) -> None:
@@ -86,34 +83,22 @@ def test_an_encoding_that_cannot_show_a_memory_gets_escapes(root: Path) -> None:
     assert json.loads(told.stdout)["data"]["items"][0]["content"].startswith("Grüße")
 
 
-def test_a_reader_that_goes_away_is_no_crash(root: Path) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [*START, "list", "orc-1"],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(root),
-        check=False,
-    )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (1, "")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_under_the_output_is_told(root: Path) -> None:
-    with Path("/dev/full").open("w") as full:
+def test_a_reader_that_goes_away_is_no_crash_and_a_full_disk_is_told(root: Path) -> None:
+    reading, gone = os.pipe()
+    os.close(reading)
+    full = os.open("/dev/full", os.O_WRONLY)
+    for out, told in ((gone, ""), (full, "error[cli.system]: No space left on device\n")):
         done = subprocess.run(
             [*START, "list", "orc-1"],
-            stdout=full,
+            stdout=out,
             stderr=subprocess.PIPE,
             text=True,
             env=environment(root),
             check=False,
         )
-    assert done.returncode == 1
-    assert done.stderr == "error[cli.system]: No space left on device\n"
+        os.close(out)
+        assert (done.returncode, done.stderr) == (1, told)
 
 
 def test_a_followed_drop_zone_is_worked_off_until_it_is_interrupted(tmp_path: Path) -> None:
@@ -173,24 +158,12 @@ def test_an_interrupted_command_says_so_and_ends_with_130(root: Path) -> None:
     [
         ("memgraph key ", {"create", "list", "revoke", "rotate", "forget"}),
         ("memgraph remember orc-1 x --kind ", {"episode", "fact", "preference", "reflection"}),
-        ("memgraph ingest --w", {"--watch"}),
     ],
 )
-def test_commands_options_and_values_are_completed(
-    root: Path, words: str, expected: set[str]
-) -> None:
-    bash = run(
-        root,
-        _MEMGRAPH_COMPLETE="complete_bash",
-        COMP_WORDS=words,
-        COMP_CWORD=str(len(words.split(" ")) - 1),
-    )
-    assert bash.returncode == 0
-    assert set(bash.stdout.split()) == expected
-    zsh = run(root, _MEMGRAPH_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS=words)
-    assert zsh.returncode == 0
-    for each in expected:
-        assert each in zsh.stdout
+def test_commands_and_values_are_completed(root: Path, words: str, expected: set[str]) -> None:
+    place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    bash = run(root, _MEMGRAPH_COMPLETE="complete_bash", **place)
+    assert (bash.returncode, set(bash.stdout.split())) == (0, expected)
 
 
 def test_the_process_of_a_command_flushes_its_output_and_runs_what_waits_for_its_end() -> None:
@@ -203,18 +176,6 @@ def test_the_process_of_a_command_flushes_its_output_and_runs_what_waits_for_its
     )
     assert (done.returncode, done.stdout) == (2, "closed\n")
     assert done.stderr.startswith("error[cli.usage]")
-
-
-def test_the_version_is_told() -> None:
-    import memgraph
-
-    done = subprocess.run(
-        [sys.executable, "-c", "from memgraph.surfaces.cli import main; main()", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == f"memgraph {memgraph.__version__}\n"
 
 
 def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:

@@ -326,6 +326,10 @@ _SHORT: Final = frozenset(
     )
 )
 _COUNTS: Final = ("counts", lambda run: {name: n for name, n in run.counts.items() if n})
+_MODIFIERS: Final = (
+    "modifiers",
+    lambda item: {name: n for name, n in item.modifiers.items() if n != 1},
+)
 COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
     "TierItem": (
         "memory_id",
@@ -345,11 +349,11 @@ COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         ("memories", lambda item: len(item.items)),
         *("purpose", "conversation_id", "workflow_run_id", "step_id"),
     ),
-    "ReceiptItem": (
-        *("memory_id", "score", "legs"),
-        ("modifiers", lambda item: {name: n for name, n in item.modifiers.items() if n != 1}),
-        "reasons",
+    "RecallItem": (
+        ("id", lambda item: short_id(item.memory.memory_id)),
+        *("score", "legs", _MODIFIERS, "effective_confidence"),
     ),
+    "ReceiptItem": ("memory_id", "score", "legs", _MODIFIERS, "reasons"),
     "ReceiptMention": (
         *("receipt_id", "at", "purpose", "memory_ids", "conversation_id", "workflow_run_id"),
         "step_id",

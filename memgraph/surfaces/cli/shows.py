@@ -73,7 +73,9 @@ def _bundle(screen: Screen, bundle: Bundle, call: Call) -> None:
         for edge in edges:
             screen.block(edge_line(edge, places), indent=2)
     if call["explain"]:
-        _explanation(screen, bundle)
+        screen.line()
+        show_table(screen, bundle.items)
+        screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
     _degraded(bundle.degraded)
 
 
@@ -104,28 +106,6 @@ def _odds(mark: Mark) -> str:
         return ""
     odds = f"{mark.weight:.0%}, " if mark.weight < 1.0 else ""
     return f" ({odds}{short_id(mark.edge_id)})"
-
-
-def _explanation(screen: Screen, bundle: Bundle) -> None:
-    """Show the rank in every leg (empty if it did not find the memory), and every modifier."""
-    legs = sorted({leg for item in bundle.items for leg in item.legs})
-    modifiers = list(dict.fromkeys(name for item in bundle.items for name in item.modifiers))
-    names = (name.replace("_", " ") for name in modifiers)
-    screen.line()
-    screen.table(
-        ("#", "score", *legs, *names, "effective confidence"),
-        [
-            (
-                str(place),
-                f"{item.score:.5f}",
-                *(str(item.legs.get(leg, "")) for leg in legs),
-                *(f"{item.modifiers.get(name, 1.0):.3f}" for name in modifiers),
-                f"{item.effective_confidence:.3f}",
-            )
-            for place, item in enumerate(bundle.items, start=1)
-        ],
-    )
-    screen.line(f"receipt {bundle.receipt_id}, about {bundle.token_cost} tokens")
 
 
 def _degraded(items: Sequence[Degraded]) -> None:

@@ -82,7 +82,7 @@ PLUGIN: Final = "ingest"
 """The command of the table that is an entry point of another package."""
 MODULES: Final = {
     **dict.fromkeys(("init", "health", "config"), "setup"),
-    **dict.fromkeys(("restore", "migrate-store", "export"), "exchange"),
+    **dict.fromkeys(("restore", "migrate-store"), "exchange"),
     **dict.fromkeys(("serve", "mcp"), "service"),
     "worker": "worker",
     "key": "keys",

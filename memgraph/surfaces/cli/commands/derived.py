@@ -177,6 +177,7 @@ CUSTOM: Final[Mapping[str, Custom]] = {
     ),
     "dismiss": Custom(done=_decided("dismissed {edge_id}: both sides are valid")),
     "embed": Custom(method=methods.embed, failure=_provider_failed),
+    "export": Custom(method=methods.export),
     "get": Custom(read=_pairs),
     "grounds": Custom(defaults={"lines": 20}, reach=True),
     "impact": Custom(reach=True),

@@ -1,21 +1,15 @@
-"""Commands for whole databases: restore, migrate-store, export."""
+"""Commands for whole databases: restore, migrate-store."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from memgraph.surfaces.cli.builder import OrchestratorName
-from memgraph.surfaces.cli.invocation import CommandResult, Invocation, invocation, value
-from memgraph.surfaces.cli.screen import note, stages
-
-if TYPE_CHECKING:
-    from memgraph.operations.orchestrator import Orchestrator
+from memgraph.surfaces.cli.invocation import CommandResult, invocation, value
+from memgraph.surfaces.cli.screen import note
 
 
 def restore(
@@ -83,48 +77,3 @@ def migrate_store(
     if done.left is not None and done.source and not call.as_json:
         note("erasures do not cover the old schema: drop it when you no longer need it")
     return CommandResult(done.as_dict())
-
-
-def export(
-    context: typer.Context,
-    orchestrator: OrchestratorName,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write. [standard output]"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    with_vectors: Annotated[
-        bool, typer.Option("--with-vectors", help="Include embeddings.")
-    ] = False,
-) -> CommandResult:
-    """Write all data of an orchestrator as JSON Lines, regardless of sensitivity.
-
-    To copy an orchestrator, use backup and restore.
-    """
-    call = invocation(context)
-    if output is None and (call.as_json or sys.stdout.isatty()):
-        raise typer.BadParameter("name a file with --output, or redirect standard output")
-    with call.orchestrator(orchestrator) as handle:
-        if output is None:
-            for line in _lines(call, handle, with_vectors=with_vectors):
-                sys.stdout.buffer.write(line)
-            return CommandResult({}, lambda _screen: None)
-        with stages("exporting") as advance:
-            done = handle.exchange.export(
-                output,
-                force=force,
-                with_vectors=with_vectors,
-                progress=lambda lines: advance("lines", lines, lines),
-            )
-    return CommandResult(done.as_dict())
-
-
-def _lines(call: Invocation, handle: Orchestrator, *, with_vectors: bool) -> Iterator[bytes]:
-    """Yield the lines of an export; those of a server after all of them have arrived."""
-    if call.server_url is None:
-        yield from handle.exchange.export_lines(with_vectors=with_vectors)
-        return
-    with TemporaryDirectory(prefix="memgraph-") as folder:
-        handle.exchange.export(Path(folder) / "lines", with_vectors=with_vectors)
-        with (Path(folder) / "lines").open("rb") as lines:
-            yield from lines

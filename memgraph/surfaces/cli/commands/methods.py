@@ -135,6 +135,31 @@ def backup(
     )
 
 
+def export(
+    handle: Any,
+    file: str,
+    *,
+    force: bool = False,
+    with_vectors: bool = False,
+    progress: Progress,
+) -> Any:
+    """Write all data of an orchestrator as JSON Lines, regardless of sensitivity.
+
+    To copy an orchestrator, use backup and restore.
+
+    Args:
+        file: the file to write.
+        force: replace an existing file.
+        with_vectors: include embeddings.
+    """
+    return handle.exchange.export(
+        file,
+        force=force,
+        with_vectors=with_vectors,
+        progress=lambda lines: progress("lines", lines, lines),
+    )
+
+
 class PromotionTier(StrEnum):
     """The targets of a promotion."""
 
