@@ -24,14 +24,10 @@ class TokenCounter(Protocol):
 
     Attributes:
         name: ``litellm:<model>`` or ``estimate``.
-        by_line: True: the count of a text is the sum of the counts of its lines.
     """
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def by_line(self) -> bool: ...
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, 0 or more; always the same for the same text."""
@@ -42,8 +38,6 @@ class EstimatedCounter:
     """Estimates with `memgraph.rules.budget.token_cost`, which documents its error."""
 
     name = ESTIMATE
-    # The estimate counts no token across white space.
-    by_line = True
 
     def __init__(self) -> None:
         self.count = lru_cache(maxsize=_KEPT_COUNTS)(token_cost)

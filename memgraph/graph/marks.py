@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from memgraph.model.enums import MemoryKind
 from memgraph.model.recall import Mark
@@ -15,6 +15,7 @@ from memgraph.model.values import Memory
 from memgraph.rules.lines import BlockLine
 from memgraph.rules.marks import MarkGraph
 from memgraph.store import graph
+from memgraph.store.bulletins import BulletinExcerpt
 from memgraph.store.graph import Direction
 from memgraph.store.recall import GraphContents
 from memgraph.store.snapshot import Snapshot
@@ -46,16 +47,6 @@ class LineMark:
 
 
 NO_MARK: Final = LineMark()
-
-
-class Markable(Protocol):
-    """A memory, or a part of one."""
-
-    @property
-    def memory_id(self) -> str: ...
-
-    @property
-    def kind(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +116,7 @@ def marked(line: BlockLine, marks: Marks, shown: Iterable[str]) -> BlockLine:
 
 def marks_of(
     snapshot: Snapshot,
-    memories: Sequence[Markable],
+    memories: Sequence[Memory | BulletinExcerpt],
     view: View,
     ties: GraphContents,
     pairs: MarkGraph | None = None,

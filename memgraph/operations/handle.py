@@ -156,11 +156,10 @@ class Handle(Methods[F]):
 
         The denial is logged.
         """
-        verdict = visible(self.viewer, facts)
-        if verdict.allowed:
-            return
-        error = AccessDenied(message, field=field, reason=verdict.reason.value)
-        raise self._denied(error, field=field, asked=facts.scope_id)
+        reason = visible(self.viewer, facts)
+        if not reason.allowed:
+            error = AccessDenied(message, field=field, reason=reason.value)
+            raise self._denied(error, field=field, asked=facts.scope_id)
 
     def _record_rejected(self, errors: Sequence[MemgraphError]) -> None:
         """Log the refused items of a batch.

@@ -29,9 +29,6 @@ class LitellmCounter:
         tokenizer_model: the name under which litellm finds its tokenizer.
     """
 
-    # Lines cannot be counted separately: a byte-pair token may span a newline.
-    by_line = False
-
     def __init__(self, model: str, tokenizer_model: str) -> None:
         self.name = f"litellm:{model}"
         self._model = tokenizer_model

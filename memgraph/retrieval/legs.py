@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from memgraph.config.schema import RetrievalSettings
 from memgraph.model.enums import MemoryStatus
@@ -33,14 +33,6 @@ if TYPE_CHECKING:
 
 Timed = Callable[[str], AbstractContextManager[object]]
 """Returns a context manager that measures the time of a block for a named part; never raises."""
-
-_NOTHING: Final = nullcontext()
-
-
-def untimed(_part: str) -> AbstractContextManager[object]:
-    """Measure nothing."""
-    return _NOTHING
-
 
 # An entity with more mentions does not distinguish memories, and reading them is slow.
 MAX_MENTIONS = 5_000
@@ -168,8 +160,8 @@ class SnapshotSearch:
     top_k_context: int
     exact: bool
     vectors: VectorIndex
-    timed: Timed = untimed
-    judged: bool = False
+    timed: Timed
+    judged: bool
 
     def gather(
         self,
@@ -199,12 +191,14 @@ class SnapshotSearch:
             return
         with self.snapshot.engine.deadlines(self.snapshot) as deadline:
             more.deadline = deadline
-            if terms.stems and self._weighs("text"):
+            if legs.matches is not None and terms.stems and self._weighs("text"):
                 with self.timed("text"), self._bounded("text", more):
-                    more.put("text", self._text(legs.matches, terms, limit, self._shown))
+                    found = recall.by_text(legs.matches, terms.stems, self._shown, limit)
+                    more.put("text", found)
             if query_vector is not None and self._weighs("vector"):
                 with self.timed("vector"), self._bounded("vector", more):
-                    more.put("vector", self._vector(query_vector, limit, self._shown))
+                    found = recall.by_vector(query_vector, self._shown, limit, self.vectors)
+                    more.put("vector", found)
         new = {pk: each for pk, each in more.candidates.items() if pk not in legs.candidates}
         legs.candidates.update(new)
         members = {candidate.pk: candidate for candidate in pool.candidates} | new
@@ -224,20 +218,25 @@ class SnapshotSearch:
         name_keys: Collection[str],
     ) -> LegResults:
         matches = legs.matches = self._matches(question, legs)
-        terms = self._terms(question, matches)
+        terms = choose_terms(question, {}, 0)
+        if matches is not None:
+            terms = choose_terms(question, matches.frequencies, matches.documents)
         if terms.stems:
             legs.match = terms.match
-        if terms.stems and self._weighs("text"):
-            self._leg(legs, "text", lambda limit, by: self._text(matches, terms, limit, by))
+        if matches is not None and terms.stems and self._weighs("text"):
+            self._leg(legs, "text", lambda n, by: recall.by_text(matches, terms.stems, by, n))
         if query_vector is not None and self._weighs("vector") and self._has_loaded(legs):
-            self._leg(legs, "vector", lambda limit, by: self._vector(query_vector, limit, by))
+            vector, index = query_vector, self.vectors
+            self._leg(legs, "vector", lambda n, by: recall.by_vector(vector, by, n, index))
         if name_keys and self._weighs("entity"):
             self._leg(legs, "entity", lambda limit, by: self._entity(name_keys, limit, by))
         best = list(dict.fromkeys(pk for leg in legs.ranked.values() for pk in leg[:NEIGHBOURED]))
         if legs.replaced:
-            self._within(legs, "succession", self._succession)
+            with self.timed("succession"), self._bounded("succession", legs):
+                self._succession(legs)
         if self.with_edges and legs.candidates and self._weighs("graph"):
-            self._within(legs, "graph", self._graph)
+            with self.timed("graph"), self._bounded("graph", legs):
+                self._graph(legs)
         if legs.candidates and self._weighs("context"):
             with self.timed("context"):
                 around = recall.neighbours(self.snapshot, best, self.narrowing, context.DISTANCE)
@@ -256,7 +255,8 @@ class SnapshotSearch:
         """Load the vectors, which is slow at the first recall; return False on a timeout."""
         if self.vectors.is_loaded:
             return True
-        with self.timed("vector"), self._bounded("vector", legs, self._loading_ms):
+        # Once per process: enough for a single command.
+        with self.timed("vector"), self._bounded("vector", legs, LOADING * DEADLINE_MS):
             self.vectors.load()
             return True
         return False
@@ -294,11 +294,6 @@ class SnapshotSearch:
             return text_search.find(self.snapshot, question.words.keys())
         return None
 
-    def _terms(self, question: ParsedQuery, matches: TextMatches | None) -> QueryTerms:
-        if matches is None:
-            return choose_terms(question, {}, 0)
-        return choose_terms(question, matches.frequencies, matches.documents)
-
     def _leg(
         self,
         legs: LegResults,
@@ -328,10 +323,6 @@ class SnapshotSearch:
         legs.put(name, candidates[:limit])
         legs.first.update((name, candidate.pk) for candidate in first or candidates[:1])
 
-    def _within(self, legs: LegResults, name: str, run: Callable[[LegResults], None]) -> None:
-        with self.timed(name), self._bounded(name, legs):
-            run(legs)
-
     def _is_shown(self, candidate: RecallCandidate) -> bool:
         statuses = self.narrowing.view.statuses
         return statuses is None or candidate.status in statuses
@@ -343,15 +334,6 @@ class SnapshotSearch:
     def _looks_at_replaced(self) -> bool:
         return self.with_replaced and self._weighs("succession")
 
-    @property
-    def _deadline_ms(self) -> int:
-        return NO_DEADLINE_MS if self.exact else DEADLINE_MS
-
-    @property
-    def _loading_ms(self) -> int:
-        """The time for loading the vectors, once per process: enough for a single command."""
-        return NO_DEADLINE_MS if self.exact else LOADING * DEADLINE_MS
-
     def _limit(self, name: str) -> int:
         if name == "text":
             return self.settings.top_k_text
@@ -362,7 +344,7 @@ class SnapshotSearch:
         self, leg: str, legs: LegResults, deadline_ms: int | None = None
     ) -> Iterator[None]:
         """Stop a leg at its deadline and report it as degraded."""
-        limit = self._deadline_ms if deadline_ms is None else deadline_ms
+        limit = NO_DEADLINE_MS if self.exact else deadline_ms or DEADLINE_MS
         try:
             with legs.deadline(limit):
                 yield
@@ -370,18 +352,6 @@ class SnapshotSearch:
             legs.degrade(
                 f"{leg}.deadline", f"the {leg} leg took longer than {limit} ms and was stopped"
             )
-
-    def _text(
-        self, matches: TextMatches | None, terms: QueryTerms, limit: int, reader: CandidateReader
-    ) -> list[RecallCandidate]:
-        if matches is None:
-            return []
-        return recall.by_text(matches, terms.stems, reader, limit)
-
-    def _vector(
-        self, query: NDArray[np.float32], limit: int, reader: CandidateReader
-    ) -> list[RecallCandidate]:
-        return recall.by_vector(query, reader, limit, self.vectors)
 
     def _entity(
         self, keys: Collection[str], limit: int, reader: CandidateReader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from memgraph.clock import iso
@@ -24,16 +24,16 @@ from memgraph.model.recall import (
 )
 from memgraph.model.sources import NamedSource
 from memgraph.model.values import Memory, StoredSource, built
-from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed, untimed
+from memgraph.retrieval.legs import LegResults, SnapshotSearch, Timed
 from memgraph.retrieval.request import PreparedRequest
 from memgraph.retrieval.scores import (
-    CandidateRater,
     CandidateStates,
     RatedCandidate,
     by_source,
     in_order,
     in_pairs,
     lift_agreed,
+    rate_candidate,
     read_states,
 )
 from memgraph.rules.budget import select_within
@@ -156,16 +156,13 @@ class _Origins:
 
     snapshot: Snapshot
     _sources: dict[str, SourceFacts] = field(default_factory=dict)
-    _names: dict[str, frozenset[NamedSource]] = field(default_factory=dict)
     _of_both: dict[tuple[str, str | None], frozenset[NamedSource]] = field(default_factory=dict)
 
     def look_up(self, candidates: Iterable[RecallCandidate]) -> None:
         """Read the sources that are not known yet."""
         unknown = {candidate.source_id for candidate in candidates} - self._sources.keys()
         if unknown:
-            sources = supports.sources_by_id(self.snapshot, unknown)
-            self._sources |= sources
-            self._names |= {source_id: source.names for source_id, source in sources.items()}
+            self._sources |= supports.sources_by_id(self.snapshot, unknown)
 
     def names_of(self, ranked: Sequence[RatedCandidate]) -> list[frozenset[NamedSource]]:
         """Return the names of each candidate's source."""
@@ -178,7 +175,7 @@ class _Origins:
     def names(self, candidate: RecallCandidate) -> frozenset[NamedSource]:
         key = candidate.source_id, candidate.session_id
         if key not in self._of_both:
-            self._of_both[key] = self._names[key[0]] | of_session(key[1])
+            self._of_both[key] = self._sources[key[0]].names | of_session(key[1])
         return self._of_both[key]
 
 
@@ -203,24 +200,26 @@ class Recall:
     settings: MemorySettings
     now_ms: int
     model_changed: bool
-    held: HeldVectors | None = None
-    exact: bool = False
-    timed: Timed = untimed
-    related: float | None = None
+    held: HeldVectors | None
+    exact: bool
+    timed: Timed
+    related: float | None
 
     def select(self) -> Selection:
         """Run legs, fusion and modifiers, and choose the items."""
         degraded = list(self.prepared.degraded)
         if self.model_changed:
             degraded.append(_MODEL_CHANGED)
-        if self._asks_of_earlier:
+        as_of = self.request.as_of
+        if self.request.query.strip() and as_of is not None and as_of < self.now_ms:
             degraded.append(RANKED_TODAY)
         legs = self._legs()
         if self._vector is not None and self.state.has_pending:
             degraded.append(_VECTORS_PENDING)
         fused = self._relevant(legs.fused(self.settings.retrieval.rrf_k), legs)
-        if not self._is_related(fused, legs):
-            fused = []
+        if self.related is not None and legs.relevance:
+            best = max((legs.relevance.get(each.id, 0.0) for each in fused), default=0.0)
+            fused = fused if best >= self.related else []
         ranked, states = self._modified(fused, legs)
         origins = _Origins(self.snapshot)
         ranked = self._weighed(ranked, origins)
@@ -257,12 +256,6 @@ class Recall:
             return fused
         return [candidate for candidate in fused if legs.relevance.get(candidate.id, 0.0) >= floor]
 
-    def _is_related(self, fused: Sequence[FusedCandidate[int]], legs: LegResults) -> bool:
-        """Return True if a candidate is as relevant as the caller demands of the best one."""
-        if self.related is None or not legs.relevance:
-            return True
-        return any(legs.relevance.get(each.id, 0.0) >= self.related for each in fused)
-
     def _modified(
         self, fused: Sequence[FusedCandidate[int]], legs: LegResults
     ) -> tuple[list[RatedCandidate], CandidateStates]:
@@ -292,13 +285,14 @@ class Recall:
         return ranked, states
 
     def _rater(self, states: CandidateStates) -> Callable[..., RatedCandidate]:
-        return CandidateRater(self.narrowing.at, self.settings.decay.exponent, states).rated
+        return partial(rate_candidate, self.narrowing.at, self.settings.decay.exponent, states)
 
     def _weighed(self, ranked: list[RatedCandidate], origins: _Origins) -> list[RatedCandidate]:
         """Multiply the scores by the configured factors of the sources."""
-        factors = self._source_factors
-        if not factors:
+        entries = [entry.rpartition("=") for entry in self.settings.retrieval.source_factors]
+        if not entries:
             return ranked
+        factors = {name: float(factor) for name, _, factor in entries}
         origins.look_up(rated.candidate for rated in ranked)
         pairs = ((rated, rated.candidate) for rated in ranked)
         weighed = [
@@ -385,11 +379,6 @@ class Recall:
             return top_n
         return min(most_of(SOURCE_SHARE, top_n), top_n)
 
-    @cached_property
-    def _source_factors(self) -> Mapping[str, float]:
-        pairs = (entry.rpartition("=") for entry in self.settings.retrieval.source_factors)
-        return {name: float(factor) for name, _, factor in pairs}
-
     @property
     def request(self) -> RecallRequest:
         return self.prepared.request
@@ -397,12 +386,6 @@ class Recall:
     @property
     def _vector(self) -> NDArray[np.float32] | None:
         return None if self.model_changed else self.prepared.vector
-
-    @property
-    def _asks_of_earlier(self) -> bool:
-        """True if ranks may differ from those at the requested time."""
-        as_of = self.request.as_of
-        return bool(self.request.query.strip()) and as_of is not None and as_of < self.now_ms
 
     @property
     def _top_n(self) -> int:

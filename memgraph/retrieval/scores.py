@@ -83,46 +83,37 @@ class RatedCandidate(NamedTuple):
     brought_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateRater:
-    """Rates the candidates of one recall.
+def rate_candidate(
+    at: int,
+    exponent: float,
+    states: CandidateStates,
+    candidate: RecallCandidate,
+    score: float,
+    legs: Mapping[str, int],
+    brought_by: str | None = None,
+) -> RatedCandidate:
+    """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row.
 
-    Attributes:
+    Args:
         at: the time of the recall, milliseconds.
         exponent: the exponent of the decay.
-        stand: the states of the candidates in the graph.
     """
-
-    at: int
-    exponent: float
-    stand: CandidateStates
-
-    def rated(
-        self,
-        candidate: RecallCandidate,
-        score: float,
-        legs: Mapping[str, int],
-        brought_by: str | None = None,
-    ) -> RatedCandidate:
-        """Return a candidate with its modified score. Raises DatabaseCorrupt: a damaged row."""
-        status = _STATUSES.get(candidate.status)
-        # In a damaged database a numeric column may contain text: SQLite does not enforce types.
-        if status is None or not isinstance(candidate.created_at, int):
-            raise unreadable("memories", candidate.memory_id)
-        days = days_idle(self.at, candidate.created_at, candidate.last_accessed_at)
-        confidence = effective_confidence(
-            candidate.confidence, candidate.decay_rate, days, self.exponent
-        )
-        facts = RankFacts(
-            candidate.importance,
-            confidence,
-            self.at - candidate.said_at,
-            status,
-            self.stand.pairs.is_contested(candidate.memory_id),
-            candidate.memory_id in self.stand.stale,
-        )
-        modified = apply_modifiers(score, facts, MODIFIERS)
-        return RatedCandidate(candidate, legs, modified, confidence, brought_by)
+    status = _STATUSES.get(candidate.status)
+    # In a damaged database a numeric column may contain text: SQLite does not enforce types.
+    if status is None or not isinstance(candidate.created_at, int):
+        raise unreadable("memories", candidate.memory_id)
+    days = days_idle(at, candidate.created_at, candidate.last_accessed_at)
+    confidence = effective_confidence(candidate.confidence, candidate.decay_rate, days, exponent)
+    facts = RankFacts(
+        candidate.importance,
+        confidence,
+        at - candidate.said_at,
+        status,
+        states.pairs.is_contested(candidate.memory_id),
+        candidate.memory_id in states.stale,
+    )
+    modified = apply_modifiers(score, facts, MODIFIERS)
+    return RatedCandidate(candidate, legs, modified, confidence, brought_by)
 
 
 def lift_agreed(ranked: list[RatedCandidate], agreed: int | None) -> None:

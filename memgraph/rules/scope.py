@@ -28,6 +28,11 @@ class VisibilityReason(StrEnum):
     SCOPE_ID_NOT_GRANTED = "scope_id_not_granted"
     OTHER_AGENT = "other_agent"
 
+    @property
+    def allowed(self) -> bool:
+        """True if the memory is visible."""
+        return self is VisibilityReason.ALLOWED
+
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
@@ -116,12 +121,6 @@ class ScopeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    allowed: bool
-    reason: VisibilityReason
-
-
-@dataclass(frozen=True, slots=True)
 class ScopePredicate:
     """The rule as data. A row is visible if all three conditions are met:
 
@@ -138,20 +137,31 @@ class ScopePredicate:
     shared: bool = True
 
 
-def visible(viewer: Viewer, facts: ScopeFacts) -> Verdict:
-    """Decide whether a viewer may see a memory; unknown values are denied."""
-    reason = (
-        _sensitivity_denial(viewer, facts.sensitivity)
-        or _scope_denial(viewer, facts.scope, facts.scope_id)
-        or _agent_denial(viewer, facts.agent_id)
-        or VisibilityReason.ALLOWED
-    )
-    return Verdict(reason is VisibilityReason.ALLOWED, reason)
+def visible(viewer: Viewer, facts: ScopeFacts) -> VisibilityReason:
+    """Return why a viewer may or may not see a memory; unknown values are denied."""
+    if facts.sensitivity not in set(Sensitivity):
+        return VisibilityReason.SENSITIVITY_UNKNOWN
+    if Sensitivity(facts.sensitivity).level > viewer.clearance.level:
+        return VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE
+    if facts.scope not in _ALL_SCOPES:
+        return VisibilityReason.SCOPE_UNKNOWN
+    scope = Scope(facts.scope)
+    if scope not in viewer.scopes:
+        return VisibilityReason.SCOPE_NOT_REQUESTED
+    # A global memory needs no id; one that is set by mistake is ignored.
+    if scope is not Scope.GLOBAL and not facts.scope_id:
+        return VisibilityReason.SCOPE_ID_MISSING
+    if scope is not Scope.GLOBAL and facts.scope_id not in viewer.scope_ids(scope):
+        return VisibilityReason.SCOPE_ID_NOT_GRANTED
+    is_shared = facts.agent_id is None and viewer.shared
+    if viewer.agent_id not in (None, facts.agent_id) and not is_shared:
+        return VisibilityReason.OTHER_AGENT
+    return VisibilityReason.ALLOWED
 
 
-def writable(viewer: Viewer, facts: ScopeFacts) -> Verdict:
-    """Decide whether a viewer may store a memory: a confined one must be able to see it."""
-    return visible(viewer, facts) if viewer.confined else Verdict(True, VisibilityReason.ALLOWED)
+def writable(viewer: Viewer, facts: ScopeFacts) -> VisibilityReason:
+    """Return why a viewer may or may not store a memory: a confined one must be able to see it."""
+    return visible(viewer, facts) if viewer.confined else VisibilityReason.ALLOWED
 
 
 def predicate(viewer: Viewer) -> ScopePredicate:
@@ -215,43 +225,6 @@ def _too_far(name: str) -> AccessDenied:
     return AccessDenied(f"the request's {name} exceeds what is granted", field=name)
 
 
-def _sensitivity_denial(viewer: Viewer, sensitivity: str | None) -> VisibilityReason | None:
-    try:
-        level = Sensitivity(sensitivity).level if sensitivity is not None else None
-    except ValueError:
-        level = None
-    if level is None:
-        return VisibilityReason.SENSITIVITY_UNKNOWN
-    return VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE if level > viewer.clearance.level else None
-
-
-def _scope_denial(
-    viewer: Viewer, scope: str | None, scope_id: str | None
-) -> VisibilityReason | None:
-    try:
-        known_scope = Scope(scope) if scope is not None else None
-    except ValueError:
-        known_scope = None
-    if known_scope is None:
-        return VisibilityReason.SCOPE_UNKNOWN
-    if known_scope not in viewer.scopes:
-        return VisibilityReason.SCOPE_NOT_REQUESTED
-    # A global memory needs no id; one that is set by mistake is ignored.
-    if known_scope is Scope.GLOBAL:
-        return None
-    if not scope_id:
-        return VisibilityReason.SCOPE_ID_MISSING
-    return (
-        None if scope_id in viewer.scope_ids(known_scope) else VisibilityReason.SCOPE_ID_NOT_GRANTED
-    )
-
-
-def _agent_denial(viewer: Viewer, agent_id: str | None) -> VisibilityReason | None:
-    if viewer.agent_id is None or agent_id == viewer.agent_id:
-        return None
-    return None if agent_id is None and viewer.shared else VisibilityReason.OTHER_AGENT
-
-
 @lru_cache(maxsize=256)
 def viewer_fields(viewer: Viewer) -> Mapping[str, Any]:
     """Return a viewer's grants as JSON values, without ``confined`` and ``sees_use``."""
@@ -292,7 +265,10 @@ def covers(reader: Viewer, other: Viewer) -> bool:
             for scope in other.scopes
             if open_.get(scope, True)
         )
-        and _covers_agents(reader, other)
+        and (
+            reader.agent_id is None
+            or (reader.agent_id == other.agent_id and (reader.shared or not other.shared))
+        )
     )
 
 
@@ -326,9 +302,3 @@ def asks_within(request: Mapping[str, Any], reader: Viewer) -> bool:
 def _places(reader: Viewer) -> dict[str, frozenset[str]]:
     """Return the ids granted to a reader, by field of ``RecallRequest``."""
     return {"project_ids": reader.project_ids, "session_scope_ids": reader.session_ids}
-
-
-def _covers_agents(reader: Viewer, other: Viewer) -> bool:
-    if reader.agent_id is None:
-        return True
-    return reader.agent_id == other.agent_id and (reader.shared or not other.shared)

@@ -23,7 +23,7 @@ from memgraph.log import EventLog
 
 if TYPE_CHECKING:
     from memgraph.service.open_orchestrator import OpenOrchestrator
-    from memgraph.store.engine import Server
+    from memgraph.store.postgres.stores import PostgresStores
 
 GATES = 64
 MAX_OPEN = 64
@@ -238,7 +238,7 @@ class WatchedServers:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, PostgresStores] = {}
         # Those that did not answer, each with the time of the next attempt.
         self._away: dict[str, tuple[int, DatabaseUnreachable]] = {}
         self._lock = threading.Lock()
@@ -304,7 +304,7 @@ class WatchedServers:
         for server in self._servers.values():
             server.close()
 
-    def _looked_at(self, url: str) -> Server:
+    def _looked_at(self, url: str) -> PostgresStores:
         from memgraph.store.stores import server_of
 
         server = server_of(url)

@@ -149,10 +149,6 @@ def _of_type(type_: MemoryType) -> SectionQuery:
     return SectionQuery(lambda m: m.c.type == type_, "ix_memories_type_status")
 
 
-def _is_knowledge(m: Table) -> Column:
-    return (m.c.kind != MemoryKind.EPISODE) & m.c.type.in_(visibility.KNOWLEDGE)
-
-
 def _is_open_todo(m: Table) -> Column:
     return sa.and_(
         m.c.type == MemoryType.TODO,
@@ -165,23 +161,22 @@ def _is_decision(m: Table) -> Column:
     return m.c.type == MemoryType.DECISION
 
 
-def _by_dates(m: Table) -> tuple[Column, ...]:
-    return m.c.event_time.desc(), m.c.created_at.desc(), m.c.pk.desc()
-
-
-def _is_uncertain(m: Table) -> Column:
-    return (m.c.kind != MemoryKind.EPISODE) & (m.c.confidence < 0.5)
-
-
-KNOWLEDGE = SectionQuery(_is_knowledge, "ix_memories_knowledge")
+KNOWLEDGE = SectionQuery(
+    lambda m: (m.c.kind != MemoryKind.EPISODE) & m.c.type.in_(visibility.KNOWLEDGE),
+    "ix_memories_knowledge",
+)
 """Facts, identities, observations and events, without raw turns."""
 GOALS = _of_type(MemoryType.GOAL)
 PREFERENCES = _of_type(MemoryType.PREFERENCE)
 OPEN_TODOS = SectionQuery(_is_open_todo, "ix_memories_open_todos")
 """Todos without ``attributes.done`` and without the tag ``done``."""
-DECISIONS = SectionQuery(_is_decision, "ix_memories_decisions", _by_dates)
+DECISIONS = SectionQuery(
+    _is_decision,
+    "ix_memories_decisions",
+    lambda m: (m.c.event_time.desc(), m.c.created_at.desc(), m.c.pk.desc()),
+)
 UNCERTAIN = SectionQuery(
-    _is_uncertain,
+    lambda m: (m.c.kind != MemoryKind.EPISODE) & (m.c.confidence < 0.5),
     "ix_memories_uncertain",
     lambda m: (m.c.confidence, m.c.created_at, m.c.pk),
 )

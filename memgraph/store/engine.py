@@ -268,7 +268,7 @@ class Store(Protocol):
     def stamp(self) -> Stamp | None:
         """Return a stamp that changes with every write, without a query.
 
-        Return None if that needs a query, because its ``Server`` is not watched.
+        Return None if that needs a query, because its server is not watched.
         """
 
     def exists(self) -> bool:
@@ -391,24 +391,3 @@ class Store(Protocol):
         Returns:
             Its new location, a folder or the name of a schema; None if there was no store.
         """
-
-
-class Server(Protocol):
-    """A database on a server, with the stores of several orchestrators.
-
-    Attributes:
-        stamps: the stamps of the orchestrators that the user may read, at the last ``look``;
-            ``Store.stamp`` returns them.
-    """
-
-    stamps: dict[str, Stamp]
-
-    def look(self) -> set[str]:
-        """Update the stamps; return the names of the orchestrators that changed.
-
-        Raises:
-            StorageError: the server cannot be queried.
-        """
-
-    def close(self) -> None:
-        """Close its connections."""

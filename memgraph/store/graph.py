@@ -355,16 +355,6 @@ def _pairs(view: View) -> sa.Select[Any]:
     return sa.select(both).order_by(both.c.one, both.c.other, both.c.edge_id).limit(value("limit"))
 
 
-def pairs(snapshot: Snapshot, memory_ids: Collection[str], view: View, limit: int) -> list[Pair]:
-    """Return what contradicts, changes or replaced memories, and the reverse, sorted by both ids.
-
-    Resolved contradictions and dismissed marks are left out. The other memory is visible, and
-    active, except that of a replacement. A pair of two of the memories is returned twice.
-    """
-    rows = _pairs(view.shape).rows(snapshot, view.params, ids=memory_ids, limit=limit)
-    return [pair for row in rows if (pair := _pair(*row)) is not None]
-
-
 def _pair(
     time: int,
     memory_id: str,
@@ -432,13 +422,15 @@ def read_pairs(
 ) -> None:
     """Add to a graph what contradicts, changes or replaced memories, and the reverse.
 
-    Memories of which the graph has that are not read again.
+    Resolved contradictions and dismissed marks are left out. The other memory is visible, and
+    active, except that of a replacement. Memories of which the graph has that are not read again.
 
     Args:
         view: the same for every reading.
     """
     if unread := graph.unread(memory_ids):
-        graph.add_pairs(pairs(snapshot, unread, view, _ROWS_PER_HOP), of=unread)
+        rows = _pairs(view.shape).rows(snapshot, view.params, ids=unread, limit=_ROWS_PER_HOP)
+        graph.add_pairs([pair for row in rows if (pair := _pair(*row))], of=unread)
 
 
 def read_successions(

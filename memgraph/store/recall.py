@@ -70,14 +70,13 @@ class FilterShape(NamedTuple):
 
     def where(self, m: Table) -> Column:
         """Return the condition on a row of ``memories``."""
-        is_valid = self._held(m) if "valid_at" in self.given else self._holds(m)
+        if "valid_at" in self.given:
+            is_valid = self._held(m)
+        else:
+            # A superseded or retracted memory has that time as its end; whether it is shown is up
+            # to the view.
+            is_valid = self._lasts(m, "at") | (self.view.status(m) != MemoryStatus.ACTIVE)
         return sa.and_(self.view.where(m), self.view.unerased(m), is_valid, *self._filters(m))
-
-    def _holds(self, m: Table) -> Column:
-        # A superseded or retracted memory has that time as its end; whether it is shown is up to
-        # the view.
-        ended = self.view.status(m) != MemoryStatus.ACTIVE
-        return self._lasts(m, "at") | ended
 
     def _lasts(self, m: Table, at: str) -> Column:
         end = m.c.valid_until

@@ -198,13 +198,20 @@ def _stored(head: Mapping[str, Any], items: Sequence[tuple[str, float, str]]) ->
         head["created_at"],
         head["query"],
         json.loads(head["request"]),
-        tuple(_item(memory_id, score, json.loads(why)) for memory_id, score, why in items),
+        tuple(
+            ReceiptItem(memory_id, score, why["legs"], why["modifiers"], tuple(why["reasons"]))
+            for memory_id, score, text in items
+            for why in [{"reasons": (), **json.loads(text)}]
+        ),
         viewer=viewer,
-        left_out=None if left_out is None else _counts_by_reason(left_out),
+        left_out=None
+        if left_out is None
+        else {name: number for name, number in left_out.items() if isinstance(number, int)},
         answer=answer,
         **{name: head[name] for name in _PLAIN},
     )
-    return StoredReceipt(receipt, {} if left_out is None else _ids_by_reason(left_out))
+    hidden = {name: ids for name, ids in (left_out or {}).items() if isinstance(ids, list)}
+    return StoredReceipt(receipt, hidden)
 
 
 def is_covered(reader: Viewer, receipt_or_bulletin_id: str, viewer: str | None) -> bool:
@@ -351,19 +358,6 @@ def _items(receipt: Receipt) -> Iterator[dict[str, Any]]:
             "points": item.score,
             "why": json_text(reasons),
         }
-
-
-def _item(memory_id: str, score: float, why: dict[str, Any]) -> ReceiptItem:
-    reasons = tuple(why.get("reasons", ()))
-    return ReceiptItem(memory_id, score, why["legs"], why["modifiers"], reasons)
-
-
-def _counts_by_reason(left_out: Mapping[str, Any]) -> dict[str, int]:
-    return {name: number for name, number in left_out.items() if isinstance(number, int)}
-
-
-def _ids_by_reason(left_out: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {name: ids for name, ids in left_out.items() if isinstance(ids, list)}
 
 
 # Lists of receipts and bulletins, their removal, and hidden matches.
@@ -581,4 +575,4 @@ def _reason(viewer: Viewer, facts: ScopeFacts) -> str:
         VisibilityReason.SENSITIVITY_ABOVE_CLEARANCE,
         VisibilityReason.SENSITIVITY_UNKNOWN,
     )
-    return "clearance" if visible(viewer, facts).reason in by_clearance else "scope"
+    return "clearance" if visible(viewer, facts) in by_clearance else "scope"

@@ -8,10 +8,11 @@ from memgraph.errors import InvalidConfig
 
 if TYPE_CHECKING:
     from memgraph.paths import OrchestratorPaths
-    from memgraph.store.engine import Server, Store
+    from memgraph.store.engine import Store
+    from memgraph.store.postgres.stores import PostgresStores
 
 
-def server_of(url: str) -> Server:
+def server_of(url: str) -> PostgresStores:
     """Return the server for a ``memory.storage.url``, without connecting.
 
     Raises:

@@ -191,7 +191,8 @@ class VectorIndex(ABC):
             vectors: shape (n, any number of dimensions), finite, without zero vectors.
             model: the model that made them.
         """
-        visibilities = self._visibilities(pks)
+        rows = _facts_of("pk").rows(self._snapshot, keys=pks)
+        visibilities = {pk: visibility(*facts) for pk, *facts in rows}
         codes = quantized(vectors)
         _add().write_all(
             self._transaction,
@@ -380,10 +381,6 @@ class VectorIndex(ABC):
         among: Collection[int] | None,
     ) -> list[int]:
         """Search without the cache; see ``search``."""
-
-    def _visibilities(self, pks: Sequence[int]) -> dict[int, int]:
-        rows = _facts_of("pk").rows(self._snapshot, keys=pks)
-        return {pk: visibility(*facts) for pk, *facts in rows}
 
     def _place(self, rows: Sequence[tuple[int, int]]) -> None:
         """Set the visibility of vectors, from rows of (visibility, pk)."""

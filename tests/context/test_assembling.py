@@ -332,8 +332,6 @@ class Jumpy:
 
     name = "estimate"
 
-    by_line = False
-
     def count(self, text: str) -> int:
         return token_cost(text) + 5 * max(text.count("\n") - 2, 0)
 

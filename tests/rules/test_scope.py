@@ -86,19 +86,19 @@ def test_rule_and_predicate_agree(viewer: Viewer, memory: ScopeFacts) -> None:
     ],
 )
 def test_the_default_viewer(memory: ScopeFacts, reason: VisibilityReason) -> None:
-    assert visible(DEFAULT_VIEWER, memory).reason is reason
+    assert visible(DEFAULT_VIEWER, memory) is reason
 
 
 def test_a_scope_that_was_not_asked_for_is_left_out() -> None:
     viewer = Viewer(project_ids=frozenset({"x"}), scopes=frozenset({Scope.PROJECT}))
-    assert visible(viewer, facts()).reason is VisibilityReason.SCOPE_NOT_REQUESTED
+    assert visible(viewer, facts()) is VisibilityReason.SCOPE_NOT_REQUESTED
     assert predicate(viewer).grants == ((Scope.PROJECT, "x"),)
 
 
 def test_an_agent_may_see_what_is_its_own_alone() -> None:
     viewer = Viewer(agent_id="a1", shared=False)
     assert visible(viewer, facts(agent_id="a1")).allowed
-    assert visible(viewer, facts()).reason is VisibilityReason.OTHER_AGENT
+    assert visible(viewer, facts()) is VisibilityReason.OTHER_AGENT
     with pytest.raises(InvalidInput):
         Viewer(shared=False)
 

@@ -88,7 +88,7 @@ def test_a_copy_beside_a_writer_is_one_snapshot(
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert [name.name for name in tmp_path.iterdir() if name.name.startswith("copy")] == ["copy.db"]
     with engine.inspected(copy) as connection:
-        assert engine.damage(connection) == []
+        assert engine.ENGINE.damage(connection) == []
 
 
 def test_a_draft_is_private_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_killed_writers_lose_nothing_they_acknowledged(path: Path, tmp_path: Pat
     # Each may have died between its commit and the telling of it.
     assert max(numbers) <= read_number(database) <= len(numbers) + 3
     with engine.inspected(path) as connection:
-        assert engine.damage(connection) == []
+        assert engine.ENGINE.damage(connection) == []
     assert increment(database) == read_number(database)
     database.close()
 

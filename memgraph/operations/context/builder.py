@@ -352,7 +352,9 @@ class ContextBuilder(Handle):
             AccessDenied: the task or its project was not granted. The denial is logged.
             StorageError: the database cannot be read.
         """
-        checked_request = _checked_request(request, fields)
+        checked_request = value_of(ContextRequest, {} if request is None else request)
+        if fields:
+            checked_request = validated(ContextRequest, {**dict(checked_request), **fields})
         task_fields = {"task_id": task} if isinstance(task, str) else task
         working = None if task_fields is None else value_of(Task, task_fields)
         with self._service.opened(self.name) as opened:
@@ -500,10 +502,3 @@ def value_of(kind: type[ValueT], value: object) -> ValueT:
     raise InvalidInput(
         f"expected a {kind.__name__} or its fields, not {type(value).__name__}", field=kind.__name__
     )
-
-
-def _checked_request(
-    request: ContextRequest | Mapping[str, Any] | None, fields: Mapping[str, Any]
-) -> ContextRequest:
-    checked = value_of(ContextRequest, {} if request is None else request)
-    return validated(ContextRequest, {**dict(checked), **fields}) if fields else checked

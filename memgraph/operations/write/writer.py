@@ -94,11 +94,10 @@ class WriteBounds:
         if self.viewer is None:
             return None
         facts = ScopeFacts(memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
-        verdict = writable(self.viewer, facts)
-        if not verdict.allowed:
-            return AccessDenied(
-                "you may not store a memory that you would not see", reason=verdict.reason.value
-            )
+        reason = writable(self.viewer, facts)
+        if not reason.allowed:
+            message = "you may not store a memory that you would not see"
+            return AccessDenied(message, reason=reason.value)
         if memory.kind is MemoryKind.EPISODE and memory.session_id in self.closed:
             return AccessDenied("you do not see this conversation", field="session_id")
         return None

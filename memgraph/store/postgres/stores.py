@@ -259,7 +259,12 @@ _STAMPS: Final = """
 
 
 class PostgresStores:
-    """The orchestrators' schemas in one database; see ``engine.Server``."""
+    """The orchestrators' schemas in one database.
+
+    Attributes:
+        stamps: the stamps of the orchestrators that the user may read, at the last ``look``;
+            ``Store.stamp`` returns them.
+    """
 
     def __init__(self, url: sa.URL) -> None:
         self._server = take_server(url)
@@ -267,6 +272,11 @@ class PostgresStores:
         self.stamps: dict[str, Stamp] = {}
 
     def look(self) -> set[str]:
+        """Update the stamps; return the names of the orchestrators that changed.
+
+        Raises:
+            StorageError: the server cannot be queried.
+        """
         with postgres.translated_errors(), self._server.begun("BEGIN READ ONLY") as snapshot:
             rows = snapshot.driver.execute(_STAMPS).fetchall()
             stamps: dict[str, Stamp] = {}

@@ -64,22 +64,6 @@ def _text_or_bytes(text: bytes) -> str | bytes:
         return text
 
 
-def damage(snapshot: Snapshot) -> list[EngineDamage]:
-    """Return the damage that SQLite's ``integrity_check`` reports, and the values of wrong types.
-
-    It checks the structure of the pages and compares indexes with their tables. A flipped byte in
-    a text that has no index is not found.
-    """
-    try:
-        with sqlite.translated_errors():
-            rows = snapshot.driver.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
-    except DatabaseCorrupt as error:
-        return [_damage(error.message)]
-    messages = [str(message) for message, *_ in rows]
-    found = [] if messages == ["ok"] else [_damage(message) for message in messages]
-    return [*found, *_damaged_rows(snapshot)]
-
-
 def _damage(message: str) -> EngineDamage:
     if "fts5" in message.lower():
         return EngineDamage("the full-text index is damaged", "fts")
@@ -125,12 +109,6 @@ def schema(snapshot: Snapshot) -> dict[str, str]:
         " WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     )
     return {str(name): " ".join(str(statement).split()) for name, statement in rows}
-
-
-def dangling(snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
-    """Yield (table, rowid, referenced table) for each violated foreign key."""
-    for table, rowid, parent, _ in snapshot.driver.execute("PRAGMA foreign_key_check"):
-        yield str(table), rowid, str(parent)
 
 
 def begin(connection: Any) -> None:
@@ -317,8 +295,6 @@ class SqliteEngine(Engine):
     placeholder = "?"
     phrases = indexes
     translated_errors = staticmethod(sqlite.translated_errors)
-    damage = staticmethod(damage)
-    dangling = staticmethod(dangling)
     schema = staticmethod(schema)
 
     def vectors(self, snapshot: Snapshot, cache: HeldVectors | None = None) -> VectorIndex:
@@ -357,6 +333,25 @@ class SqliteEngine(Engine):
             raise DeadlinePassed from error
         finally:
             raw.set_progress_handler(None, 0)
+
+    def damage(self, snapshot: Snapshot) -> list[EngineDamage]:
+        """Return the damage that SQLite's ``integrity_check`` reports, and values of wrong types.
+
+        It checks the structure of the pages and compares indexes with their tables. A flipped byte
+        in a text that has no index is not found.
+        """
+        try:
+            with sqlite.translated_errors():
+                rows = snapshot.driver.execute(f"PRAGMA integrity_check({MAX_MESSAGES})").fetchall()
+        except DatabaseCorrupt as error:
+            return [_damage(error.message)]
+        messages = [str(message) for message, *_ in rows]
+        found = [] if messages == ["ok"] else [_damage(message) for message in messages]
+        return [*found, *_damaged_rows(snapshot)]
+
+    def dangling(self, snapshot: Snapshot) -> Iterator[tuple[str, int | None, str]]:
+        for table, rowid, parent, _ in snapshot.driver.execute("PRAGMA foreign_key_check"):
+            yield str(table), rowid, str(parent)
 
     def reindex(self, transaction: Transaction) -> int:
         transaction.driver.execute("REINDEX")
