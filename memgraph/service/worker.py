@@ -56,6 +56,7 @@ class _Visited:
     """The worker's record of an orchestrator at its last visit."""
 
     settings: Stamp = ()
+    url: str = ""
     stamp: Stamp | None = ()
     visited_ms: int = 0
     again_ms: int = 0
@@ -166,7 +167,8 @@ class Worker:
                 # Reopen it, because an open orchestrator keeps its settings.
                 state.settings, is_due = located.settings, True
                 self._service.forget(name)
-            self._service.stores.watch(located.url)
+            state.url = located.url
+            self._service.stores.watch(state.url)
             stamp = located.store.stamp()
             if is_due or stamp != state.stamp:
                 # The stamp from before the visit, so that a change during it is noticed.
@@ -182,8 +184,7 @@ class Worker:
         state.visited_ms = self._service.clock.now_ms()
         state.again_ms = state.visited_ms + REVISIT_MS
         if isinstance(error, DatabaseUnreachable):
-            state.again_ms = state.visited_ms + pool.AWAY_MS
-            self._service.stores.missed(self._service.located(name).url, error)
+            state.again_ms = self._service.stores.missed(state.url, error)
         if isinstance(error, MemgraphError):
             reported = error
         elif isinstance(error, OSError):
