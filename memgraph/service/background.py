@@ -63,35 +63,30 @@ class BackgroundWork:
         # When the chores start next, and at the latest; by the monotonic clock.
         self._due: float | None = None
         self._latest: float | None = None
-        # Whether it was woken since the chores began, and whether a wake's work is not done yet.
-        self._woken = self._busy = False
+        # Whether it was woken since the chores began.
+        self._woken = False
+        self.busy = False
+        """True while there is work for which it was woken."""
         self._stopping = False
         self._thread: threading.Thread | None = None
-
-    @property
-    def busy(self) -> bool:
-        """True while there is work for which it was woken."""
-        return self._busy
 
     def wake(self) -> None:
         """Start the chores soon; returns at once."""
         with self._changed:
+            if self._stopping:
+                return
             now = time.monotonic()
-            if self._latest is None:
-                self._latest = now + self.LONGEST_SETTLE_S
-            if self._begin(min(now + self.SETTLE_S, self._latest)):
-                self._woken = self._busy = True
+            self._latest = self._latest or now + self.LONGEST_SETTLE_S
+            self._woken = self.busy = True
+            self._start_at(min(now + self.SETTLE_S, self._latest))
 
     def wake_later(self) -> None:
         """Start the chores within ``LATER_S``; further calls until then have no effect."""
         with self._changed:
-            if self._due is None:
-                self._begin(time.monotonic() + self.LATER_S)
+            if self._due is None and not self._stopping:
+                self._start_at(time.monotonic() + self.LATER_S)
 
-    def _begin(self, due: float) -> bool:
-        """Let the chores start at a time, in a thread; return False if it is stopping."""
-        if self._stopping:
-            return False
+    def _start_at(self, due: float) -> None:
         self._due = due
         self._changed.notify_all()
         if self._thread is None:
@@ -99,12 +94,11 @@ class BackgroundWork:
                 target=self._run, name="memgraph-background", daemon=True
             )
             self._thread.start()
-        return True
 
     def wait_idle(self, timeout_s: float) -> bool:
         """Wait until all work is done for which it was woken; return False on a timeout."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._busy, timeout_s)
+            return self._changed.wait_for(lambda: not self.busy, timeout_s)
 
     def stop(self, patience_s: float | None = None) -> None:
         """End the thread after the current batch.
@@ -124,20 +118,21 @@ class BackgroundWork:
         try:
             while not self._stopping:
                 self._wait()
-                self._do_all()
-                self._rest(busy=self._woken)
+                for chore in self._chores:
+                    try:
+                        chore(lambda: self._stopping)
+                    except MemgraphError as error:
+                        self._failed(error)
+                with self._changed:
+                    self.busy = self._woken
+                    self._changed.notify_all()
         finally:
             # A bug of a provider may have ended the thread: release all waiters, and let ``wake``
             # start a new one.
             with self._changed:
                 self._thread = self._due = self._latest = None
-                self._woken = False
-            self._rest(busy=False)
-
-    def _rest(self, *, busy: bool) -> None:
-        with self._changed:
-            self._busy = busy
-            self._changed.notify_all()
+                self._woken = self.busy = False
+                self._changed.notify_all()
 
     def _wait(self) -> None:
         """Wait until the chores are due, or the interval has passed."""
@@ -150,13 +145,6 @@ class BackgroundWork:
                 self._changed.wait(remaining_s)
             # The chores may miss work that arrives from now on.
             self._woken, self._due, self._latest = False, None, None
-
-    def _do_all(self) -> None:
-        for chore in self._chores:
-            try:
-                chore(lambda: self._stopping)
-            except MemgraphError as error:
-                self._failed(error)
 
 
 PATIENCE_S: Final = 3.0

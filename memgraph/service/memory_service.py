@@ -184,7 +184,7 @@ class MemoryService:
         self._pair_reader = pair_reader
         self._llm = llm
         self._providers: dict[EmbeddingSettings, EmbeddingProvider] = {}
-        self._background = background
+        self.embeds_in_background = background
         self.meters = meters
         self.pool = OrchestratorPool(self._open, self.log_of, self.is_elsewhere)
         self._callbacks: dict[str, SessionCallbacks] = {}
@@ -377,7 +377,7 @@ class MemoryService:
             if name not in self._callbacks:
                 self._callbacks[name] = SessionCallbacks(
                     lambda error: self.log_of(name).failure("event.callback", error),
-                    threaded=self._background,
+                    threaded=self.embeds_in_background,
                 )
             return self._callbacks[name]
 
@@ -425,10 +425,6 @@ class MemoryService:
 
         return CallersHooks(self)
 
-    @property
-    def embeds_in_background(self) -> bool:
-        return self._background
-
     def log_of(self, name: str) -> EventLog:
         """Return the log of an orchestrator; it works even if the orchestrator cannot be opened."""
         from memgraph.service.open_orchestrator import log_of
@@ -451,7 +447,7 @@ class MemoryService:
         except BaseException:
             database.close()
             raise
-        if self._background and opened.has_backlog and opened.other_model is None:
+        if self.embeds_in_background and opened.has_backlog and opened.other_model is None:
             opened.background.wake()
         return opened
 

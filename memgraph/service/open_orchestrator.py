@@ -300,16 +300,10 @@ class OpenOrchestrator:
             anchor.require_held(snapshot, anchored, self.anchor_file, self.paths.name)
             self._require_key(snapshot)
 
-    @property
-    def busy(self) -> bool:
-        """True while there is background work."""
-        return self.background.busy
-
     def write_down(self) -> None:
         """Flush all buffers to the database; on failure, log it and keep the data."""
-        chores = (self.board.flush, self.receipts.flush)
-        for chore in chores:
-            self._try(chore)
+        for flush in (self.board.flush, self.receipts.flush):
+            self._try(flush)
 
     def forget_texts(self) -> None:
         """Drop cached texts after an erasure.

@@ -214,7 +214,7 @@ class OrchestratorPool:
         Orchestrators that are still embedding come last.
         """
         idle = [name for name, opened in self._opened.items() if not opened.users]
-        idle.sort(key=lambda name: self._opened[name].busy)
+        idle.sort(key=lambda name: self._opened[name].background.busy)
         return idle[: max(len(self._opened) - allowed, 0)]
 
     def _was_replaced(self, opened: OpenOrchestrator) -> bool:
