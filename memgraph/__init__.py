@@ -12,80 +12,50 @@ if TYPE_CHECKING:
     from memgraph.errors import MemgraphError as MemgraphError
     from memgraph.model.enums import (
         CapturedBy as CapturedBy,
-    )
-    from memgraph.model.enums import (
         EdgeType as EdgeType,
-    )
-    from memgraph.model.enums import (
         MemoryKind as MemoryKind,
-    )
-    from memgraph.model.enums import (
         MemoryStatus as MemoryStatus,
-    )
-    from memgraph.model.enums import (
         MemoryType as MemoryType,
-    )
-    from memgraph.model.enums import (
         Scope as Scope,
-    )
-    from memgraph.model.enums import (
         Sensitivity as Sensitivity,
-    )
-    from memgraph.model.enums import (
         SourceType as SourceType,
     )
     from memgraph.model.values import (
         EdgeInput as EdgeInput,
-    )
-    from memgraph.model.values import (
         EpisodeInput as EpisodeInput,
-    )
-    from memgraph.model.values import (
         Memory as Memory,
-    )
-    from memgraph.model.values import (
         MemoryInput as MemoryInput,
-    )
-    from memgraph.model.values import (
         Source as Source,
     )
     from memgraph.operations.context.builder import ContextAssembler as ContextAssembler
     from memgraph.operations.context.entity import MemoryEntity as MemoryEntity
-    from memgraph.operations.orchestrator import AsyncOrchestrator as AsyncOrchestrator
-    from memgraph.operations.orchestrator import Orchestrator as Orchestrator
-    from memgraph.operations.tools.tools import answer_calls as answer_calls
-    from memgraph.operations.tools.tools import call_tool as call_tool
-    from memgraph.operations.tools.tools import tools_for as tools_for
+    from memgraph.operations.orchestrator import (
+        AsyncOrchestrator as AsyncOrchestrator,
+        Orchestrator as Orchestrator,
+    )
+    from memgraph.operations.tools.tools import (
+        answer_calls as answer_calls,
+        call_tool as call_tool,
+        tools_for as tools_for,
+    )
     from memgraph.rules.scope import Viewer as Viewer
     from memgraph.service.memory_service import MemoryService as MemoryService
     from memgraph.service.turns.hooks import MemoryHooks as MemoryHooks
 
-_HOME = {
-    "MemgraphError": "memgraph.errors",
-    "CapturedBy": "memgraph.model.enums",
-    "EdgeType": "memgraph.model.enums",
-    "MemoryKind": "memgraph.model.enums",
-    "MemoryStatus": "memgraph.model.enums",
-    "MemoryType": "memgraph.model.enums",
-    "Scope": "memgraph.model.enums",
-    "Sensitivity": "memgraph.model.enums",
-    "SourceType": "memgraph.model.enums",
-    "EdgeInput": "memgraph.model.values",
-    "EpisodeInput": "memgraph.model.values",
-    "Memory": "memgraph.model.values",
-    "MemoryInput": "memgraph.model.values",
-    "Source": "memgraph.model.values",
-    "Viewer": "memgraph.rules.scope",
-    "AsyncOrchestrator": "memgraph.operations.orchestrator",
-    "ContextAssembler": "memgraph.operations.context.builder",
-    "MemoryEntity": "memgraph.operations.context.entity",
-    "MemoryService": "memgraph.service.memory_service",
-    "Orchestrator": "memgraph.operations.orchestrator",
-    "MemoryHooks": "memgraph.service.turns.hooks",
-    "answer_calls": "memgraph.operations.tools.tools",
-    "call_tool": "memgraph.operations.tools.tools",
-    "tools_for": "memgraph.operations.tools.tools",
+_NAMES = {
+    "errors": "MemgraphError",
+    "model.enums": "CapturedBy EdgeType MemoryKind MemoryStatus MemoryType Scope Sensitivity"
+    " SourceType",
+    "model.values": "EdgeInput EpisodeInput Memory MemoryInput Source",
+    "operations.context.builder": "ContextAssembler",
+    "operations.context.entity": "MemoryEntity",
+    "operations.orchestrator": "AsyncOrchestrator Orchestrator",
+    "operations.tools.tools": "answer_calls call_tool tools_for",
+    "rules.scope": "Viewer",
+    "service.memory_service": "MemoryService",
+    "service.turns.hooks": "MemoryHooks",
 }
+_HOME = {name: f"memgraph.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __version__ = "0.1.0"
 __all__ = ["__version__", *sorted(_HOME)]

@@ -44,7 +44,7 @@ def measure(url: str, size: int, counts: list[int], clients: int, seconds: float
         )
         for count in counts:
             with ExitStack() as stack:
-                environ = {"MEMGRAPH_STORAGE_URL": url}
+                environ = {"MEMGRAPH_MEMORY__STORAGE__URL": url}
                 servers = [
                     stack.enter_context(Server(folder / f"{count}-{number}", environ=environ))
                     for number in range(count)

@@ -27,7 +27,6 @@ from memgraph.errors import InvalidConfig, UnknownConfigKey, without_kind
 from memgraph.paths import OrchestratorPaths, global_config_file, runtime_root
 
 ENVIRONMENT_PREFIX = "MEMGRAPH_"
-SHORT_VARIABLES = {f"{ENVIRONMENT_PREFIX}STORAGE_URL": "MEMORY__STORAGE__URL"}
 DEFAULT_ORIGIN = "default"
 CODE_ORIGIN = "code"
 _STORAGE_URL = "memory.storage.url"
@@ -151,7 +150,7 @@ def _layer(tree: Mapping[str, Any], origin: str, prefix: str = "") -> Layer:
 def _from_environment(environ: Mapping[str, str]) -> Layer:
     layer: Layer = {}
     for variable in sorted(environ):
-        path = SHORT_VARIABLES.get(variable) or variable.removeprefix(ENVIRONMENT_PREFIX)
+        path = variable.removeprefix(ENVIRONMENT_PREFIX)
         # Only nested names and those with MEMORY are ours; MEMGRAPH_PORT may belong to others.
         if path == variable or not ("__" in path or path.startswith("MEMORY")):
             continue

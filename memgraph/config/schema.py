@@ -211,8 +211,7 @@ class StorageSettings(SettingsGroup):
     url: ServerUrl = Field(
         default="",
         description="URL of the PostgreSQL database that stores the orchestrator, as"
-        " `postgresql+psycopg://user@host/database`, without a password; empty: an SQLite file."
-        " Also `MEMGRAPH_STORAGE_URL`.",
+        " `postgresql+psycopg://user@host/database`, without a password; empty: an SQLite file.",
     )
     placement: Placement = Field(
         default=(),

@@ -85,17 +85,17 @@ def test_a_url_with_a_password_is_refused_and_not_repeated(tmp_path: Path, given
     with pytest.raises(InvalidConfig) as caught:
         MemoryService(tmp_path, config={"memory.storage.url": given}, environ={}).settings()
     assert SECRET not in str(caught.value.as_dict())
-    environ = {"MEMGRAPH_STORAGE_URL": given}
+    environ = {"MEMGRAPH_MEMORY__STORAGE__URL": given}
     with pytest.raises(InvalidConfig) as caught:
         MemoryService(tmp_path, environ=environ).settings()
     assert SECRET not in str(caught.value.as_dict())
-    assert "MEMGRAPH_STORAGE_URL" in str(caught.value)
+    assert "MEMGRAPH_MEMORY__STORAGE__URL" in str(caught.value)
 
 
 def test_a_file_is_not_passed_over(tmp_path: Path, url: str) -> None:
     with MemoryService(tmp_path, environ={}, background=False) as service:
         service.create("orc-1")
-    environ = {"MEMGRAPH_STORAGE_URL": url}
+    environ = {"MEMGRAPH_MEMORY__STORAGE__URL": url}
     with (
         MemoryService(tmp_path, environ=environ, background=False) as service,
         pytest.raises(InvalidConfig, match="stored in a file"),
@@ -304,7 +304,7 @@ def test_a_restore_that_is_killed_leaves_what_was_there(
     memory_id = orc.remember("The gate closes at nine.")
     file = tmp_path / "backup.db"
     orc.exchange.backup(file)
-    environ = {**os.environ, "MEMGRAPH_STORAGE_URL": url}
+    environ = {**os.environ, "MEMGRAPH_MEMORY__STORAGE__URL": url}
     command = [sys.executable, "-c", KILLED, place, str(tmp_path / "root"), str(file)]
     assert subprocess.run(command, env=environ, timeout=120).returncode == -signal.SIGKILL
     assert orc.get(memory_id).content
@@ -379,7 +379,7 @@ with MemoryService(sys.argv[1], background=False) as service:
 def test_several_processes_write_one_chain(
     served: MemoryService, orc: Orchestrator, tmp_path: Path, url: str
 ) -> None:
-    environ = {**os.environ, "MEMGRAPH_STORAGE_URL": url}
+    environ = {**os.environ, "MEMGRAPH_MEMORY__STORAGE__URL": url}
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITES, str(tmp_path / "root"), str(number)], env=environ
@@ -397,7 +397,7 @@ def test_the_command_line_works_on_a_server(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MEMGRAPH_ROOT", str(tmp_path))
-    monkeypatch.setenv("MEMGRAPH_STORAGE_URL", url)
+    monkeypatch.setenv("MEMGRAPH_MEMORY__STORAGE__URL", url)
 
     def run(*arguments: str) -> str:
         capsys.readouterr()
@@ -468,7 +468,9 @@ def test_it_moves_to_a_server_and_back_while_it_is_open(tmp_path: Path, url: str
 
 
 def test_an_erasure_names_what_a_move_has_left_on_a_server(tmp_path: Path, url: str) -> None:
-    with MemoryService(tmp_path / "root", environ={"MEMGRAPH_STORAGE_URL": url}) as service:
+    with MemoryService(
+        tmp_path / "root", environ={"MEMGRAPH_MEMORY__STORAGE__URL": url}
+    ) as service:
         orc = service.orchestrator("orc-1", create=True)
         secret = orc.remember("The safe opens with 7391.")
         left = moved(service, "").left
@@ -546,7 +548,7 @@ def test_a_move_that_loses_its_lock_changes_nothing(tmp_path: Path, url: str) ->
 
 
 def test_a_store_that_no_move_has_made_is_not_put_aside(tmp_path: Path, url: str) -> None:
-    on_server = MemoryService(tmp_path / "other", environ={"MEMGRAPH_STORAGE_URL": url})
+    on_server = MemoryService(tmp_path / "other", environ={"MEMGRAPH_MEMORY__STORAGE__URL": url})
     with on_server, MemoryService(tmp_path / "root", environ={}, background=False) as service:
         theirs = on_server.orchestrator("orc-1", create=True).remember("The press is blue.")
         service.orchestrator("orc-1", create=True).remember("The gate closes at nine.")
@@ -656,7 +658,7 @@ def test_placement_decides_by_name(tmp_path: Path, url: str) -> None:
         assert service.orchestrators() == ["local-1", "other", "team-1"]
         assert not service.paths("team-1").database.exists()
         assert schemas(url) == ["memgraph_team-1"]
-    environ = {"MEMGRAPH_STORAGE_URL": url}
+    environ = {"MEMGRAPH_MEMORY__STORAGE__URL": url}
     with MemoryService(root, environ=environ, background=False) as service:
         assert service.orchestrator("local-1").recall("This").items
     with pytest.raises(InvalidConfig, match="pattern=url"):

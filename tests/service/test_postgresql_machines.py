@@ -39,7 +39,7 @@ def url(postgres_url: str) -> Iterator[str]:
 
 
 def machine(folder: Path, url: str) -> MemoryService:
-    return MemoryService(folder, environ={"MEMGRAPH_STORAGE_URL": url}, background=False)
+    return MemoryService(folder, environ={"MEMGRAPH_MEMORY__STORAGE__URL": url}, background=False)
 
 
 def test_another_machine_adopts_what_is_on_the_server(tmp_path: Path, url: str) -> None:
@@ -81,7 +81,7 @@ def test_schemas_of_others_are_no_orchestrators(tmp_path: Path, url: str) -> Non
         connection.execute('CREATE TABLE "memgraph_x~made".memory_metadata (key text, value text)')
     connection.close()
     placed = {"memory.storage.placement": [f"orc-*={url}"]}
-    for config, environ in (({}, {"MEMGRAPH_STORAGE_URL": url}), (placed, {})):
+    for config, environ in (({}, {"MEMGRAPH_MEMORY__STORAGE__URL": url}), (placed, {})):
         with MemoryService(tmp_path / "b", config=config, environ=environ) as second:
             assert second.orchestrators() == ["orc-1"]
             second.stores.watch(url)
@@ -232,7 +232,9 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_done_twice(tmp_path: Path) 
         owner = Path(str(sa.make_url(url).query["host"])).stat().st_uid
         with ExitStack() as stack:
             servers = [
-                stack.enter_context(server_process(tmp_path / name, MEMGRAPH_STORAGE_URL=url))
+                stack.enter_context(
+                    server_process(tmp_path / name, MEMGRAPH_MEMORY__STORAGE__URL=url)
+                )
                 for name in "abc"
             ]
             writers = [Writer([*servers[at:], *servers[:at]], f"Writer {at}") for at in range(3)]

@@ -81,9 +81,9 @@ with MemoryService(sys.argv[1]) as service:
 
 def test_processes_share_two_sessions(pooled: str, tmp_path: Path) -> None:
     root, url = tmp_path / "root", f"{pooled}&prepare_threshold=none"
-    with MemoryService(root, environ={"MEMGRAPH_STORAGE_URL": url}) as service:
+    with MemoryService(root, environ={"MEMGRAPH_MEMORY__STORAGE__URL": url}) as service:
         orc = service.orchestrator("orc-1", create=True)
-        environ = {**os.environ, "MEMGRAPH_STORAGE_URL": url}
+        environ = {**os.environ, "MEMGRAPH_MEMORY__STORAGE__URL": url}
         workers = [
             subprocess.Popen([sys.executable, "-c", USES, str(root), str(number)], env=environ)
             for number in range(3)

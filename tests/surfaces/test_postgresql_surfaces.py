@@ -25,7 +25,7 @@ API = "/v1/orchestrators/orc-1"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[Served]:
     """A process that serves orc-1, and a service of another machine on the same database."""
-    environ = {"MEMGRAPH_STORAGE_URL": postgres_url}
+    environ = {"MEMGRAPH_MEMORY__STORAGE__URL": postgres_url}
     folder: Path = tmp_path_factory.mktemp("postgresql")
     with (
         MemoryService(folder / "here", environ=environ, background=False) as service,
