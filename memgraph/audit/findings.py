@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import pydantic
+from pydantic import computed_field
+
 from memgraph.clock import iso
 
 # A badly damaged database may have a finding per row: the list is limited, the counts are complete.
@@ -79,7 +82,7 @@ class AuditDefect:
         }
 
 
-@dataclass(slots=True)
+@pydantic.dataclasses.dataclass(slots=True, config={"defer_build": True})
 class VerifyReport:
     """The checks of an audit and their findings.
 
@@ -95,6 +98,7 @@ class VerifyReport:
     checked: dict[str, int] = field(default_factory=dict)
     last_at: int | None = None
 
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not know it
     @property
     def ok(self) -> bool:
         return not self.totals
@@ -104,6 +108,7 @@ class VerifyReport:
         """True when ``memgraph rebuild`` repairs all findings."""
         return set(self.totals) <= REBUILDABLE
 
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not know it
     @property
     def summary(self) -> str:
         """The report in one line for people."""

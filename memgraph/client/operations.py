@@ -122,7 +122,8 @@ def remote(library: Callable[..., T]) -> Callable[..., T]:
             target.view | rest if reads else target.view,
             None if reads or not fields else body_of(fields),
             # A dry run is the default, so what runs without it must not happen twice.
-            repeats=not is_unnumbered_turn(fields) and bool(rest.get("dry_run", True)),
+            repeats=not (declared.once or is_unnumbered_turn(fields))
+            and bool(rest.get("dry_run", True)),
             slow=declared.slow,
             accepts=None if declared.sent is None else JSON,
         )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Final
 
-from memgraph.audit.findings import AuditDefect, FindingCode, VerifyReport
 from memgraph.client.operations import (
     RemoteTarget,
     asked_of_a_server,
@@ -21,19 +19,14 @@ from memgraph.client.operations import (
     segment,
 )
 from memgraph.client.server import Call, Server
-from memgraph.clock import iso, parse_time
 from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
-from memgraph.model.context import ContextFields, ContextPackage, ContextRequest, Task
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.enums import JobName, MemoryKind, Scope
-from memgraph.model.jobs import JobRun, SessionReport
+from memgraph.model.enums import MemoryKind, Scope
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
 from memgraph.model.remote import (
     MAX_BATCH,
-    AuditReport,
-    JobResult,
     Outcomes,
     PromotedId,
     UploadResult,
@@ -42,7 +35,6 @@ from memgraph.model.values import (
     EpisodeInput,
     Memory,
     MemoryInput,
-    Moment,
     Outcome,
     Report,
     validated,
@@ -52,7 +44,6 @@ from memgraph.operations.everyday import Everyday
 from memgraph.operations.groups import Operations
 from memgraph.operations.handle import GroupT, Handle
 from memgraph.operations.ingestion.operations import Ingestion
-from memgraph.operations.jobs import MAINTENANCE, Jobs
 from memgraph.operations.threads import await_all, awaited_group, daemon_pool
 from memgraph.rules.access import question_about
 
@@ -77,19 +68,6 @@ class RemoteHandle:
 class RemoteContexts(RemoteHandle, Contexts[F]):
     """Contexts of tasks, and tiers: ``orc.contexts``."""
 
-    @like(Contexts.build)
-    def build(
-        self,
-        task: Task | Mapping[str, Any] | str | None = None,
-        request: ContextRequest | Mapping[str, Any] | None = None,
-        **fields: Unpack[ContextFields],
-    ) -> ContextPackage:
-        known_fields = dict(request) if isinstance(request, ContextRequest | Mapping) else {}
-        context_request = validated(ContextRequest, {**known_fields, **fields})
-        context_task = validated(Task, dict(task)) if isinstance(task, Task | Mapping) else task
-        sent = {"task": context_task, "request": context_request}
-        return self._remote.post("/context", sent, ContextPackage)
-
     @like(Contexts.promote)
     def promote(
         self,
@@ -110,78 +88,6 @@ class RemoteContexts(RemoteHandle, Contexts[F]):
         question = question_about(self._remote.get(path, Memory))
         fields["confirmed"] = confirmed(confirmation_callback, question)
         return self._remote.post(f"{path}/promote", fields, PromotedId).memory_id
-
-
-class RemoteJobs(RemoteHandle, Jobs[F]):
-    """Background jobs of the server: ``orc.jobs``."""
-
-    @method
-    def run(
-        self,
-        job: JobName | str,
-        *,
-        session_id: str | None = None,
-        now: Moment | None = None,
-        progress: object = None,  # noqa: ARG002
-    ) -> JobRun:
-        """Run a job now, regardless of its schedule; return the record of the run.
-
-        The call is not repeated when its response is lost: see ``list`` for the runs of the job.
-
-        Raises:
-            Conflict: another process is running this job.
-            InvalidInput: no such job, or a session for a job that takes none.
-            NotFound: no such session, or none of its turns is visible.
-        """
-        runs = self._run(job, session_id=session_id, now=_time(now)).runs or ()
-        if len(runs) != 1:
-            raise RemoteAnswerInvalid("the server did not report the run")
-        return runs[0]
-
-    @method
-    def maintain(
-        self,
-        *,
-        now: Moment | None = None,
-        progress: object = None,  # noqa: ARG002
-    ) -> Sequence[JobRun]:
-        """Run consolidation, decay and reflection in turn; stop at the first that fails."""
-        runs: list[JobRun] = []
-        for job in MAINTENANCE:
-            runs += self._run(job, now=_time(now)).runs or ()
-            if runs[-1].failed:
-                break
-        return runs
-
-    @method
-    def consolidate(
-        self,
-        session_id: str | None = None,
-        *,
-        dry_run: bool = False,
-        now: Moment | None = None,
-        progress: object = None,  # noqa: ARG002
-    ) -> Sequence[SessionReport]:
-        """Return what a consolidation would extract from turns that were not consolidated yet.
-
-        Args:
-            session_id: a session, even if it continues; None: all that ended or have long been
-                idle.
-            dry_run: must be True; call ``run("consolidation")`` to consolidate.
-            now: report as if it were this time.
-
-        Raises:
-            InvalidInput: not a dry run.
-            NotFound: no such session, or none of its turns is visible.
-        """
-        if not dry_run:
-            raise InvalidInput("a server consolidates only as a job: use jobs.run('consolidation')")
-        fields = {"session_id": session_id, "now": _time(now), "dry_run": True}
-        return self._run("consolidation", **fields).sessions or ()
-
-    def _run(self, job: JobName | str, **fields: Any) -> JobResult:
-        path = f"/jobs/{segment(str(job), field='job')}/run"
-        return self._remote.post(path, fields, JobResult, repeats=False, slow=True)
 
 
 class RemoteIngestion(RemoteHandle, Ingestion[F]):
@@ -299,7 +205,6 @@ class RemoteOperations(RemoteHandle, Operations[F]):
     """The operations of an orchestrator on a server."""
 
     contexts: RemoteContexts[F]
-    jobs: RemoteJobs[F]
     ingestion: RemoteIngestion[F]
     exchange: RemoteExchange[F]
 
@@ -310,22 +215,6 @@ class RemoteOperations(RemoteHandle, Operations[F]):
     @like(Everyday.save_episodes)
     def save_episodes(self, batch: Iterable[Item]) -> list[Outcome]:
         return _store_all(self._remote, "/episodes/batch", EpisodeInput, batch)
-
-    @like(Everyday.verify)
-    def verify(self, progress: object = None) -> VerifyReport:  # noqa: ARG002
-        report = self._remote.post("/verify", {}, AuditReport, slow=True)
-        try:
-            findings = [
-                AuditDefect(
-                    FindingCode(finding.code), finding.message, finding.subject, finding.details
-                )
-                for finding in report.findings
-            ]
-        except ValueError:
-            raise RemoteAnswerInvalid(
-                "the server reported a finding that this client does not know"
-            ) from None
-        return VerifyReport(findings, Counter(report.totals), report.checked, report.last_at)
 
     def __repr__(self) -> str:
         return f"<memgraph {type(self).__name__} {self.name}>"
@@ -362,10 +251,6 @@ class AsyncRemoteOrchestrator(RemoteOperations[Awaited]):
         group: GroupT = super()._as(awaited_group(_remote_group(kind)))  # type: ignore[arg-type]
         group.__dict__ = vars(self) | {"_target": self._target._as(kind)}
         return group
-
-
-def _time(time: Moment | None) -> str | None:
-    return None if time is None else iso(parse_time(time))
 
 
 # Many items at a time: checked here, sent in batches, one outcome for each.

@@ -191,6 +191,12 @@ class ContextRequest(Value):
     _preferences = model_validator(mode="before")(with_preferences)
 
 
+class ContextBody(ContextRequest):
+    """A request for the context of a task, which is given itself or by its id."""
+
+    task: Task | Name | None = None
+
+
 class ContextFields(TypedDict, total=False):
     """The fields of a ``ContextRequest``."""
 

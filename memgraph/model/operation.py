@@ -268,6 +268,7 @@ class Operation:
         whole: its description in an error message, e.g. ``an erasure``, if it requires a key that
             may see everything; else None.
         slow: the server may need minutes for it.
+        once: the client does not send it again if the response was lost.
         served: False: its path is served by another operation or by a hand-written route.
         command: the name of the derived command; None: ``id``, or the name of an everyday method;
             empty: there is no command, because another one does the same.
@@ -286,6 +287,7 @@ class Operation:
     tagged: bool = False
     whole: str | None = None
     slow: bool = False
+    once: bool = False
     served: bool = True
     command: str | None = None
     group: str | None = None
@@ -444,6 +446,7 @@ def operation(
     tagged: bool = False,
     whole: str | None = None,
     slow: bool = False,
+    once: bool = False,
     served: bool = True,
     command: str | None = None,
 ) -> Callable[[Callable[Concatenate[Any, P], T]], Method[P, T]]:
@@ -470,6 +473,7 @@ def operation(
             tagged=tagged,
             whole=whole,
             slow=slow,
+            once=once,
             served=served,
             command=command,
             in_path=frozenset(_IN_PATH.findall(path)),

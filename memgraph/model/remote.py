@@ -10,7 +10,7 @@ from memgraph.model.context import ContextItem, ContextTier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.jobs import JobPlan, JobRun, SessionReport
+from memgraph.model.jobs import JobPlan, JobRun
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
 MAX_BATCH = 1_000
@@ -164,33 +164,6 @@ class JobBoard(Value):
 
     plans: tuple[JobPlan, ...]
     runs: tuple[JobRun, ...]
-
-
-class JobResult(Value):
-    """The result of a job: ``runs``, or ``sessions`` of a dry run; the other is None."""
-
-    runs: tuple[JobRun, ...] | None = None
-    sessions: tuple[SessionReport, ...] | None = None
-
-
-class AuditFinding(Value):
-    """A problem found by the verification."""
-
-    code: str
-    message: str
-    subject: str | None
-    details: dict[str, Any]
-
-
-class AuditReport(Value):
-    """The result of ``Orchestrator.verify``. ``summary``: the result in one line."""
-
-    ok: bool
-    summary: str
-    last_at: Millis | None = None
-    checked: dict[str, int]
-    totals: dict[str, int]
-    findings: tuple[AuditFinding, ...]
 
 
 class UploadResult(Value):

@@ -10,9 +10,9 @@ from pydantic import Field
 from memgraph.errors import AccessDenied
 from memgraph.model.access import Permission
 from memgraph.model.context import (
+    ContextBody,
     ContextFields,
     ContextPackage,
-    ContextRequest,
     ContextTier,
     Task,
     tier_of,
@@ -32,19 +32,22 @@ if TYPE_CHECKING:
 class Contexts(Handle[F], group="contexts"):
     """Builds contexts, and lists and promotes the items of tiers: ``orc.contexts``."""
 
-    @local
+    @operation(Permission.READ, "POST /context", id="build_context", body=ContextBody, command="")
     def build(
         self,
         task: Task | Mapping[str, Any] | str | None = None,
-        request: ContextRequest | Mapping[str, Any] | None = None,
         **fields: Unpack[ContextFields],
     ) -> ContextPackage:
         """Build the context that a task needs, within a token budget; see ``ContextAssembler``.
 
         Unlike the host's assembler, it opens only tasks and projects granted to this handle.
 
+        Args:
+            task: the task, or its id.
+            fields: those of ``ContextRequest``.
+
         Raises:
-            InvalidInput: the task, the request or a field is invalid.
+            InvalidInput: the task or a field is invalid.
             AccessDenied: the task is not among the viewer's ``session_ids``, or its project not
                 among its ``project_ids``. The denial is logged.
         """
@@ -57,7 +60,7 @@ class Contexts(Handle[F], group="contexts"):
             actor=self.actor,
             counters=self._service.counters,
         )
-        return builder.build_context(task, request, **fields)
+        return builder.build_context(task, **fields)
 
     @operation(Permission.READ, "GET /tiers/{tier}", id="list_tier", command="tier")
     def tier(

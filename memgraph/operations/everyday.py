@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from memgraph.audit.findings import Progress, VerifyReport
 from memgraph.clock import parse_time
 from memgraph.errors import AccessDenied, Conflict, MemoryDisabled, StorageError
 from memgraph.model.access import Permission
@@ -28,7 +29,6 @@ from memgraph.model.operation import (
     ReasonBody,
     WireFormat,
     WireResult,
-    local,
     operation,
 )
 from memgraph.model.recall import MAX_TOKEN_BUDGET, Bundle, Query, RecallFields, RecallRequest
@@ -52,7 +52,6 @@ from memgraph.operations.handle import WritingHandle
 from memgraph.rules.similarity import normalise_content
 
 if TYPE_CHECKING:
-    from memgraph.audit.findings import Progress, VerifyReport
     from memgraph.service.open_orchestrator import OpenOrchestrator
 
 
@@ -524,8 +523,8 @@ class Everyday(WritingHandle[F]):
             zone = ZoneInfo(settings.schedule.timezone)
             return without_database(paths.bulletins, settings.bulletin, self.viewer, error, zone)
 
-    @local
-    def verify(self, progress: Progress | None = None) -> VerifyReport:
+    @operation(Permission.AUDIT, "POST /verify", tag="operating", slow=True, command="")
+    def verify(self, progress: Progress = lambda _stage, _done, _total: None) -> VerifyReport:
         """Audit the database; problems are in the report. Nothing is changed.
 
         Args:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import JobPlan, JobRun
-from memgraph.model.operation import F, Time, WireResult, local, operation
+from memgraph.model.jobs import JobPlan, JobRun, SessionReport
+from memgraph.model.operation import Blocking, F, Time, WireFormat, WireResult, local, operation
 from memgraph.model.remote import JobBoard
 from memgraph.model.remote import Limit as PageLimit
+from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor
-    from memgraph.model.jobs import SessionReport
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View
 
@@ -67,23 +67,27 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
             schedules, now_ms = opened.settings.memory.schedule, opened.clock.now_ms()
             return [jobs.plan(snapshot, schedules, job, now_ms) for job in JobName]
 
-
-class LocalJobs(Jobs[F]):
-    """Jobs that run in this process."""
-
-    @local
+    @operation(
+        Permission.ADMIN,
+        "POST /jobs/{job}/run",
+        id="run_job",
+        slow=True,
+        once=True,
+        command="",
+    )
     def run(
         self,
-        job: JobName | str,
+        job: Annotated[JobName | str, WireFormat(JobName)],
         *,
-        session_id: str | None = None,
+        session_id: Name | None = None,
         now: Time | None = None,
         progress: Progress = lambda _part, _done, _total: None,
         stop: Stop = lambda: False,
     ) -> JobRun:
         """Run a job now, regardless of its schedule; return the record of the run.
 
-        A failed job does not raise: see ``state`` and ``error_code`` of the run.
+        A failed job does not raise: see ``state`` and ``error_code`` of the run. A client does not
+        repeat the call if the response is lost: see ``list``.
 
         Args:
             session_id: consolidate only this session, even if it has not been idle for long.
@@ -115,6 +119,49 @@ class LocalJobs(Jobs[F]):
             )
             self._embed_soon(opened)
         return job_run
+
+    @operation(
+        Permission.ADMIN,
+        "POST /jobs/consolidation/preview",
+        id="preview_consolidation",
+        whole="a preview of a consolidation",
+        slow=True,
+        command="",
+    )
+    def preview(
+        self, session_id: Name | None = None, *, now: Time | None = None
+    ) -> Sequence[SessionReport]:
+        """Return what a consolidation would extract from turns that were not consolidated yet.
+
+        Args:
+            session_id: a session, even if it goes on; None: all sessions that have ended or have
+                been idle for long.
+            now: report as if it were this time.
+
+        Raises:
+            NotFound: the session does not exist, or none of its turns is visible.
+        """
+        local_jobs: LocalJobs[Blocking] = self._as(LocalJobs)
+        return local_jobs.consolidate(session_id, dry_run=True, now=now)
+
+    @contextmanager
+    def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
+        """Yield the open orchestrator; if ``now`` is given, its clock stands at that time."""
+        if now is None:
+            with self._service.opened(self.name) as opened:
+                yield opened
+            return
+        # The other service has its own receipt buffer, so write the receipts of this one first.
+        with self._service.opened(self.name) as opened:
+            opened.receipts.flush()
+        # Writes are dated with that time too, so the whole service runs on the fixed clock.
+        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
+            opened.upkeep.removes = False
+            yield opened
+
+
+class LocalJobs(Jobs[F]):
+    """Jobs that run in this process."""
 
     @local
     def maintain(
@@ -188,21 +235,6 @@ class LocalJobs(Jobs[F]):
             if not dry_run:
                 self._embed_soon(opened)
         return visible_reports
-
-    @contextmanager
-    def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
-        """Yield the open orchestrator; if ``now`` is given, its clock stands at that time."""
-        if now is None:
-            with self._service.opened(self.name) as opened:
-                yield opened
-            return
-        # The other service has its own receipt buffer, so write the receipts of this one first.
-        with self._service.opened(self.name) as opened:
-            opened.receipts.flush()
-        # Writes are dated with that time too, so the whole service runs on the fixed clock.
-        with self._service.at(parse_time(now)) as then, then.opened(self.name) as opened:
-            opened.upkeep.removes = False
-            yield opened
 
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
         """Return the report without facts from invisible turns and without their edges."""

@@ -25,7 +25,7 @@ from memgraph.errors import (
     InvalidInput,
     NotFound,
 )
-from memgraph.model.context import BuiltBulletin, ContextBlock, ContextPackage, ContextRequest
+from memgraph.model.context import BuiltBulletin, ContextBlock, ContextPackage
 from memgraph.model.enums import MemoryType
 from memgraph.model.operation import GroupAttribute, methods_of
 from memgraph.model.recall import Bundle, RecallRequest
@@ -105,7 +105,7 @@ def test_contexts_blocks_and_tiers(speak: Speak) -> None:
     package = way.contexts.build({"task_id": "t1", "project_id": "web"}, query="login page")
     assert type(package) is ContextPackage
     assert package.memory_ids == (step,)
-    assert way.contexts.build("t1", ContextRequest(query="login"), budget_tokens=0).items == ()
+    assert way.contexts.build("t1", query="login", budget_tokens=0).items == ()
     block = way.context("What colour has the login page?", format="list", budget_tokens=60)
     assert type(block) is ContextBlock
     assert "The login page is blue." not in block.text or step in block.memory_ids
@@ -118,7 +118,7 @@ def test_contexts_blocks_and_tiers(speak: Speak) -> None:
         way.contexts.build("t2")
     for wrong in (
         lambda: way.contexts.tier("galaxy"),
-        lambda: way.contexts.build(request={"nonsense": 1}),
+        lambda: way.contexts.build(nonsense=1),
     ):
         with pytest.raises(InvalidInput):
             wrong()

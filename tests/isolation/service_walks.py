@@ -124,14 +124,14 @@ def protect(view: View) -> Iterator[Ask]:
 @walks("POST", HERE + "/context")
 def context(view: View) -> Iterator[Ask]:
     wanted = {"query": QUERY, "budget_tokens": 50_000}
-    yield _post("/context", {"task": None, "request": wanted})
+    yield _post("/context", {"task": None, **wanted})
     for task in (*TASKS, "Kxother"):
-        yield _post("/context", {"task": task, "request": wanted})
+        yield _post("/context", {"task": task, **wanted})
         for project in PROJECTS:
             both = {"task_id": task, "project_id": project}
-            yield _post("/context", {"task": both, "request": wanted})
+            yield _post("/context", {"task": both, **wanted})
             said = {"task_id": task, "metadata": {"project_id": project}}
-            yield _post("/context", {"task": said, "request": wanted})
+            yield _post("/context", {"task": said, **wanted})
 
 
 @walks("POST", HERE + "/context/block")
@@ -199,11 +199,15 @@ def jobs(view: View) -> Iterator[Ask]:
 
 @walks("POST", HERE + "/jobs/{job}/run")
 def run(view: View) -> Iterator[Ask]:
-    yield _post("/jobs/consolidation/run", {"dry_run": True})
-    for talk in view.talks[:2]:
-        yield _post("/jobs/consolidation/run", {"session_id": talk, "dry_run": True})
     for job in JobName:
         yield _post(f"/jobs/{job}/run", {})
+
+
+@walks("POST", HERE + "/jobs/consolidation/preview")
+def preview(view: View) -> Iterator[Ask]:
+    yield _post("/jobs/consolidation/preview", {})
+    for talk in view.talks[:2]:
+        yield _post("/jobs/consolidation/preview", {"session_id": talk})
 
 
 @walks("POST", HERE + "/verify")

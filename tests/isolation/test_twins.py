@@ -45,7 +45,7 @@ NOT_ASKED = {
 
 POSTED: dict[str, dict[str, Any]] = {
     "/recall": {"query": QUERY, "top_n": 50},
-    "/context": {"request": {"query": QUERY, "budget_tokens": 5_000}},
+    "/context": {"query": QUERY, "budget_tokens": 5_000},
     "/context/block": {"prompt": QUERY},
     "/ask": {"question": QUERY},
     "/entities/info": {"name": "Mira Holm", "limit": 50},

@@ -70,7 +70,7 @@ def test_http_operations(served: Served) -> None:
         question = {"query": "When does the gate of Kew close?"}
         assert new_id in str(call("POST", "/recall", question)["items"])
         assert "22:00" in call("POST", "/context/block", {"prompt": question["query"]})["text"]
-        assert "22:00" in str(call("POST", "/context", {"request": question}))
+        assert "22:00" in str(call("POST", "/context", question))
         assert old_id in str(call("POST", "/subgraph", {"ids": [new_id], "hops": 1}))
         correction = {"content": "The gate of Kew is shut.", "reason": "rebuilt"}
         assert call("POST", f"/memories/{new_id}/correct", correction)

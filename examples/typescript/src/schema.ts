@@ -316,9 +316,9 @@ export interface paths {
         put?: never;
         /**
          * Build Context
-         * @description Build the context that a task needs, within a token budget.
+         * @description Build the context that a task needs, within a token budget; see ``ContextAssembler``.
          *
-         *     The view must include the task as a session, and its project.
+         *     Unlike the host's assembler, it opens only tasks and projects granted to this handle.
          */
         post: operations["build_context"];
         delete?: never;
@@ -899,6 +899,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orchestrators/{orchestrator}/jobs/consolidation/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Consolidation
+         * @description Return what a consolidation would extract from turns that were not consolidated yet.
+         */
+        post: operations["preview_consolidation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orchestrators/{orchestrator}/jobs/{job}/run": {
         parameters: {
             query?: never;
@@ -909,10 +929,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run
-         * @description Run a job now, regardless of its schedule; a failure is recorded in the run.
+         * Run Job
+         * @description Run a job now, regardless of its schedule; return the record of the run.
          *
-         *     The report of a dry run contains turns, so it requires a key that may see everything.
+         *     A failed job does not raise: see ``state`` and ``error_code`` of the run. A client does not
+         *     repeat the call if the response is lost: see ``list``.
          */
         post: operations["run_job"];
         delete?: never;
@@ -1266,8 +1287,6 @@ export interface paths {
         /**
          * Get Reflection
          * @description Return the latest weekly reflection that this handle may see; None if there is none.
-         *
-         *     The result is cached until any process writes.
          */
         get: operations["get_reflection"];
         put?: never;
@@ -1648,7 +1667,7 @@ export interface paths {
         put?: never;
         /**
          * Verify
-         * @description Audit the database and its journal; nothing is changed.
+         * @description Audit the database; problems are in the report. Nothing is changed.
          */
         post: operations["verify"];
         delete?: never;
@@ -1686,27 +1705,14 @@ export interface components {
             receipt_id: string;
             text: string;
         };
-        /** @description A problem found by the verification. */
-        AuditFinding: {
-            code: string;
-            details: {
+        /** @description A defect. ``subject``: the id of the object. */
+        AuditDefect: {
+            code: components["schemas"]["FindingCode"];
+            details?: {
                 [key: string]: unknown;
             };
             message: string;
-            subject: string | null;
-        };
-        /** @description The result of ``Orchestrator.verify``. ``summary``: the result in one line. */
-        AuditReport: {
-            checked: {
-                [key: string]: number;
-            };
-            findings: components["schemas"]["AuditFinding"][];
-            last_at?: string | null;
-            ok: boolean;
-            summary: string;
-            totals: {
-                [key: string]: number;
-            };
+            subject?: string | null;
         };
         /**
          * @description The format of memories in a prompt.
@@ -1965,10 +1971,28 @@ export interface components {
             text: string;
             token_cost: number;
         };
-        /** @description A task or its id, if any, and the request for its context. */
+        /** @description A request for the context of a task, which is given itself or by its id. */
         ContextBody: {
-            request?: components["schemas"]["ContextRequest"] | null;
+            budget_tokens?: number | null;
+            conversation_id?: string | null;
+            exclude_session_id?: string | null;
+            format?: components["schemas"]["BlockFormat"] | null;
+            head_tail?: number | null;
+            /** @default [] */
+            kinds?: ("episode" | "fact" | "reflection" | "preference")[];
+            /** @default 100 */
+            max_items?: number;
+            model?: string | null;
+            /** @default  */
+            query?: string;
+            shares?: components["schemas"]["TierShares"] | null;
+            step_id?: string | null;
+            /** @default [] */
+            tags?: string[];
             task?: components["schemas"]["Task"] | string | null;
+            /** @default [] */
+            types?: components["schemas"]["MemoryType"][];
+            workflow_run_id?: string | null;
         };
         /**
          * @description An item of a task, a project or the global tier.
@@ -2658,6 +2682,11 @@ export interface components {
             type: components["schemas"]["MemoryType"];
         };
         /**
+         * @description The kinds of damage. ``memgraph rebuild`` repairs those in `REBUILDABLE`.
+         * @enum {string}
+         */
+        FindingCode: "database.damaged" | "index.damaged" | "schema.changed" | "row.damaged" | "reference.dangling" | "journal.entry_changed" | "journal.entry_missing" | "journal.redaction_unproven" | "journal.unkeyed" | "journal.truncated" | "journal.rewritten" | "journal.anchor_missing" | "journal.anchor_damaged" | "memory.content_damaged" | "memory.edited" | "memory.unjournalled" | "memory.missing" | "status.mismatch" | "status.history_broken" | "status.unjournalled" | "table.edited" | "table.unsealed" | "text_index.drift" | "vector.damaged" | "vector.missing" | "vector_index.stray" | "entity.count_wrong";
+        /**
          * @description Findings of a diagnosis; see ``MemoryHooks.record_findings``.
          *
          *     ``memory_ids``: the memories that the diagnosis was based on. A finding is caused by those in
@@ -2879,11 +2908,6 @@ export interface components {
             overdue_since: string | null;
             schedule: string;
             timezone: string;
-        };
-        /** @description The result of a job: ``runs``, or ``sessions`` of a dry run; the other is None. */
-        JobResult: {
-            runs?: components["schemas"]["JobRun"][] | null;
-            sessions?: components["schemas"]["SessionReport"][] | null;
         };
         /**
          * @description A recorded run of a job.
@@ -3382,6 +3406,10 @@ export interface components {
             ground_id: string;
             memory_id: string;
         };
+        PreviewConsolidation: {
+            now?: string | number | null;
+            session_id?: string | null;
+        };
         /** @description An error response; all errors have this form. */
         Problem: {
             /**
@@ -3760,17 +3788,7 @@ export interface components {
             sessionId?: string | null;
             tier?: ("EpisodicMemory" | "SemanticMemory") | null;
         };
-        /**
-         * @description The options of a run.
-         *
-         *     Attributes:
-         *         session_id: for a consolidation, the only session to consolidate.
-         *         now: the time to assume.
-         *         dry_run: for a consolidation, report what it would do and write nothing.
-         */
-        RunOptions: {
-            /** @default false */
-            dry_run?: boolean;
+        RunJob: {
             now?: string | number | null;
             session_id?: string | null;
         };
@@ -4477,6 +4495,28 @@ export interface components {
             known?: ("waiting" | "processed") | null;
             name: string;
             sha256: string;
+        };
+        /**
+         * @description The checks of an audit and their findings.
+         *
+         *     Attributes:
+         *         findings: in order, at most `MAX_PER_CODE` of each code.
+         *         totals: the number of findings by code, without that limit.
+         *         checked: the number of checked objects by kind.
+         *         last_at: the time of the journal's last entry, milliseconds; None if it has no entries.
+         */
+        VerifyReport: {
+            checked?: {
+                [key: string]: number;
+            };
+            findings?: components["schemas"]["AuditDefect"][];
+            last_at?: number | null;
+            readonly ok: boolean;
+            /** @description The report in one line for people. */
+            readonly summary: string;
+            totals?: {
+                [key: string]: number;
+            };
         };
         /**
          * @description A memory that is kept but loses the support of the source.
@@ -6342,6 +6382,51 @@ export interface operations {
             };
         };
     };
+    preview_consolidation: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PreviewConsolidation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionReport"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     run_job: {
         parameters: {
             query?: {
@@ -6364,7 +6449,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RunOptions"];
+                "application/json": components["schemas"]["RunJob"];
             };
         };
         responses: {
@@ -6374,7 +6459,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobResult"];
+                    "application/json": components["schemas"]["JobRun"];
                 };
             };
             /** @description Error */
@@ -7959,7 +8044,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AuditReport"];
+                    "application/json": components["schemas"]["VerifyReport"];
                 };
             };
             /** @description Error */

@@ -91,8 +91,9 @@ _BODIES: Final[dict[str, dict[str, Any]]] = {
     "resolve_contradiction": {"winner": _ID, "reason": "confirmed by phone"},
     "create_orchestrator": {"name": "helpdesk"},
     "promote": {"to": "project", "scope_id": "relaunch", "reason": "decided"},
-    "build_context": {"request": {"query": "opening hours", "budget_tokens": 800}},
-    "run_job": {"dry_run": True},
+    "build_context": {"query": "opening hours", "budget_tokens": 800},
+    "run_job": {"session_id": "chat-7"},
+    "preview_consolidation": {"session_id": "chat-7"},
 }
 """The bodies by the ids of operations."""
 

@@ -106,7 +106,8 @@ def _sent_parameters(declared: Operation, body: type[Value] | None) -> list[insp
     if body is None:
         return [*parameters, *(_query(item) for item in other_parameters)]
     described_body = Body(openapi_examples=examples.of(declared.id))
-    if not (declared.rest or any(item.required for item in other_parameters)):
+    required = any(field.is_required() for field in body.model_fields.values())
+    if declared.whole_body is None and not required:
         described_body = Body(default_factory=body, openapi_examples=examples.of(declared.id))
     return [*parameters, _parameter("body", Annotated[body, described_body])]
 

@@ -45,8 +45,7 @@ def run(
         return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
     if job is not JobName.CONSOLIDATION:
         raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
-    reports = handle.jobs.consolidate(session_id, dry_run=True, now=now, progress=progress)
-    return {"sessions": reports}
+    return {"sessions": handle.jobs.preview(session_id, now=now)}
 
 
 def verify(handle: Any, progress: Progress) -> Any:

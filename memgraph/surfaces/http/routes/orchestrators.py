@@ -4,40 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from memgraph.errors import AccessDenied, InvalidConfig, InvalidInput, NotFound, Unauthenticated
+from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
-from memgraph.model.context import ContextPackage, ContextRequest, ContextTier, Task
-from memgraph.model.enums import JobName
+from memgraph.model.context import ContextTier
 from memgraph.model.jobs import ServiceReadiness
 from memgraph.model.operation import MemoryId
 from memgraph.model.remote import (
-    AuditReport,
     Health,
     JobBoard,
-    JobResult,
     Limit,
     OrchestratorList,
     OrchestratorName,
     PromotedId,
 )
-from memgraph.model.values import Millis, Name, Reason, Value
-from memgraph.rules.access import refusal, sees_everything
+from memgraph.model.values import Name, Reason, Value
+from memgraph.rules.access import refusal
 from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import (
     Admin,
     Asking,
-    Auditor,
     Reader,
     Writer,
     gate_of,
-    lengthy_of,
     principal_of,
-    untimed,
 )
 from memgraph.surfaces.http.document import problem_answers
 from memgraph.surfaces.http.envelope import JSON, answered
@@ -98,13 +92,6 @@ class Promotion(Value):
     reason: Reason = ""
 
 
-class ContextBody(Value):
-    """A task or its id, if any, and the request for its context."""
-
-    task: Task | Name | None = None
-    request: ContextRequest | None = None
-
-
 @memory_router.post(
     "/memories/{memory_id}/promote",
     operation_id="promote",
@@ -129,40 +116,7 @@ def promote(
     return answered(PromotedId(memory_id=promoted))
 
 
-@memory_router.post(
-    "/context", operation_id="build_context", response_model=ContextPackage, tags=["contexts"]
-)
-def build_context(
-    orc: Reader,
-    body: Annotated[
-        ContextBody,
-        Body(default_factory=ContextBody, openapi_examples=examples.of("build_context")),
-    ],
-) -> Response:
-    """Build the context that a task needs, within a token budget.
-
-    The view must include the task as a session, and its project.
-    """
-    return answered(orc.contexts.build(body.task, body.request))
-
-
-UNTIMED = [Depends(untimed)]
-
 operation_router = APIRouter(prefix=ROOT, tags=["operating"])
-
-
-class RunOptions(Value):
-    """The options of a run.
-
-    Attributes:
-        session_id: for a consolidation, the only session to consolidate.
-        now: the time to assume.
-        dry_run: for a consolidation, report what it would do and write nothing.
-    """
-
-    session_id: Name | None = None
-    now: Millis | None = None
-    dry_run: bool = False
 
 
 @operation_router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
@@ -170,44 +124,6 @@ def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
     """Return when each job is due, and past runs, latest first."""
     runs = tuple(orc.jobs.list(limit=limit))
     return answered(JobBoard(plans=tuple(orc.jobs.plans()), runs=runs))
-
-
-@operation_router.post(
-    "/jobs/{job}/run", operation_id="run_job", response_model=JobResult, dependencies=UNTIMED
-)
-def run(
-    request: Request,
-    orc: Admin,
-    asking: Asking,
-    job: JobName,
-    body: Annotated[
-        RunOptions, Body(default_factory=RunOptions, openapi_examples=examples.of("run_job"))
-    ],
-) -> Response:
-    """Run a job now, regardless of its schedule; a failure is recorded in the run.
-
-    The report of a dry run contains turns, so it requires a key that may see everything.
-    """
-    if body.dry_run and not sees_everything(asking):
-        raise AccessDenied("a dry run needs a key that may see everything", field="dry_run")
-    with lengthy_of(request).one():
-        if body.dry_run:
-            if job is not JobName.CONSOLIDATION:
-                raise InvalidInput("dry_run is only possible for consolidation", field="dry_run")
-            planned = orc.jobs.consolidate(body.session_id, dry_run=True, now=body.now)
-            return answered(JobResult(sessions=tuple(planned)))
-        ran = orc.jobs.run(job, session_id=body.session_id, now=body.now)
-        return answered(JobResult(runs=(ran,)))
-
-
-@operation_router.post(
-    "/verify", operation_id="verify", response_model=AuditReport, dependencies=UNTIMED
-)
-def verify(request: Request, orc: Auditor) -> Response:
-    """Audit the database and its journal; nothing is changed."""
-    with lengthy_of(request).one():
-        root = gate_of(request).service.root
-        return answered(AuditReport.model_validate(without_root(orc.verify().as_dict(), root)))
 
 
 process_router = APIRouter(tags=["running"])
