@@ -245,7 +245,7 @@ def test_parts_of_a_document_stand_in_its_box_under_names_that_differ(
         )
         assert len(set(names)) == len(names)
         assert "Storage" in names
-        assert any(each.startswith("context: The disks are full") for each in names)
+        assert any(each.startswith("(context): The disks are full") for each in names)
         # Nothing outside of its own box, and no box on another one.
         overlaps = tab.page.evaluate(
             "(() => { const all = memgraphGraph.nodes('[?document]').map(each =>"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memgraph.clock import parse_time
-from memgraph.text.dates import DaySpan, periods
+from memgraph.errors import InvalidInput
+from memgraph.text.dates import DaySpan, moment_of, periods
 
 WEDNESDAY = parse_time("2024-05-15T12:00")
 TIMES = "|".join(("March 3", "in May 2023", "2022", "last week", "2 days ago"))
@@ -111,3 +112,25 @@ def test_agreement_with_a_moment(text: str, agreement: float) -> None:
 def test_agreement_lies_between_0_and_1(ms: int, yearly: bool) -> None:
     first = date(2001, 12, 1).toordinal()
     assert 0.0 <= DaySpan(first, first + 89, yearly).agreement(ms) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "begins", "ends"),
+    [
+        ("2024-05-01", "2024-05-01", "2024-05-01T23:59:59.999Z"),
+        ("2024-05-01T12:00:00Z", "2024-05-01T12:00:00Z", "2024-05-01T12:00:00Z"),
+        ("yesterday", "2024-05-14", "2024-05-14T23:59:59.999Z"),
+        ("last week", "2024-05-06", "2024-05-12T23:59:59.999Z"),
+        ("May 2023", "2023-05-01", "2023-05-31T23:59:59.999Z"),
+        ("today", "2024-05-15", "2024-05-15T12:00:00Z"),
+    ],
+)
+def test_a_moment_is_given_in_words(text: str, begins: str, ends: str) -> None:
+    assert moment_of(text, WEDNESDAY) == parse_time(begins)
+    assert moment_of(text, WEDNESDAY, ends=True) == parse_time(ends)
+
+
+@pytest.mark.parametrize("text", ["soon", "the day before yesterday", "Q3 2025", "spring 2025"])
+def test_words_of_which_not_all_name_a_time_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        moment_of(text, WEDNESDAY)

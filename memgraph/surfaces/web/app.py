@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, cast
 
@@ -101,25 +100,13 @@ class SecurityHeaders:
 # Error pages.
 
 
-_TITLES: Final[Mapping[int, str]] = {
-    403: "Access denied",
-    404: "Not found",
-    405: "Method not allowed",
-    413: "Request too large",
-    422: "Invalid request",
-    429: "Too many requests",
-    500: "Internal error",
-    503: "Unavailable",
-}
-
-
 def failure_page(console: Console, request: Request, error: MemgraphError, status: int) -> Response:
     """Return the page for an error, with the orchestrator's menu if the visitor has access."""
     visit = _visit(request)
     request.scope[CODE] = error.code
     fields = {
         "error": error,
-        "title": _TITLES.get(status, HTTPStatus(status).phrase),
+        "title": HTTPStatus(status).phrase,
         "back": f"{PLACE}/" if visit is None else visit.link(),
     }
     answer = console.show("failure.html", visit, status=status, **fields)
@@ -170,12 +157,15 @@ class Console:
     def now_ms(self) -> int:
         return self.gate.service.clock.now_ms()
 
+    def text(self, template: str, **values: Any) -> str:
+        """Return a rendered template."""
+        return self._templates.get_template(template).render(**values)
+
     def show(
         self, template: str, visit: Visit | None, *, status: int = 200, **values: Any
     ) -> Response:
         """Return a page; ``visit`` is None for a visitor who is not signed in."""
-        text = self._templates.get_template(template).render(visit=visit, **values)
-        return Response(text, status, media_type="text/html")
+        return Response(self.text(template, visit=visit, **values), status, media_type="text/html")
 
     def principal(self, session: Session) -> Principal | None:
         """Return the principal of a session; None if its key is no longer valid."""

@@ -186,30 +186,20 @@ def plain_json(value: Any) -> str:
 
 
 def noted(value: Any) -> str:
-    """Return a value of a manifest as text: ``6 stored, 2 duplicate``, ``yes``, ``none``.
+    """Return a value of a manifest as text: ``stored 6, duplicate 2``, ``yes``, ``none``.
 
-    Counts of 0 are omitted. Nested values are in brackets.
+    Counts of 0 are omitted.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return number(value)
     if isinstance(value, Mapping):
-        parts = [
-            _part(str(name), item) for name, item in value.items() if item is False or item != 0
-        ]
-    elif isinstance(value, list | tuple):
-        parts = [f"({noted(item)})" if isinstance(item, Mapping) else noted(item) for item in value]
-    else:
-        return "none" if value is None else str(value)
-    return ", ".join(parts) or "none"
-
-
-def _part(name: str, value: Any) -> str:
-    shown, title = noted(value), name.replace("_", " ")
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{shown} {title}"
-    return f"{title} ({shown})" if isinstance(value, Mapping | list | tuple) else f"{title} {shown}"
+        counted = (item for item in value.items() if item[1] is False or item[1] != 0)
+        value = [f"{words(name)} {noted(item)}" for name, item in counted]
+    if isinstance(value, list | tuple):
+        return ", ".join(map(noted, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def words(name: str) -> str:

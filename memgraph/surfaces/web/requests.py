@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from starlette.datastructures import UploadFile
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 # The sections of the console, in the order of the menu.
 
 
-@dataclass(frozen=True, slots=True)
-class MenuEntry:
+class MenuEntry(NamedTuple):
     """An entry of the menu.
 
     Attributes:
@@ -252,8 +251,7 @@ class Visit:
 Work = Callable[[Visit], Response]
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolePage:
+class ConsolePage(NamedTuple):
     """A route of the console with its handler.
 
     Attributes:

@@ -12,10 +12,8 @@ from serving_worlds import Served
 
 from memgraph import Orchestrator
 from memgraph.clock import FixedClock, parse_time
-from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.surfaces.web.export import differing
-from memgraph.text.dates import moment_of
+from memgraph.surfaces.web.pages.contradictions import differing
 
 CONFIG = {"memory": {"embedding": {"provider": "none"}, "receipts": {"query_text": True}}}
 READING = frozenset({Permission.READ})
@@ -25,30 +23,6 @@ NOW = parse_time("2026-05-20T10:30:00Z")  # a Wednesday
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock(NOW)
-
-
-@pytest.mark.parametrize(
-    ("text", "begins", "ends"),
-    [
-        ("2026-05-01", "2026-05-01", "2026-05-01T23:59:59.999Z"),
-        ("2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z", "2026-05-01T12:00:00Z"),
-        ("yesterday", "2026-05-19", "2026-05-19T23:59:59.999Z"),
-        ("last week", "2026-05-11", "2026-05-17T23:59:59.999Z"),
-        ("3 days ago", "2026-05-17", "2026-05-17T23:59:59.999Z"),
-        ("May 2025", "2025-05-01", "2025-05-31T23:59:59.999Z"),
-        ("today", "2026-05-20", "2026-05-20T10:30:00Z"),
-        ("now", "2026-05-20T10:30:00Z", "2026-05-20T10:30:00Z"),
-    ],
-)
-def test_a_time_is_given_in_words(text: str, begins: str, ends: str) -> None:
-    assert moment_of(text, NOW) == parse_time(begins)
-    assert moment_of(text, NOW, ends=True) == parse_time(ends)
-
-
-@pytest.mark.parametrize("text", ["soon", "the day before yesterday", "Q3 2025", "spring 2025"])
-def test_words_of_which_not_all_name_a_time_are_refused(text: str) -> None:
-    with pytest.raises(InvalidInput):
-        moment_of(text, NOW)
 
 
 def test_memories_are_listed_by_their_source(

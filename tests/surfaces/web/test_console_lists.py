@@ -93,27 +93,18 @@ def test_pages_of_a_narrowed_list_go_on_in_its_order(browser: Browser, quarrels:
         assert "after=" not in decided
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
+def test_what_is_no_place_in_a_list_is_told_with_a_code(browser: Browser) -> None:
+    for path, code in (
         ("contradictions?state=lost", "input.invalid"),
         ("contradictions?order=any", "input.invalid"),
         ("contradictions?after=zzz", "memory.not_found"),
         (f"contradictions?text={'x' * 201}", "input.invalid"),
-        ("contradictions?text=%00", "input.invalid"),
         ("contradictions?memory=%00", "input.invalid"),
-        ("memories?before=zzz", "memory.not_found"),
         ("memories?before=%00", "memory.not_found"),
-        ("answers?before=zzz", "input.invalid"),
-        ("answers?before=%00", "input.invalid"),
         ("answers?before=rcl_" + "u" * 26, "input.invalid"),
         ("contradictions?state=stale&after=zzz", "input.invalid"),
         ("activity?after=zzz", "input.invalid"),
-    ],
-)
-def test_what_is_no_place_in_a_list_is_told_with_a_code(
-    browser: Browser, path: str, code: str
-) -> None:
-    answer = browser.open(HOME + path)
-    assert answer.status_code in (404, 422), path
-    assert code in Seen(answer.text).text
+    ):
+        answer = browser.open(HOME + path)
+        assert answer.status_code in (404, 422), path
+        assert code in Seen(answer.text).text

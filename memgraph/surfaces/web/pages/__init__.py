@@ -6,15 +6,13 @@ from typing import Final
 
 from memgraph.surfaces.web.pages import (
     activity,
-    answers,
     contradictions,
-    entities,
     graph,
     memories,
     overview,
 )
 
-_MODULES: Final = (overview, memories, contradictions, graph, entities, answers, activity)
+_MODULES: Final = (overview, memories, contradictions, graph, activity)
 
 PAGES: Final = tuple(page for module in _MODULES for page in module.PAGES)
 """All pages that require a sign-in."""

@@ -1,4 +1,4 @@
-"""Console pages for activity: files, uploads and jobs."""
+"""Console pages for activity (files, uploads, jobs), and for what was handed out and why."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 FILES: Final = 25
 RUNS: Final = 25
+RECEIPTS: Final = 25
+FILTERS: Final = ("conversation_id", "workflow_run_id", "task_id", "purpose")
+"""The query parameters that narrow the list of answers."""
 CHUNK: Final = 1 << 18
 """The size in which a file is copied, in bytes."""
 ITEMS_SHOWN: Final = 200
@@ -89,8 +92,34 @@ def _placed(upload_draft: UploadDraft, file: BinaryIO) -> UploadResult:
         upload_draft.discard()
 
 
+def answers(visit: Visit) -> Response:
+    """Show the newest receipts whose memories the visitor may all see."""
+    orc = visit.enter(Permission.AUDIT)
+    filters = {name: visit.query(name) for name in FILTERS if visit.query(name)}
+    result = orc.receipts.list(limit=RECEIPTS, before=visit.query("before") or None, **filters)
+    last = result.receipts[-1].receipt_id if result.cut and result.receipts else None
+    return visit.show(
+        "answers.html",
+        receipts=result.receipts,
+        filters=FILTERS,
+        filtered=bool(filters),
+        following=visit.following(before=last),
+    )
+
+
+def answer(visit: Visit) -> Response:
+    """Show a receipt: the question, the answer, its memories and the text of a bulletin."""
+    orc = visit.enter(Permission.AUDIT)
+    receipt = orc.receipts.get(visit.path("receipt_id"))
+    bulletin = None if receipt.bulletin_id is None else orc.receipts.bulletin(receipt.bulletin_id)
+    memories = by_id(orc, [item.memory_id for item in receipt.items])
+    return visit.show("answer.html", receipt=receipt, bulletin=bulletin, memories=memories)
+
+
 PAGES: Final = (
     ConsolePage("/{orchestrator}/activity", activity),
     ConsolePage("/{orchestrator}/activity/files", upload, "POST", lengthy=True),
     ConsolePage("/{orchestrator}/activity/{sha256}", file),
+    ConsolePage("/{orchestrator}/answers", answers),
+    ConsolePage("/{orchestrator}/answers/{receipt_id}", answer),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import SequenceMatcher
 from typing import Any, Final, NamedTuple
 
+from markupsafe import Markup
 from starlette.responses import Response
 
 from memgraph.errors import InvalidInput
@@ -13,8 +15,8 @@ from memgraph.graph.cases import MAX_SOUGHT_CHARS
 from memgraph.model.access import Permission
 from memgraph.model.enums import EdgeType
 from memgraph.model.graph import Case
-from memgraph.surfaces.web.export import case_document, texts_of
 from memgraph.surfaces.web.pages.memories import bulk
+from memgraph.surfaces.web.render import FOLDER
 from memgraph.surfaces.web.requests import ConsolePage, Visit
 
 PER_PAGE: Final = 25
@@ -133,7 +135,7 @@ def case(visit: Visit) -> Response:
         "case.html",
         case=result,
         is_change=result.edge.edge_type is EdgeType.UPDATES,
-        texts=texts_of(result),
+        texts=_texts_of(result),
         lines=lines,
         may_write=visit.may_decide,
     )
@@ -148,12 +150,14 @@ def export(visit: Visit) -> Response:
     """Return the case as a self-contained HTML file without scripts."""
     result, lines = _read(visit)
     name = re.sub(r"[^A-Za-z0-9_-]", "", result.edge.edge_id)[:80]
-    root = visit.gate.service.root
-    text = case_document(
-        result,
+    text = visit.console.text(
+        "case_document.html",
+        case=result,
         orchestrator=visit.orchestrator,
         lines=lines,
-        root=root,
+        texts=_texts_of(result),
+        # Inlined, since the file must be self-contained.
+        style=Markup((FOLDER / "static" / "console.css").read_text(encoding="utf-8")),
     )
     headers = {"Content-Disposition": f'attachment; filename="case-{name}.html"'}
     return Response(text, media_type="text/html", headers=headers)
@@ -180,6 +184,38 @@ def decide(visit: Visit) -> Response:
         return visit.go(visit.link("contradictions", state="changes"), "The change is accepted.")
     done = {"resolve": "resolved", "dismiss": "dismissed", "reopen": "reopened"}[decision]
     return visit.go(visit.link("contradictions", edge_id), f"The case is {done}.")
+
+
+# What differs between the texts of the two sides.
+
+MOST_WORDS: Final = 1_000
+"""The number of words in which differences are looked for."""
+Runs = list[tuple[bool, str]]
+"""A text in runs of words, each with True where the other text differs."""
+
+
+def _texts_of(case: Case) -> tuple[Runs, Runs]:
+    """Return the texts of the two sides, with what differs."""
+    first, second = (side.memory.content for side in case.sides)
+    return differing(first, second)
+
+
+def differing(first: str, second: str) -> tuple[Runs, Runs]:
+    """Return two texts as runs; in texts without a common word nothing is marked. Pure."""
+    tokens = [re.findall(r"\s*\S+|\s+$", text) for text in (first, second)]
+    old, new = ([token.strip() for token in each[:MOST_WORDS]] for each in tokens)
+    sides: tuple[Runs, Runs] = ([], [])
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    if not any(tag == "equal" for tag, *_ in codes):
+        return [(False, first)], [(False, second)]
+    for tag, i, j, m, n in codes:
+        for side, run in zip(sides, (tokens[0][i:j], tokens[1][m:n]), strict=True):
+            text = "".join(run)
+            start = len(text) - len(text.lstrip())
+            side += [(False, text[:start]), (tag != "equal", text[start:])] if text else []
+    for side, rest in zip(sides, tokens, strict=True):
+        side.append((False, "".join(rest[MOST_WORDS:])))
+    return sides
 
 
 PAGES: Final = (

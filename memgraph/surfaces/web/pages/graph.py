@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -15,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from memgraph.clock import iso
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
-from memgraph.model.enums import EdgeType, MemoryKind
+from memgraph.model.enums import EdgeType
 from memgraph.model.graph import PremiseStep, StaleMemory, Subgraph
 from memgraph.model.values import Edge, Memory
 from memgraph.operations.orchestrator import Orchestrator
@@ -180,47 +179,27 @@ def _group(place: str | None) -> str | None:
 
 
 LABEL_CHARS: Final = 40
-_HEAD: Final = re.compile(r"(.{3,80}?)(?: \(([\w ]{1,30})\))?: (?=\S)", re.DOTALL)
-"""Matches the beginning of a part of a document: ``Title: …`` or ``Title (part): …``."""
 
 
 def labels(
     memories: Sequence[Memory], places: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a short name for each memory, and the title of each place with a single title.
+    """Return a short name for each memory, and the titles of documents by place.
 
-    Different texts get different names. The names of a document's parts omit its title. If texts
-    begin alike, their names begin with the first word that differs.
+    The names of the parts of a document omit its title.
     """
-    texts = {memory.memory_id: " ".join(memory.summary.split()) for memory in memories}
-    heads = {
-        memory.memory_id: match
-        for memory in memories
-        if memory.kind is not MemoryKind.EPISODE
-        and memory.memory_id in places
-        and (match := _HEAD.match(texts[memory.memory_id]))
-    }
-    # Only a head with a part is a title; "Name: …" may be a quotation with its speaker.
-    titles = {(places[key], match[1]) for key, match in heads.items() if match[2]}
-    for key, match in heads.items():
-        if (places[key], match[1]) in titles:
-            rest = texts[key][match.end() :]
-            texts[key] = f"{match[2]}: {rest}" if match[2] else match[1]
-    alike: dict[str, list[str]] = {}
-    for key, text in texts.items():
-        alike.setdefault(short(text, LABEL_CHARS), []).append(key)
-    names = {}
-    for name, ids in alike.items():
-        ends = (min(texts[memory_id] for memory_id in ids), max(texts[one] for one in ids))
-        common = os.path.commonprefix(ends) if len(ids) > 1 else ""  # noqa: RUF071 - of texts
-        start = common.rfind(" ") + 1
-        for memory_id in ids:
-            rest = texts[memory_id][start:]
-            names[memory_id] = f"…{short(rest, LABEL_CHARS)}" if start and rest else name
-    by_place: dict[str, set[str]] = {}
-    for place, title in titles:
-        by_place.setdefault(place, set()).add(title)
-    return names, {place: next(iter(value)) for place, value in by_place.items() if len(value) == 1}
+    names = {memory.memory_id: " ".join(memory.summary.split()) for memory in memories}
+    titles = {}
+    for place in set(places.values()):
+        ids = [memory_id for memory_id, own in places.items() if own == place]
+        prefix = os.path.commonprefix([names[one] for one in ids])  # noqa: RUF071 - of texts
+        title = prefix.rstrip(" (:")
+        rests = {one: names[one][len(title) :] for one in ids}
+        # "Title (part): text" or "Title: text"; other texts begin alike by chance.
+        if title and all(not rest or rest.startswith((" (", ": ")) for rest in rests.values()):
+            titles[place] = title
+            names |= {one: rest.lstrip(" :") or title for one, rest in rests.items()}
+    return {memory_id: short(name, LABEL_CHARS) for memory_id, name in names.items()}, titles
 
 
 def _node(memory: Memory, stale: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Console pages for memories: the list, the search, and one memory."""
+"""Console pages for memories and entities: the lists, the search, and one of each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from memgraph.model.access import Permission
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.model.recall import Bundle
 from memgraph.model.receipts import CONSOLE
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import MAX_NAME_CHARS, Memory, StoredSource
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.retrieval.recall import RANKED_TODAY
 from memgraph.surfaces.web.render import words
 from memgraph.surfaces.web.requests import MAX_QUERY_CHARS, ConsolePage, Visit
 
 PER_PAGE: Final = 25
+MOST_ENTITIES: Final = 200
+OF_ENTITY: Final = 50
 HAND_OUTS: Final = 50
 ANY: Final = "any"
 FILTERS: Final = ("q", "type", "kind", "status", "tag", "session", "source", "since", "until")
@@ -190,6 +192,24 @@ def memory(visit: Visit) -> Response:
     )
 
 
+def entities(visit: Visit) -> Response:
+    """Show the entities that visible memories name, most mentioned first."""
+    orc = visit.enter()
+    prefix = visit.query("prefix")[:MAX_NAME_CHARS]
+    rows = orc.entities.list(prefix=prefix, limit=MOST_ENTITIES + 1)
+    return visit.show(
+        "entities.html", entities=rows[:MOST_ENTITIES], prefix=prefix, cut=len(rows) > MOST_ENTITIES
+    )
+
+
+def entity(visit: Visit) -> Response:
+    """Show an entity with its names, the memories that name it, and related entities."""
+    orc = visit.enter()
+    return visit.show(
+        "entity.html", entity=orc.entities.get(visit.path("entity_id"), limit=OF_ENTITY)
+    )
+
+
 def _chosen(enum: Any, value: str) -> list[Any]:
     """Return the selected enum member as a list; an empty list means all."""
     if value in ("", ANY):
@@ -204,4 +224,6 @@ PAGES: Final = (
     ConsolePage("/{orchestrator}/memories", listing, timed=True),
     ConsolePage("/{orchestrator}/memories", decide, "POST"),
     ConsolePage("/{orchestrator}/memories/{memory_id}", memory, timed=True),
+    ConsolePage("/{orchestrator}/entities", entities),
+    ConsolePage("/{orchestrator}/entities/{entity_id}", entity),
 )
