@@ -164,12 +164,9 @@ def evidence_graph(bases: Iterable[Dependency]) -> nx.MultiDiGraph[str]:
 
 
 def broken_paths(
-    graph: nx.MultiDiGraph[str],
-    refuted: Mapping[str, RefutedEvidence],
-    *,
-    max_hops: int = MAX_HOPS,
+    graph: nx.MultiDiGraph[str], refuted: Mapping[str, RefutedEvidence]
 ) -> dict[str, tuple[Dependency, ...]]:
-    """Return for each memory that depends on refuted evidence the path to it; pure.
+    """Return for each memory that depends on refuted evidence the path to it, ``MAX_HOPS`` at most.
 
     With several pieces of refuted evidence, the one that ended last counts, ties by the highest
     id; with several paths, the shortest, ties by ids.
@@ -177,7 +174,6 @@ def broken_paths(
     Args:
         graph: as of ``evidence_graph``.
         refuted: the refuted evidence, by memory id.
-        max_hops: the maximum length of a path, >= 0.
 
     Returns:
         The paths by memory id; each begins at the memory and ends at the refuted evidence.
@@ -192,7 +188,7 @@ def broken_paths(
             continue
         but = ending.replaced_by - {ground}
         passable = graph if but.isdisjoint(graph) else nx.restricted_view(graph, but, ())
-        for dependent, way in nx.single_target_shortest_path(passable, ground, max_hops).items():
+        for dependent, way in nx.single_target_shortest_path(passable, ground, MAX_HOPS).items():
             if dependent != ground and dependent not in paths:
                 paths[dependent] = tuple(_step(graph, *ends) for ends in pairwise(way))
     return paths
