@@ -56,15 +56,6 @@ def test_an_entry_without_the_key_is_found_and_stops_writes(keyed: MemoryService
         orc.remember("more")
 
 
-def test_the_same_entry_fits_a_journal_without_a_key(tmp_path: Path) -> None:
-    with working(tmp_path) as service:
-        orc = service.orchestrator(NAME, create=True)
-        orc.remember("Stored without a key.")
-        with service.opened(NAME) as opened:
-            forge(opened.paths.database)
-        assert orc.verify().ok
-
-
 def test_a_journal_gets_its_key_when_an_operator_says_so(tmp_path: Path) -> None:
     with working(tmp_path / "root") as service:
         service.orchestrator(NAME, create=True).remember("Stored without a key.")

@@ -14,7 +14,6 @@ from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Scope, Sensitivity
 from memgraph.rules.access import (
-    check_grants,
     moment_ms,
     sees_everything,
     span_ms,
@@ -119,33 +118,6 @@ def test_a_request_that_reaches_too_far_is_told_where(
 def test_a_copy_is_for_who_sees_everything(fields: dict[str, Any], everything: bool) -> None:
     given = {"clearance": Sensitivity.RESTRICTED, "project_ids": (ANY,), "session_ids": (ANY,)}
     assert sees_everything(principal(**{**given, **fields})) is everything
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"orchestrators": ()}, "orchestrators"),
-        ({"orchestrators": (ANY, "orc-1")}, "orchestrators"),
-        ({"orchestrators": ("orc-1", "orc-1")}, "orchestrators"),
-        ({"project_ids": (ANY, "p1")}, "project_ids"),
-        ({"session_ids": ("s1", "s2", "s1")}, "session_ids"),
-        ({"permissions": frozenset()}, "permissions"),
-        ({"expires_at": NOW}, "expires_at"),
-        ({"expires_at": NOW - 1}, "expires_at"),
-    ],
-)
-def test_a_key_that_would_be_of_no_use_or_misread_is_none(
-    fields: dict[str, Any], field: str
-) -> None:
-    with pytest.raises(InvalidInput) as raised:
-        check_grants(principal(**fields), now_ms=NOW)
-    assert raised.value.details["field"] == field
-
-
-@pytest.mark.parametrize("name", ["../orc-1", "a/b", "nul", "a..b", "keys.json", "**", ".hidden"])
-def test_a_key_opens_what_can_be_an_orchestrator(name: str) -> None:
-    with pytest.raises(InvalidInput):
-        check_grants(principal(orchestrators=(name,)), now_ms=NOW)
 
 
 @pytest.mark.parametrize(

@@ -155,21 +155,6 @@ def test_whatever_lies_outside_is_refused_alike_whether_it_is_there_or_not(
     assert orc.memories.list() == []
 
 
-def test_each_orchestrator_has_its_own_list(
-    tmp_path: Path, shared_folder: Path, clock: FixedClock
-) -> None:
-    with MemoryService(tmp_path / "two", clock=clock, environ={}, background=False) as service:
-        for name in ("orc-1", "orc-2"):
-            service.create(name)
-        service.paths("orc-1").config_file.write_text(
-            f"[memory.ingest]\nallowed_roots = [{json.dumps(str(shared_folder))}]\n", "utf-8"
-        )
-        path = str(shared_folder / "notes.md")
-        assert service.orchestrator("orc-1").remember("x", **from_file(path))
-        with pytest.raises(AccessDenied):
-            service.orchestrator("orc-2").remember("x", **from_file(path))
-
-
 def test_a_dropped_file_is_a_source_by_its_real_path_too(tmp_path: Path, clock: FixedClock) -> None:
     """As somebody would name it who saw the file where it lies."""
     (tmp_path / "disk").mkdir()
