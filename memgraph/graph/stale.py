@@ -184,7 +184,7 @@ def described(
     ids = sorted({path[-1].ground_id for path in paths.values()})
     grounds = graph.visible_memories(snapshot, ids, any_status)
     refuted = evidence.refuted_among(snapshot, ids, view)
-    endings = evidence.end_reasons(snapshot, ids, view)
+    endings = evidence.endings(snapshot, ids, view)
     reasons = without_hidden(snapshot, view, [endings[memory_id].reason for memory_id in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
     return {
@@ -192,7 +192,7 @@ def described(
             ground=grounds[path[-1].ground_id],
             path=tuple(_step(step) for step in path),
             ended=_ended_how(grounds[path[-1].ground_id].status, endings[path[-1].ground_id].lost),
-            ended_at=endings[path[-1].ground_id].at,
+            ended_at=endings[path[-1].ground_id].since,
             actor=endings[path[-1].ground_id].actor,
             reason=reason_of[path[-1].ground_id],
             replaced_by=tuple(sorted(refuted[path[-1].ground_id].replaced_by)),

@@ -164,9 +164,12 @@ def evidence_graph(bases: Iterable[Dependency]) -> nx.MultiDiGraph[str]:
 
 
 def broken_paths(
-    graph: nx.MultiDiGraph[str], refuted: Mapping[str, RefutedEvidence]
+    graph: nx.MultiDiGraph[str],
+    refuted: Mapping[str, RefutedEvidence],
+    *,
+    max_hops: int = MAX_HOPS,
 ) -> dict[str, tuple[Dependency, ...]]:
-    """Return for each memory that depends on refuted evidence the path to it, ``MAX_HOPS`` at most.
+    """Return for each memory that depends on refuted evidence the path to it; pure.
 
     With several pieces of refuted evidence, the one that ended last counts, ties by the highest
     id; with several paths, the shortest, ties by ids.
@@ -174,6 +177,7 @@ def broken_paths(
     Args:
         graph: as of ``evidence_graph``.
         refuted: the refuted evidence, by memory id.
+        max_hops: the maximum length of a path.
 
     Returns:
         The paths by memory id; each begins at the memory and ends at the refuted evidence.
@@ -188,7 +192,7 @@ def broken_paths(
             continue
         but = ending.replaced_by - {ground}
         passable = graph if but.isdisjoint(graph) else nx.restricted_view(graph, but, ())
-        for dependent, way in nx.single_target_shortest_path(passable, ground, MAX_HOPS).items():
+        for dependent, way in nx.single_target_shortest_path(passable, ground, max_hops).items():
             if dependent != ground and dependent not in paths:
                 paths[dependent] = tuple(_step(graph, *ends) for ends in pairwise(way))
     return paths

@@ -328,12 +328,14 @@ class EndOfLife(NamedTuple):
         reason: the reason for this status; None if there is none.
         lost: True if it lost a contradiction.
         since: when it got this status, milliseconds; 0 for an active memory.
+        actor: who gave it this status; empty for an active memory.
     """
 
     status: MemoryStatus
     reason: str | None = None
     lost: bool = False
     since: int = 0
+    actor: str = ""
 
 
 def refuted(ending: EndOfLife) -> bool:

@@ -43,8 +43,8 @@ def endings(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> dict
     any_status = View(view.viewer, view.as_of)
     rows = _endings(any_status.shape).rows(snapshot, any_status.params, ids=memory_ids)
     return {
-        str(memory_id): EndOfLife(MemoryStatus(status), reason, bool(lost), since or 0)
-        for memory_id, status, reason, since, lost in rows
+        str(memory_id): EndOfLife(MemoryStatus(status), reason, bool(lost), since or 0, actor or "")
+        for memory_id, status, reason, since, actor, lost in rows
     }
 
 
@@ -58,14 +58,14 @@ def _endings(view: View) -> sa.Select[Any]:
         .subquery("ended")
     )
     h, e = tables.statuses.alias("h"), tables.edges.alias("e")
-    reason, since = (
+    periods = (
         sa.select(column)
         .where(h.c.memory_id == ended.c.memory_id, _is_then(h, view))
         .order_by(*_last_first(h))
         .limit(1)
         .correlate(ended)
         .scalar_subquery()
-        for column in (h.c.reason, h.c.since)
+        for column in (h.c.reason, h.c.since, h.c.actor)
     )
     lost = (
         sa.select(sa.literal(1))
@@ -79,8 +79,7 @@ def _endings(view: View) -> sa.Select[Any]:
     return sa.select(
         ended.c.memory_id,
         ended.c.status,
-        sa.case((has_ended, reason)),
-        sa.case((has_ended, since)),
+        *(sa.case((has_ended, period)) for period in periods),
         sa.case((has_ended, sa.union_all(*lost).exists()), else_=sa.false()),
     )
 
@@ -313,47 +312,6 @@ def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) ->
 def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
     """Return the ids of the memories that the view shows."""
     return frozenset(memories.existing_ids(snapshot, sorted(memory_ids), view))
-
-
-class EndReason(NamedTuple):
-    """The actor, reason and time (milliseconds) of a memory's end.
-
-    ``lost``: it ended by losing a contradiction.
-    """
-
-    actor: str
-    reason: str | None
-    at: int
-    lost: bool
-
-
-def end_reasons(
-    snapshot: Snapshot, memory_ids: Collection[str], view: View
-) -> dict[str, EndReason]:
-    """Return why and when visible memories ended, by id, without active ones.
-
-    If a superseded memory was retracted and restored, this is the original replacement.
-    """
-    ended = endings(snapshot, memory_ids, view)
-    f, h = listed(sorted(ended), "f"), tables.statuses.alias("h")
-    begun = sa.true() if view.as_of is None else h.c.since <= bound(view.as_of)
-    query = (
-        sa.select(h.c.memory_id, h.c.status, h.c.actor, h.c.reason, h.c.since)
-        .select_from(ordered(f, (h, sa.and_(h.c.memory_id == f.c.value, begun))))
-        .order_by(h.c.memory_id, h.c.since, h.c.status_id)
-    )
-    # The periods since a memory was active last.
-    periods: dict[str, list[tuple[str, EndReason]]] = {}
-    for memory_id, status, actor, reason, since in snapshot.rows(query):
-        if status == MemoryStatus.ACTIVE:
-            periods.pop(memory_id, None)
-        else:
-            end = EndReason(actor, reason, since, ended[memory_id].lost)
-            periods.setdefault(memory_id, []).append((status, end))
-    return {
-        memory_id: ends[0 if ends[0][0] == ends[-1][0] == MemoryStatus.SUPERSEDED else -1][1]
-        for memory_id, ends in periods.items()
-    }
 
 
 class Speaker(NamedTuple):
