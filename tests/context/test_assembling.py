@@ -159,14 +159,6 @@ def test_the_first_and_last_of_a_task_come_before_its_others_and_stand_in_time_o
     assert numbers(assembled(given_, plan(), COUNTER)) == [*range(10), 20]
 
 
-def test_an_only_item_is_head_and_tail() -> None:
-    assert reasons(assembled([candidate(1, Scope.SESSION)], plan(), COUNTER)) == {
-        1: ("head", "tail")
-    }
-    without = assembled([candidate(1, Scope.SESSION)], plan(head_tail=0), COUNTER)
-    assert reasons(without) == {1: ("importance",)}
-
-
 def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
     given_ = [
         candidate(1, Scope.PROJECT, importance=10, recalled=1),
@@ -190,43 +182,6 @@ def test_a_text_that_is_too_long_is_cut_to_its_first_sentences() -> None:
     assert item.text.endswith(" …")
     assert 300 < found.token_cost <= 400
     assert found.compression_ratio < 0.1
-
-
-def fenced(number: int, tier: Scope, text: str = "") -> int:
-    """What a line of a candidate costs."""
-    given_ = candidate(number, tier, text)
-    [item] = assembled([given_], plan(5_000, format=BlockFormat.FENCED), COUNTER).items
-    return item.token_cost
-
-
-@pytest.mark.parametrize("tier", Scope)
-def test_what_tiers_without_candidates_have_is_handed_on_before_a_text_is_cut(tier: Scope) -> None:
-    text = "words of some length " * 30
-    wanted = plan(500, format=BlockFormat.FENCED)
-    assert fenced(1, tier, text) > 500 * 0.4 / 2
-    [item] = assembled([candidate(1, tier, text)], wanted, COUNTER).items
-    assert (item.text, item.shortened) == (text, False)
-
-
-def test_a_text_that_is_best_stays_whole_though_others_would_fit_beside_less_of_it() -> None:
-    text = "A text of three hundred characters. " * 8
-    given_ = [candidate(0, Scope.GLOBAL, text, recalled=1, importance=90)]
-    given_ += [candidate(at, Scope.GLOBAL, "abcdef"[at], recalled=at + 1) for at in range(1, 6)]
-    found = assembled(given_, plan(500, format=BlockFormat.FENCED), COUNTER)
-    assert found.items[0].text == text
-    assert len(found.items) > 1
-    assert not any(each.shortened for each in found.items)
-
-
-def test_a_text_above_its_share_is_whole_where_the_others_leave_enough() -> None:
-    text = "words of some length " * 15
-    given_ = [candidate(0, Scope.GLOBAL, text, recalled=1)]
-    given_ += [candidate(at, Scope.GLOBAL, f"Filler {at}.") for at in range(1, 20)]
-    given_ += [candidate(20, Scope.PROJECT, "Little.")]
-    found = assembled(given_, plan(180), COUNTER)
-    [item] = [each for each in found.items if each.memory_id == "fact_0000"]
-    assert item.token_cost > found.tiers[Scope.GLOBAL].share_tokens
-    assert not item.shortened
 
 
 @settings(deadline=None)

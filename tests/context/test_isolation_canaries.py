@@ -18,22 +18,17 @@ from citing_model import citing
 from working import members_of, working
 
 from memgraph import (
-    ContextAssembler,
-    MemoryEntity,
     MemoryHooks,
     MemoryService,
     Orchestrator,
     Scope,
     Sensitivity,
     Viewer,
-    call_tool,
-    tools_for,
 )
 from memgraph.clock import MS_PER_DAY
 from memgraph.errors import AccessDenied, MemgraphError, NotFound
-from memgraph.model.context import BlockFormat, Task
+from memgraph.model.context import BlockFormat
 from memgraph.model.enums import STORED_STATUSES, MemoryKind, MemoryType, SourceName
-from memgraph.operations.tools.tools import TOOLS
 
 READERS = {
     "default": Viewer(),
@@ -606,95 +601,6 @@ def test_an_edge_with_a_hidden_side_is_not_there(
             told = json.dumps(raised.value.as_dict())
             assert one not in told
             assert other not in told
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_no_tool_of_a_model_tells_what_is_hidden(
-    service: MemoryService, world: World, reader: str
-) -> None:
-    orc = service.orchestrator("one", viewer=READERS[reader])
-    forbidden = world.forbidden(orc.viewer)
-    seen = sorted({word for each in world.seen(orc.viewer) for word in each.words} - forbidden)
-    told = list(texts(tools_for(orc, only=TOOLS)))
-    for query in [QUERY, "launch plan", *seen[::10]]:
-        told += texts(call_tool(orc, "search_memory", {"query": query}))
-        told += texts(call_tool(orc, "get_entity_info", {"name": query}))
-    told += texts(call_tool(orc, "memory_stats", {}, only=TOOLS))
-    for each in world.hidden(orc.viewer)[::9]:
-        for name, given in (
-            ("correct_fact", {"memory_id": each.memory_id, "new_content": "Another."}),
-            ("confirm_fact", {"memory_id": each.memory_id}),
-            ("forget", {"memory_id": each.memory_id}),
-        ):
-            answer = call_tool(orc, name, given)
-            assert "error" in answer
-            told += texts(json.loads(json.dumps(answer).replace(each.memory_id, "")))
-    assert leaks(told, forbidden) == set()
-
-
-def test_a_context_is_of_its_task_and_project_alone(service: MemoryService, world: World) -> None:
-    assembler = ContextAssembler(service, "one")
-    cases = [
-        (None, Viewer()),
-        (Task(task_id=TASKS[0]), Viewer(session_ids=frozenset({TASKS[0]}))),
-        (
-            Task(task_id=TASKS[0], project_id=PROJECTS[0]),
-            Viewer(session_ids=frozenset({TASKS[0]}), project_ids=frozenset({PROJECTS[0]})),
-        ),
-        (
-            Task(task_id="Kxother", metadata={"project_id": PROJECTS[1]}),
-            Viewer(session_ids=frozenset({"Kxother"}), project_ids=frozenset({PROJECTS[1]})),
-        ),
-    ]
-    found: set[str] = set()
-    for task, viewer in cases:
-        for query in (QUERY, "", "launch"):
-            package = assembler.build_context(task, query=query, budget_tokens=50_000)
-            told = list(texts(package))
-            assert leaks(told, world.forbidden(viewer)) == set()
-            found |= words_in([package.text])
-    assert found
-
-
-def test_an_assemblers_stores_are_of_their_place_alone(
-    service: MemoryService, world: World
-) -> None:
-    assembler = ContextAssembler(service, "one")
-    for store, viewer in (
-        (assembler.task_store(TASKS[0]), Viewer(session_ids=frozenset({TASKS[0]}))),
-        (assembler.project_store(PROJECTS[0]), Viewer(project_ids=frozenset({PROJECTS[0]}))),
-        (assembler.global_store(), Viewer()),
-    ):
-        told = [text for each in items(store) for text in texts(each)]
-        assert words_in(told)
-        assert leaks(told, world.forbidden(viewer)) == set()
-
-
-def test_an_agent_is_told_of_itself_alone(service: MemoryService, world: World) -> None:
-    entity = MemoryEntity(service, "one", "Kxagena", project_id=PROJECTS[0])
-    alone = Viewer(
-        agent_id="Kxagena",
-        shared=False,
-        session_ids=frozenset({TASKS[0]}),
-        project_ids=frozenset({PROJECTS[0]}),
-    )
-    place = Viewer(session_ids=frozenset(TASKS), project_ids=frozenset({PROJECTS[0]}))
-    requests = service.orchestrator("one", viewer=place).agent_memory
-    limits = {"limit": 500, "projectId": PROJECTS[0]}
-    of_a_task = texts(entity.retrieve(QUERY, limit=500, session_id=TASKS[0]))
-    # Without a session, those of all its sessions.
-    told = [
-        *texts(entity.list_items(limit=500)),
-        *texts(requests.list_items("Kxagena", limits)),
-        *texts(requests.retrieve("Kxagena", {"query": QUERY, **limits})),
-    ]
-    assert words_in(of_a_task)
-    assert leaks(of_a_task, world.forbidden(alone)) == set()
-    assert words_in(told)
-    everywhere = replace(alone, session_ids=frozenset(TASKS))
-    assert leaks(told, world.forbidden(everywhere)) == set()
-    with pytest.raises(MemgraphError):
-        entity.retrieve(QUERY, project_id=PROJECTS[1])
 
 
 def test_a_turn_is_told_of_its_task_and_project_alone(service: MemoryService, world: World) -> None:

@@ -401,13 +401,6 @@ def test_a_prompt_of_one_agent_holds_nothing_of_another(service: MemoryService) 
     assert '"access.denied"' in service.paths("o").log_file.read_text()
 
 
-def test_a_retracted_reflection_is_gone_from_the_next_block(orc: Orchestrator) -> None:
-    reflection = reflect(orc)
-    assert orc.context(ASKED).memory_ids == (reflection,)
-    orc.retract(reflection, reason="wrong")
-    assert orc.context(ASKED).memory_ids == ()
-
-
 def test_confidence_is_told_as_it_has_decayed(orc: Orchestrator, clock: FixedClock) -> None:
     harbour(orc, decay_rate=0.1)
     clock.advance(days=10)
