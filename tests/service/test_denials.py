@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from denial_lines import denials
 
 from memgraph import MemoryService, Orchestrator, Scope, Viewer
-from memgraph.errors import AccessDenied, InvalidInput
+from memgraph.errors import AccessDenied
 from memgraph.model.jobs import ServiceReadiness
 from memgraph.surfaces.metrics import PrometheusMeters
 
@@ -47,21 +46,6 @@ def test_what_was_not_granted_is_refused(
     if name is not None:
         line["asked_sha256"] = hashlib.sha256(name.encode()).hexdigest()
     assert denials(service.root) == [line]
-
-
-def test_what_was_granted_is_opened_and_tells_nothing(service: MemoryService) -> None:
-    orc = service.orchestrator("orc-1", create=True, viewer=VIEWER)
-    assert orc.stores.task("t1").task_id == "t1"
-    assert orc.stores.project("p1").project_id == "p1"
-    assert orc.stores.global_tier().query_preferences() == []
-    assert denials(service.root) == []
-
-
-@pytest.mark.parametrize("name", [None, 7, b"t1", ["t1"]])
-def test_a_task_and_a_project_have_a_name(orc: Orchestrator, name: Any) -> None:
-    for opening in (orc.stores.task, orc.stores.project):
-        with pytest.raises(InvalidInput):
-            opening(name)
 
 
 def test_no_text_from_outside_comes_into_the_log(service: MemoryService) -> None:

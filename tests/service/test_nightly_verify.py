@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 from working import NAME, filled, tampering
 
 from memgraph import MemoryService
-from memgraph.audit import verify
 from memgraph.clock import FixedClock
 from memgraph.model.jobs import STOPPED
 from memgraph.service.readiness import Readiness
@@ -50,30 +47,6 @@ def unsound(service: MemoryService) -> float:
     text, _ = PrometheusMeters().exposition(Readiness(service).look())
     [told] = re.findall(rb"^memgraph_unsound_orchestrators (\S+)$", text, re.MULTILINE)
     return float(told)
-
-
-def test_two_workers_verify_once(tmp_path: Path) -> None:
-    """The other one looks while the first is at it, and again afterwards."""
-    clock = FixedClock()
-    audited: list[str] = []
-    with filled(tmp_path, clock=clock) as (service, _, _ids):
-        clock.advance(days=1)
-        with MemoryService(tmp_path, clock=clock, environ={}, background=False) as beside:
-            others = Worker(beside)
-            real = verify.verify
-
-            def slow(*given: Any, **named: Any) -> Any:
-                audited.append("verify")
-                if len(audited) == 1:
-                    others.once()
-                return real(*given, **named)
-
-            with patch.object(verify, "verify", slow):
-                for worker in (Worker(service), others):
-                    worker.once()
-        runs = service.orchestrator(NAME).jobs.list()
-        assert audited == ["verify"]
-        assert [each.state for each in runs if each.job == "verification"] == ["done"]
 
 
 def test_a_verification_is_listed_run_by_hand_and_stopped(tmp_path: Path) -> None:
