@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter as Tally
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, get_args
 
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
@@ -29,7 +30,20 @@ except ModuleNotFoundError:
 _UNSOUND: Final = frozenset({"verify.failed", "journal.unanchored", JournalBroken.code})
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 LONG_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0)
-
+HISTOGRAMS: Final[Mapping[Work, tuple[str, str, tuple[float, ...]]]] = {
+    "recall": ("Time of recalls, by leg and in total.", "leg", SECONDS),
+    "write": ("Time of writes, by part; wait: for the write lock.", "part", SECONDS),
+    "job": ("Time of job runs.", "job", LONG_SECONDS),
+}
+GAUGES: Final = {
+    "orchestrators": ("Orchestrators by status.", "status"),
+    "unsound_orchestrators": (
+        "Orchestrators whose last audit failed, or whose journal lost entries.",
+    ),
+    "outbox_depth": ("Memories waiting to be embedded.",),
+    "outbox_oldest_seconds": ("Age of the oldest waiting memory.",),
+    "disk_free_bytes": ("Free space on the disk of the databases.",),
+}
 
 SHARED_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder in which processes share their metrics."""
@@ -47,35 +61,34 @@ class PrometheusMeters(Meters):
         self._is_shared = SHARED_FOLDER in os.environ
         if not self._is_shared:
             ProcessCollector(registry=self._registry)
-        self._work: dict[Work, Histogram] = {
-            "recall": self._histogram("recall", "Time of recalls, by leg and in total.", "leg"),
-            "write": self._histogram(
-                "write", "Time of writes, by part; wait: for the write lock.", "part"
-            ),
-            "job": self._histogram("job", "Time of job runs.", "job", LONG_SECONDS),
+        shared: dict[str, Any] = {"registry": self._registry}
+        self._work = {
+            work: Histogram(f"memgraph_{work}_seconds", text, (label,), buckets=buckets, **shared)
+            for work, (text, label, buckets) in HISTOGRAMS.items()
         }
         self._requests = Histogram(
             "memgraph_http_request_seconds",
             "Time of answered requests, by route.",
             ("method", "route", "status"),
             buckets=SECONDS,
-            registry=self._registry,
-        )
-        self._in_hand = self._gauge(
-            "http_requests_in_hand", "Requests in progress.", multiprocess_mode="livesum"
+            **shared,
         )
         self._counters = {
-            counted: Counter(f"memgraph_{counted}", text, labels, registry=self._registry)
+            counted: Counter(f"memgraph_{counted}", text, labels, **shared)
             for counted, (text, labels) in COUNTERS.items()
         }
-        self._standing = self._gauge("orchestrators", "Orchestrators by status.", "status")
-        self._unsound = self._gauge(
-            "unsound_orchestrators",
-            "Orchestrators whose last audit failed, or whose journal lost entries.",
+        self._in_hand = Gauge(
+            "memgraph_http_requests_in_hand",
+            "Requests in progress.",
+            multiprocess_mode="livesum",
+            **shared,
         )
-        self._pending = self._gauge("outbox_depth", "Memories waiting to be embedded.")
-        self._oldest = self._gauge("outbox_oldest_seconds", "Age of the oldest waiting memory.")
-        self._disk = self._gauge("disk_free_bytes", "Free space on the disk of the databases.")
+        self._gauges = {
+            name: Gauge(
+                f"memgraph_{name}", text, labels, multiprocess_mode="livemostrecent", **shared
+            )
+            for name, (text, *labels) in GAUGES.items()
+        }
 
     def timed(self, work: Work, part: str) -> AbstractContextManager[object]:
         return self._work[work].labels(part).time()
@@ -96,38 +109,21 @@ class PrometheusMeters(Meters):
         counts = Tally(item.status for item in states)
         # Set every status, even to 0: removing a label would race with concurrent requests.
         for status in get_args(StandingStatus):
-            self._standing.labels(status).set(counts[status])
-        self._unsound.set(sum(not _UNSOUND.isdisjoint(item.codes) for item in states))
-        self._pending.set(sum(item.pending for item in states))
-        self._oldest.set(max((item.oldest_pending_s or 0.0 for item in states), default=0.0))
-        self._disk.set(ready.disk_free_bytes or 0)
+            self._gauges["orchestrators"].labels(status).set(counts[status])
+        for name, value in {
+            "unsound_orchestrators": sum(not _UNSOUND.isdisjoint(item.codes) for item in states),
+            "outbox_depth": sum(item.pending for item in states),
+            "outbox_oldest_seconds": max(
+                (item.oldest_pending_s or 0 for item in states), default=0
+            ),
+            "disk_free_bytes": ready.disk_free_bytes or 0,
+        }.items():
+            self._gauges[name].set(value)
         registry = self._registry
         if self._is_shared:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry), CONTENT_TYPE_LATEST
-
-    def _histogram(
-        self, work: str, text: str, label: str, buckets: tuple[float, ...] = SECONDS
-    ) -> Histogram:
-        return Histogram(
-            f"memgraph_{work}_seconds", text, (label,), buckets=buckets, registry=self._registry
-        )
-
-    def _gauge(
-        self,
-        name: str,
-        text: str,
-        *labels: str,
-        multiprocess_mode: Literal["livesum", "livemostrecent"] = "livemostrecent",
-    ) -> Gauge:
-        return Gauge(
-            f"memgraph_{name}",
-            text,
-            labels,
-            registry=self._registry,
-            multiprocess_mode=multiprocess_mode,
-        )
 
 
 def forget_process(pid: int, folder: Path) -> None:

@@ -366,33 +366,6 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         assert SECRET not in str(caught.value.as_dict())
 
 
-WRITES = """
-import sys
-from memgraph import MemoryService
-with MemoryService(sys.argv[1], background=False) as service:
-    orc = service.orchestrator("orc-1")
-    for number in range(15):
-        orc.remember(f"Worker {sys.argv[2]} stores number {number}.")
-"""
-
-
-def test_several_processes_write_one_chain(
-    served: MemoryService, orc: Orchestrator, tmp_path: Path, url: str
-) -> None:
-    environ = {**os.environ, "MEMGRAPH_MEMORY__STORAGE__URL": url}
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITES, str(tmp_path / "root"), str(number)], env=environ
-        )
-        for number in range(3)
-    ]
-    assert [worker.wait(120) for worker in workers] == [0, 0, 0]
-    assert orc.maintenance.stats()["memories"]["kind"] == {"fact": 45}
-    report = orc.verify()
-    assert report.findings == []
-    assert report.checked["journal_entries"] >= 45
-
-
 def test_the_command_line_works_on_a_server(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
