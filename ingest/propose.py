@@ -21,6 +21,7 @@ from ingest.parsers.notes import PART_WEIGHT
 from ingest.reasons import SkippedPart
 from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EdgeType, MemoryType
+from memgraph.rules.similarity import Similarity, compare
 
 if TYPE_CHECKING:
     from memgraph.operations.ingestion.extraction import Proposal, Proposals
@@ -70,20 +71,21 @@ class ModelExtractor:
 
 def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     """Add the proposals, each at its place, and report those that are refused or repeated."""
-    # Imported here, because it is not needed without a model.
-    from memgraph.operations.ingestion.extraction import LocatedSentences
-
     candidates = document.candidates
     ranges = [line_range(candidate.locator) for candidate in candidates]
-    sentences = LocatedSentences()
-    for candidate, (first, last) in zip(candidates, ranges, strict=True):
-        sentences.add(candidate.content, first, last)
+    # The places of the candidates on each line.
+    on_line: dict[int, set[int]] = {}
+    for at, (first, last) in enumerate(ranges):
+        for number in range(first, last + 1):
+            on_line.setdefault(number, set()).add(at)
     firsts = [first for first, _ in ranges]
     line_ends = [at for at, char in enumerate(document.text) if char == "\n"]
     refused, repeated = Counter(proposals.rejected), 0
     for proposal in proposals.accepted:
         first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
-        place = sentences.find(proposal.content, first, last)
+        near_it = set[int]().union(*(on_line.get(at, ()) for at in range(first, last + 1)))
+        same = (at for at in sorted(near_it) if _is_said(proposal, candidates[at]))
+        place = next(same, None)
         if not any(char.isalpha() for char in proposal.content):
             refused["content"] += 1
         elif place is not None and place < len(firsts) and _gives_type(proposal, candidates[place]):
@@ -99,7 +101,8 @@ def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
         elif len(candidates) >= MAX_CANDIDATES:
             refused["too_many_proposals"] += 1
         else:
-            sentences.add(proposal.content, first, last)
+            for number in range(first, last + 1):
+                on_line.setdefault(number, set()).add(len(candidates))
             # The date, tags and section of the last line that begins at or above apply.
             above = bisect_right(firsts, first)
             near = candidates[above - 1] if above else None
@@ -112,6 +115,10 @@ def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     for code, count in sorted(refused.items()):
         document.report(SkippedPart.PROPOSAL_REJECTED, details={"reason": code}, count=count)
     document.report(SkippedPart.PROPOSAL_REPEATED, count=repeated)
+
+
+def _is_said(proposal: Proposal, line: IngestCandidate) -> bool:
+    return compare(proposal.content, line.content) is not Similarity.DIFFERENT
 
 
 def _gives_type(proposal: Proposal, line: IngestCandidate) -> bool:

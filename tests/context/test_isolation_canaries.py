@@ -456,7 +456,6 @@ ELSEWHERE = {
     "ingestion.stored": PIPELINE,
     "ingestion.log_event": "writes to the log and gives nothing",
     "jobs.maintain": OPERATOR,
-    "ingestion.manifest": "one with a hidden memory is not there: see ingest_file",
     "entities.merge": "asks as entities.get does: tests/service/test_entity_merging_rules.py",
     "ingestion.on_behalf": PIPELINE + ", with the view of who sent a file",
     "agent_memory.store": ENTITY,

@@ -82,16 +82,6 @@ def test_the_relations_between_records() -> None:
     assert targets <= known
 
 
-def test_sections_and_consequences_hang_on_the_decision() -> None:
-    kinds: Counter[EdgeType] = Counter()
-    for each in records().values():
-        kinds.update(edge.edge_type for edge in each.edges)
-        ends = [{edge.from_id[1:], edge.to_id[1:]} for edge in each.edges]
-        assert all(each.main_key in both for both in ends)
-        assert set[str]().union(*ends) >= {c.key for c in each.candidates} - {each.main_key}
-    assert kinds[EdgeType.CAUSED_BY] > 100
-
-
 @pytest.mark.parametrize(
     ("name", "turns", "session", "time"),
     [

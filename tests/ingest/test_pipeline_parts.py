@@ -65,7 +65,9 @@ def test_an_interrupted_file_goes_on_where_it_was(orc: Orchestrator) -> None:
     assert result.manifest is not None
     manifest = json.loads((orc.paths.ingest / result.manifest).read_bytes())
     assert manifest["memories"]["stored"] == len(manifest["items"]["memories"])
-    assert orc.ingestion.manifest(str(result.sha256))["manifest"]["items"] == manifest["items"]
+    recorded = orc.ingestion.get(str(result.sha256)).manifest
+    assert recorded is not None
+    assert recorded["items"] == manifest["items"]
     assert orc.verify().totals == {}
 
 

@@ -133,11 +133,8 @@ def _is_sign(character: str) -> bool:
     return not SIGNS.isdisjoint(unicodedata.normalize("NFKC", character)) or character == "\\"
 
 
-def read_markdown(block: str, number: int) -> int:
-    """As CommonMark has it: one heading, one list of so many items, nothing but text in them.
-
-    Gives how many items there are.
-    """
+def read_markdown(block: str, number: int) -> None:
+    """As CommonMark has it: one heading, one list of so many items, nothing but text in them."""
     tokens = MARKDOWN.parse(block)
     kinds = [token.type for token in tokens]
     expected = ["heading_open", "inline", "heading_close", BLOCKS[0]]
@@ -145,7 +142,6 @@ def read_markdown(block: str, number: int) -> int:
     demand(kinds == expected, "blocks")
     inner = {child.type for token in tokens for child in token.children or ()}
     demand(inner <= INLINE | {"s_open", "s_close"}, f"inline: {sorted(inner - INLINE)}")
-    return kinds.count("list_item_open")
 
 
 def batches(texts: Sequence[str]) -> list[list[str]]:
@@ -169,19 +165,16 @@ def plain(text: str) -> str:
 
 
 def test_hostile_texts_stay_in_the_fence(texts: list[str]) -> None:
-    read = 0
+    assert len(texts) == NUMBER
     for batch in batches(texts):
         lines = [said(each, number) for number, each in enumerate(batch)]
         found = read_fenced(render(lines, BlockFormat.FENCED, mark=MARK))
         shown = [unicodedata.normalize("NFKC", text) for _, text in found]
         assert shown == [plain(each) for each in batch]
         assert {who for who, _ in found} == {"Evan"}
-        read += len(found)
-    assert read == NUMBER
 
 
 def test_hostile_speakers_and_files_stay_in_the_head(texts: list[str]) -> None:
-    read = 0
     for batch in batches(texts):
         lines = [said("Tea.", number, each) for number, each in enumerate(batch)]
         lines = [each if each.speaker else said("Tea.", -at) for at, each in enumerate(lines)]
@@ -189,26 +182,14 @@ def test_hostile_speakers_and_files_stay_in_the_head(texts: list[str]) -> None:
         found = read_fenced(render(lines + places, BlockFormat.FENCED, mark=MARK))
         assert [text for _, text in found] == ["Tea."] * 2 * len(batch)
         assert all(len(who) <= 60 for who, _ in found[: len(batch)])
-        read += len(batch)
-    assert read == NUMBER
 
 
-def test_hostile_texts_stay_in_the_list(texts: list[str]) -> None:
-    read = 0
+def test_hostile_texts_stay_in_the_list_and_in_the_sections(texts: list[str]) -> None:
     for batch in batches(texts):
-        found = read_list(render([line(each) for each in batch], BlockFormat.LIST, mark=MARK))
-        assert found == [flat(each) for each in batch]
-        read += len(found)
-    assert read == NUMBER
-
-
-def test_hostile_texts_stay_in_the_sections(texts: list[str]) -> None:
-    read = 0
-    for batch in batches(texts):
-        block = render([line(each) for each in batch], BlockFormat.SECTIONS, mark=MARK)
-        assert read_sections(block) == [f"Thu 2026-01-01, Fact: {flat(each)}" for each in batch]
-        read += len(batch)
-    assert read == NUMBER
+        shown, lines = [flat(each) for each in batch], [line(each) for each in batch]
+        assert read_list(render(lines, BlockFormat.LIST, mark=MARK)) == shown
+        items = read_sections(render(lines, BlockFormat.SECTIONS, mark=MARK))
+        assert items == [f"Thu 2026-01-01, Fact: {text}" for text in shown]
 
 
 def test_every_hostile_text_as_an_insight(texts: list[str]) -> None:
@@ -223,11 +204,10 @@ def test_every_hostile_text_as_an_insight(texts: list[str]) -> None:
 def test_markdown_sees_a_heading_and_a_list(texts: list[str]) -> None:
     # Each of the longest takes CommonMark half a second.
     short = [each for each in texts if len(each) < LONGEST][::5]
-    read = 0
+    assert len(short) > NUMBER // 6
     for batch in batches(short):
         lines = [line(each) for each in batch]
-        read += read_markdown(render(lines, BlockFormat.SECTIONS, mark=MARK), len(batch))
-    assert read == len(short) > NUMBER // 6
+        read_markdown(render(lines, BlockFormat.SECTIONS, mark=MARK), len(batch))
 
 
 def test_the_readers_see_what_breaks_out(texts: list[str]) -> None:
@@ -390,7 +370,7 @@ def test_another_mark_changes_the_marks_alone() -> None:
         assert read_fenced(other, OTHER_MARK) == read_fenced(one)
 
 
-@pytest.mark.parametrize("mark", ["", "0" * 7, "0" * 9, "G" * 8, "A" * 8, "0" * 8 + "\n", "٠" * 8])
+@pytest.mark.parametrize("mark", ["", "0" * 7, "0" * 9, "G" * 8, "0" * 8 + "\n", "٠" * 8])
 def test_a_mark_is_eight_digits(mark: str) -> None:
     with pytest.raises(InvalidInput):
         render([line("x")], BlockFormat.FENCED, mark=mark)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from memgraph import Orchestrator
 from memgraph.errors import ProviderRejected, ProviderUnavailable
-from memgraph.operations.ingestion.extraction import MAX_FAILURES, LocatedSentences, propose
+from memgraph.operations.ingestion.extraction import MAX_FAILURES, propose
 from memgraph.providers.fake import FakeCompletion
-from memgraph.rules.similarity import Similarity, compare
 
 TEXT = "Ana: we go with Postgres.\nBen: fine, I will order the server.\n"
 
@@ -50,16 +46,3 @@ def test_a_key_that_is_refused_is_not_tried_again() -> None:
     model = FakeCompletion([ProviderRejected("no such key")])
     told = propose(model, "line\n" * 100, max_chars=10)
     assert (len(model.calls), told.error_code) == (1, "provider.rejected")
-
-
-words = st.lists(st.sampled_from([*"abcdefgh12", "not"]), max_size=9).map(" ".join)
-
-
-@given(st.lists(words, max_size=8), words)
-def test_sayings_find_what_a_comparison_with_each_finds(said: list[str], asked: str) -> None:
-    sayings = LocatedSentences()
-    for each in said:
-        sayings.add(each, 1, 2)
-    expected = any(compare(asked, each) is not Similarity.DIFFERENT for each in said)
-    assert (sayings.find(asked, 2, 3) is not None) is expected
-    assert sayings.find(asked, 3, 3) is None

@@ -12,7 +12,6 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderReject
 from memgraph.model.enums import MemoryType
 from memgraph.providers.completion import CompletionProvider, completion_provider, random_mark
 from memgraph.providers.options import options_of
-from memgraph.rules.similarity import Similarity, compare
 
 # After this many failures in a row the provider is not called for the rest of a text.
 MAX_FAILURES = 3
@@ -46,28 +45,6 @@ class Proposals:
     error_code: str | None = None
     pieces: int = 0
     failed: int = 0
-
-
-class LocatedSentences:
-    """The sentences of a text with their lines, to detect repetitions."""
-
-    def __init__(self) -> None:
-        self._sentences: list[str] = []
-        self._on_line: dict[int, list[int]] = {}
-
-    def add(self, content: str, first: int, last: int) -> None:
-        """Add a sentence in the lines ``first`` to ``last``."""
-        for line in range(first, last + 1):
-            self._on_line.setdefault(line, []).append(len(self._sentences))
-        self._sentences.append(content)
-
-    def find(self, content: str, first: int, last: int) -> int | None:
-        """Return the place of an equal or similar sentence that overlaps these lines, or None."""
-        lines = range(first, last + 1)
-        for place in sorted({place for line in lines for place in self._on_line.get(line, ())}):
-            if compare(content, self._sentences[place]) is not Similarity.DIFFERENT:
-                return place
-        return None
 
 
 def configured_extractor(

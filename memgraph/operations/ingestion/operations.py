@@ -10,7 +10,7 @@ from pydantic import Field
 from memgraph.errors import MemgraphError
 from memgraph.model.access import Permission
 from memgraph.model.enums import ModelUse, Sensitivity
-from memgraph.model.operation import F, WireFormat, local, operation
+from memgraph.model.operation import F, WireFormat, operation
 from memgraph.model.remote import IngestedFile, IngestPage
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name
@@ -108,16 +108,6 @@ class LocalIngestion(Ingestion[F]):
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return stored_manifest(snapshot, sha256)
-
-    @local
-    def manifest(self, sha256: str) -> dict[str, Any]:
-        """Return the ``status`` and ``manifest`` of an ingested file; see ``get``.
-
-        Raises:
-            NotFound: the file was not ingested here, or is hidden from this handle.
-        """
-        manifest = self.get(sha256)
-        return {"status": manifest.status, "manifest": manifest.manifest}
 
     def store(
         self,
