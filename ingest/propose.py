@@ -21,7 +21,6 @@ from ingest.parsers.notes import PART_WEIGHT
 from ingest.reasons import SkippedPart
 from memgraph.errors import ExtraMissing, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EdgeType, MemoryType
-from memgraph.rules.similarity import Similarity, compare
 
 if TYPE_CHECKING:
     from memgraph.operations.ingestion.extraction import Proposal, Proposals
@@ -71,6 +70,9 @@ class ModelExtractor:
 
 def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     """Add the proposals, each at its place, and report those that are refused or repeated."""
+    # Imported here, because it is not needed without a model.
+    from memgraph.operations.ingestion.extraction import says_the_same
+
     candidates = document.candidates
     ranges = [line_range(candidate.locator) for candidate in candidates]
     # The places of the candidates on each line.
@@ -84,7 +86,9 @@ def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     for proposal in proposals.accepted:
         first, last = (bisect_left(line_ends, at) + 1 for at in (proposal.start, proposal.end))
         near_it = set[int]().union(*(on_line.get(at, ()) for at in range(first, last + 1)))
-        same = (at for at in sorted(near_it) if _is_said(proposal, candidates[at]))
+        same = (
+            at for at in sorted(near_it) if says_the_same(proposal.content, candidates[at].content)
+        )
         place = next(same, None)
         if not any(char.isalpha() for char in proposal.content):
             refused["content"] += 1
@@ -115,10 +119,6 @@ def _add_proposals(document: ParsedDocument, proposals: Proposals) -> None:
     for code, count in sorted(refused.items()):
         document.report(SkippedPart.PROPOSAL_REJECTED, details={"reason": code}, count=count)
     document.report(SkippedPart.PROPOSAL_REPEATED, count=repeated)
-
-
-def _is_said(proposal: Proposal, line: IngestCandidate) -> bool:
-    return compare(proposal.content, line.content) is not Similarity.DIFFERENT
 
 
 def _gives_type(proposal: Proposal, line: IngestCandidate) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Literal
 
 import yaml
 from markdown_it import MarkdownIt
@@ -17,9 +16,8 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParsedDocument, clean_tags, lines
 from ingest.reasons import RejectionReason, SkippedPart, refuse
+from memgraph.text.blocks import Block, TextLink, omitted
 from memgraph.text.dates import read_date
-
-BlockKind = Literal["heading", "paragraph", "item", "code", "row", "omitted"]
 
 # The parser drops deeper nesting; each level of a list counts as two.
 MAX_NESTING = 64
@@ -37,45 +35,6 @@ _SHAPING = re.compile(
     r"mark|ol|p|pre|s|small|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul)\b[^>]*>",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TextLink:
-    label: str
-    href: str
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of plain text.
-
-    ``level`` is 1..6 for a heading, and the nesting depth from 1 for a list item.
-
-    ``checked`` is set for a task box. A table row's text is ``column: value; column: value``.
-    ``raw`` keeps the line ends of a paragraph or item that ``text`` has joined. ``omitted`` is a
-    part that is left out; its text is the ``SkippedPart``.
-    """
-
-    kind: BlockKind
-    text: str
-    first: int
-    last: int
-    level: int = 0
-    checked: bool | None = None
-    links: tuple[TextLink, ...] = ()
-    raw: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HeadedSection:
-    """A heading with the blocks up to the next heading; ``path`` holds the headings above it."""
-
-    title: str
-    level: int
-    first: int
-    path: tuple[str, ...] = ()
-    blocks: tuple[Block, ...] = ()
-    links: tuple[TextLink, ...] = ()
 
 
 @dataclass(slots=True)
@@ -157,32 +116,6 @@ def _is_contents(block: Block) -> bool:
     labels = "".join(link.label for link in block.links)
     words, linked = ("".join(filter(str.isalnum, text)) for text in (block.text, labels))
     return bool(linked) and all(link.href[:1] == "#" for link in block.links) and words == linked
-
-
-def omitted(reason: SkippedPart, first: int, last: int) -> Block:
-    """Return the block for a part that is left out."""
-    return Block("omitted", reason.value, first, last)
-
-
-def sections(blocks: Sequence[Block]) -> list[HeadedSection]:
-    """Return blocks under their headings. Blocks above the first heading have level 0."""
-    headed = [HeadedSection("", 0, 1)]
-    pending: list[Block] = []
-    above: list[tuple[int, str]] = []
-    for block in blocks:
-        if block.kind != "heading":
-            pending.append(block)
-            continue
-        headed[-1] = replace(headed[-1], blocks=tuple(pending))
-        pending = []
-        above = [(level, title) for level, title in above if level < block.level]
-        path = tuple(title for _, title in above)
-        headed.append(
-            HeadedSection(block.text, block.level, block.first, path=path, links=block.links)
-        )
-        above.append((block.level, block.text))
-    headed[-1] = replace(headed[-1], blocks=tuple(pending))
-    return headed if headed[0].blocks else headed[1:]
 
 
 def _walk(tokens: Sequence[Token]) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink, read_blocks
+from ingest.parsers.blocks import FrontMatter, read_blocks
 from ingest.parsers.file_names import (
     date_in_name,
     link_keys,
@@ -19,6 +19,7 @@ from ingest.parsers.file_names import (
     record_number,
     title_of,
 )
+from memgraph.text.blocks import Block, HeadedSection, TextLink
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.sentences import split_sentences
 

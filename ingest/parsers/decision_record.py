@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ingest.candidates import ParsedDocument, clean_tags, lines, summarize
-from ingest.parsers.blocks import Block, FrontMatter, HeadedSection
+from ingest.parsers.blocks import FrontMatter
 from ingest.parsers.decision_parts import (
     Effect,
     RecordRelation,
@@ -32,6 +32,7 @@ from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
+from memgraph.text.blocks import Block, HeadedSection
 from memgraph.text.dates import DateOrder
 from memgraph.text.labels import read_label, type_named
 

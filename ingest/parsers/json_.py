@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 from ingest.candidates import MAX_PASSAGE_CHARS, ParsedDocument, split_long
-from ingest.parsers.blocks import sections
 from ingest.parsers.chats import (
     find_chats,
     is_chatgpt,
@@ -27,10 +26,10 @@ from ingest.parsers.chats import (
 from ingest.parsers.memories import is_mem0, is_memories_document, parse_mem0, parse_memories
 from ingest.parsers.notes import CONFIDENCE, add_line, join_parts
 from ingest.parsers.passages import passages
-from ingest.parsers.text import read_lines
 from ingest.reasons import RejectionReason, refuse
 from memgraph.errors import IngestRejected
 from memgraph.model.enums import MemoryType
+from memgraph.text.blocks import read_lines, sections
 from memgraph.text.dates import read_json_time
 from memgraph.text.labels import type_named
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from ingest.candidates import ParsedDocument
-from ingest.parsers.blocks import FrontMatter, read_blocks, read_front_matter, sections
+from ingest.parsers.blocks import FrontMatter, read_blocks, read_front_matter
 from ingest.parsers.decision_record import is_decision_record, is_template, parse_decision_record
 from ingest.parsers.file_names import document_keys, link_keys
 from ingest.parsers.notes import LINK_WEIGHT, parse_note
@@ -17,6 +17,7 @@ from ingest.parsers.transcript import is_transcript, parse_transcript
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryType
 from memgraph.model.sources import FileLink
+from memgraph.text.blocks import sections
 from memgraph.text.dates import DateOrder, date_order
 
 

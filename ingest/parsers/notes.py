@@ -7,12 +7,13 @@ from itertools import zip_longest
 from typing import Final
 
 from ingest.candidates import IngestCandidate, ParsedDocument, lines
-from ingest.parsers.blocks import Block, FrontMatter, HeadedSection, TextLink
+from ingest.parsers.blocks import FrontMatter
 from ingest.parsers.file_names import date_in_name, document_keys, link_keys, record_number
 from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
+from memgraph.text.blocks import Block, HeadedSection, TextLink
 from memgraph.text.dates import DateOrder, read_date
 from memgraph.text.fold import fold
 from memgraph.text.labels import read_label, type_named

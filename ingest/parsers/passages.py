@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.candidates import lines
-from ingest.parsers.blocks import Block
+from memgraph.text.blocks import Block
 from memgraph.text.paragraphs import cut, unwrapped, wrap_width
 from memgraph.text.sentences import split_sentences
 

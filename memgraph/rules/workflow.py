@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -27,6 +27,7 @@ from memgraph.rules.proposals import (
     MAX_PROPOSALS,
 )
 from memgraph.rules.similarity import MEMORY_ID, content_hash
+from memgraph.text.blocks import TAB, Block, read_lines, sections
 from memgraph.text.labels import LABEL, read_label, type_named
 from memgraph.text.paragraphs import cut, unwrapped
 
@@ -38,14 +39,9 @@ MAX_REFERENCES: Final = 16
 MAX_TAGS: Final = 16
 MAX_TAG_CHARS: Final = 64
 MAX_REJECTIONS: Final = 200
-TAB: Final = 4
 TICKED: Final = "Done: "
 """The prefix of the text of a ticked checkbox."""
 
-_HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
-_BULLET = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
-_BOX = re.compile(r"^\[([ xX])\]\s+")
-_EMPHASISED = re.compile(r"^(?:\*\*|__)(.{1,60}?):?(?:\*\*|__):?$")
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w+-]*)")
 _ID = re.compile(rf"(?<![\w-])({MEMORY_ID})(?![\w-])")
 _OUR_ID = re.compile(rf"{MEMORY_ID}|rcl_[0-9A-Z]{{26}}")
@@ -224,6 +220,7 @@ class _Candidates:
 
 
 def _read_text(text: str, into: _Candidates, prefix: str = "") -> None:
+    """Add the statements of a text; ``prefix`` begins every locator."""
     if len(text) > MAX_OUTPUT_CHARS:
         into.reject(prefix, "too_large")
         text = text[:MAX_OUTPUT_CHARS]
@@ -236,7 +233,37 @@ def _read_text(text: str, into: _Candidates, prefix: str = "") -> None:
         if isinstance(value, dict | list):
             _Values(into, prefix).read(value)
             return
-    _Lines(into, prefix).read(text.splitlines())
+    for first, lines, language in _parts(text.splitlines()):
+        if language is None:
+            _Lines(into, prefix, lines, first).read()
+        elif language.casefold() in ("json", "jsonc", "json5"):
+            where = f"{prefix}{_span(first, first + max(len(lines), 1) - 1)}"
+            try:
+                value = json.loads("\n".join(lines))
+            except (ValueError, RecursionError):
+                into.reject(where, "json")
+            else:
+                _Values(into, f"{where}#").read(value)
+
+
+def _parts(lines: Sequence[str]) -> Iterator[tuple[int, Sequence[str], str | None]]:
+    """Yield the first line, the lines and the language of each fence, and of the text around them,
+    which has no language.
+    """
+    start, fence = 0, None
+    for at, line in enumerate(lines):
+        bare = line.strip()
+        if fence is None and (fence := _FENCE.match(bare)):
+            yield start + 1, lines[start:at], None
+            start = at + 1
+        elif fence is not None and bare.startswith(fence[1]) and not bare.strip(fence[1][0]):
+            yield start + 1, lines[start:at], fence[2]
+            start, fence = at + 1, None
+    yield start + 1, lines[start:], None if fence is None else fence[2]
+
+
+def _span(first: int, last: int) -> str:
+    return f"L{first}" if last == first else f"L{first}-L{last}"
 
 
 @dataclass(slots=True)
@@ -257,95 +284,71 @@ class _Lines:
     """Reads labels, checkboxes, lists under a heading, and prose.
 
     Args:
-        prefix: the prefix of every locator.
+        first: the number of the first line.
     """
 
-    def __init__(self, into: _Candidates, prefix: str) -> None:
-        self._into = into
-        self._prefix = prefix
+    def __init__(self, into: _Candidates, prefix: str, lines: Sequence[str], first: int) -> None:
+        self._into, self._prefix, self._first = into, prefix, first
+        self._source = [line.expandtabs(TAB) for line in lines]
         self._statements: list[_Statement] = []
         self._open: list[_Statement] = []
-        self._heading: MemoryType | None = None
-        # A Markdown heading applies until the next one; a label, to the list right below it.
-        self._holds = False
-        self._number = 0
         self._prose: list[str] = []
+        self._announced: MemoryType | None = None
+        self._number = 0
 
-    def read(self, lines: Sequence[str]) -> None:
-        """Read all lines; fenced blocks are skipped as code unless they are marked as JSON."""
-        while self._number < len(lines):
-            line = lines[self._number].expandtabs(TAB)
-            self._number += 1
-            fence = _FENCE.match(line.strip())
-            if fence is not None:
-                self._end()
-                self._fenced(lines, fence[1], fence[2])
-            else:
-                self._line(line.strip(), len(line) - len(line.lstrip()))
-        self._number += 1
-        self._end()
-        self._add_all()
-
-    def _fenced(self, lines: Sequence[str], mark: str, language: str) -> None:
-        first, body = self._number + 1, list[str]()
-        while self._number < len(lines):
-            line = lines[self._number]
-            self._number += 1
-            if line.strip().startswith(mark) and not line.strip().strip(mark[0]):
+    def read(self) -> None:
+        """Add the statements of all lines, those above others first."""
+        for section in sections(read_lines(self._source)):
+            self._announced = None
+            # A line may only look like a heading, such as a date.
+            if section.title and not self._source[section.first - 1].lstrip().startswith("#"):
+                self._block(Block("paragraph", section.title, section.first, section.first), None)
+            for block in (each for each in section.blocks if each.kind != "omitted"):
+                if block.first != self._number + 1:
+                    self._open.clear()
+                self._block(block, type_named(section.title.strip("*_ :")))
+        for one in self._statements:
+            if not self._add(one) and self._into.full:
                 break
-            body.append(line)
-        if language.casefold() not in ("json", "jsonc", "json5"):
-            return
-        self._add_all()
-        where = self._where(first, first + max(len(body), 1) - 1)
-        try:
-            value = json.loads("\n".join(body))
-        except (ValueError, RecursionError):
-            self._into.reject(where, "json")
-        else:
-            _Values(self._into, f"{where}#").read(value)
 
-    def _line(self, bare: str, indent: int) -> None:
-        heading, bullet = _HEADING.match(bare), _BULLET.match(bare)
-        text = bare[bullet.end() :] if bullet else bare
-        if not bare:
-            self._end()
-        elif heading is not None:
-            self._head(heading[1], holds=True)
-        elif box := _BOX.match(text):
-            ticked, rest = box[1] != " ", text[box.end() :]
-            kind = MemoryType.EVENT if ticked else MemoryType.TODO
-            self._begin(TICKED * ticked + rest, kind, indent)
-        elif self._labelled(text, indent, listed=bullet is not None):
-            return
-        elif bullet is not None and self._heading is not None:
-            self._begin(text, self._heading, indent)
-        elif bullet is not None:
-            self._close(indent)
-            self._end_prose()
-            self._prose.append(text)
-        elif self._open and indent > self._open[-1].indent:
-            self._go_on(text)
-        else:
-            self._plain(bare, indent)
-
-    def _plain(self, bare: str, indent: int) -> None:
-        emphasised = _EMPHASISED.match(bare)
-        if emphasised is not None and type_named(emphasised[1].strip("*_ :")) is not None:
-            self._head(emphasised[1], holds=False)
-        elif self._heading is not None and self._holds:
-            # A paragraph under a heading: its lines are one statement.
-            if self._open and self._open[-1].last == self._number - 1:
-                self._go_on(bare)
+    def _block(self, block: Block, heading: MemoryType | None) -> None:
+        """Read a block. A label without a text applies to the list right below it."""
+        for number, line in enumerate((block.raw or block.text).split("\n"), block.first):
+            self._number = number
+            begins = block.kind == "item" and number == block.first
+            above = self._open[-1] if self._open and self._open[-1].last == number - 1 else None
+            if begins and block.checked is not None:
+                kind = MemoryType.EVENT if block.checked else MemoryType.TODO
+                self._begin(TICKED * block.checked + line, kind)
+            elif self._labelled(line):
+                continue
+            elif begins and (named := self._announced or heading) is not None:
+                self._begin(line, named)
+            elif (
+                above
+                and not begins
+                and (block.kind == "item" or heading or self._indent > above.indent)
+            ):
+                # Under a heading with a type, the lines of a paragraph are one statement.
+                above.parts.append(line)
+                above.last = number
+            elif heading is not None:
+                self._begin(line, heading)
+            elif begins:
+                self._close()
+                self._prose.append(line)
             else:
-                self._begin(bare, self._heading, indent)
-        else:
-            if not self._prose:
-                self._end()
-            self._heading = None
-            self._prose.append(bare)
+                self._announced = None
+                self._open.clear()
+                self._prose.append(line)
+        self._end_prose(self._number + 1)
 
-    def _labelled(self, line: str, indent: int, *, listed: bool) -> bool:
+    @property
+    def _indent(self) -> int:
+        line = self._source[self._number - 1]
+        return len(line) - len(line.lstrip())
+
+    def _labelled(self, line: str) -> bool:
         label = LABEL.match(line)
         if label is None:
             return False
@@ -356,67 +359,53 @@ class _Lines:
             return True
         kind = type_named(label[1])
         if kind is not None and text.strip("*_ "):
-            self._begin(text, kind, indent)
-        elif kind is not None and not listed:
-            self._head(label[1], holds=False)
+            self._begin(text, kind)
+        elif kind is not None:
+            self._close()
+            self._announced = kind
         return kind is not None
 
-    def _head(self, title: str, *, holds: bool) -> None:
-        self._end()
-        self._heading = type_named(title.strip("*_ :"))
-        self._holds = holds
-
-    def _begin(self, text: str, kind: MemoryType, indent: int) -> None:
-        self._end_prose()
-        self._close(indent)
-        parent = self._open[-1] if self._open else None
-        statement = _Statement(kind, indent, self._number, self._number, [text], parent)
-        self._statements.append(statement)
-        self._open.append(statement)
-
-    def _go_on(self, text: str) -> None:
-        self._open[-1].parts.append(text)
-        self._open[-1].last = self._number
-
-    def _close(self, indent: int) -> None:
-        """Close the open statements at this indentation or deeper."""
-        while self._open and self._open[-1].indent >= indent:
+    def _close(self) -> None:
+        """Take the prose above, and close the statements at this indentation or deeper."""
+        self._end_prose(self._number)
+        while self._open and self._open[-1].indent >= self._indent:
             self._open.pop()
 
-    def _end(self) -> None:
-        self._end_prose()
-        self._open.clear()
+    def _begin(self, text: str, kind: MemoryType) -> None:
+        self._close()
+        parent = self._open[-1] if self._open else None
+        one = _Statement(kind, self._indent, self._number, self._number, [text], parent)
+        self._statements.append(one)
+        self._open.append(one)
 
-    def _end_prose(self) -> None:
-        """Take the lines and paragraphs of the preceding prose as observations."""
-        first = self._number - len(self._prose)
+    def _end_prose(self, end: int) -> None:
+        """Take the prose above a line as observations: its lines, unless an editor broke them."""
+        first = end - len(self._prose)
         for group in unwrapped(self._prose):
             text = " ".join(self._prose[group[0] : group[-1] + 1])
-            for start, end in cut(text):
-                if any(map(str.isalnum, text[start:end])):
-                    span = (first + group[0], first + group[-1])
-                    part = _Statement(MemoryType.OBSERVATION, 0, *span, [text[start:end]])
-                    self._statements.append(part)
+            for start, stop in cut(text):
+                span = (first + group[0], first + group[-1])
+                part = _Statement(MemoryType.OBSERVATION, 0, *span, [text[start:stop]])
+                self._statements.append(part)
         self._prose = []
 
-    def _add_all(self) -> None:
-        """Add the statements read so far, those above others first."""
-        for one in self._statements:
-            where = self._where(one.first, one.last)
-            one.key = self._into.add(" ".join(one.parts), one.type, where)
-            if one.key is None and self._into.full:
-                break
-            if one.key is None:
-                continue
-            if one.parent is not None and one.parent.key is not None:
-                self._into.link(one.key, "part_of", f"#{one.parent.key}", where)
-            for relation, text, line in one.relations:
-                self._into.refer(one.key, relation, [text], self._where(line))
-        self._statements = []
+    def _add(self, one: _Statement) -> bool:
+        """Add a statement with its relations; return False if it is refused."""
+        text = " ".join(one.parts)
+        if one.type is MemoryType.OBSERVATION and not any(map(str.isalnum, text)):
+            return False
+        where = self._where(one.first, one.last)
+        one.key = self._into.add(text, one.type, where)
+        if one.key is None:
+            return False
+        if one.parent is not None and one.parent.key is not None:
+            self._into.link(one.key, "part_of", f"#{one.parent.key}", where)
+        for relation, text, line in one.relations:
+            self._into.refer(one.key, relation, [text], self._where(line, line))
+        return True
 
-    def _where(self, first: int, last: int | None = None) -> str:
-        span = f"L{first}" if last in (None, first) else f"L{first}-L{last}"
-        return self._prefix + span
+    def _where(self, first: int, last: int) -> str:
+        return f"{self._prefix}{_span(first + self._first - 1, last + self._first - 1)}"
 
 
 class _Values:
