@@ -91,7 +91,7 @@ def names_of(names: Iterable[str]) -> list[str]:
 
 
 def redacted_details(text: str, scrub: Scrub, fields: Collection[str] = ()) -> str:
-    """Return the redacted details of a journal entry, marked as such; see ``is_redacted``.
+    """Return the redacted details of a journal entry, marked as such.
 
     Args:
         text: the details as a JSON object.
@@ -134,11 +134,6 @@ def _scrubbed(value: Any, scrub: Scrub) -> Any:
             for key, item in value.items()
         }
     return [_scrubbed(item, scrub) for item in value] if isinstance(value, list) else value
-
-
-def is_redacted(details: Mapping[str, Any]) -> bool:
-    """Return True if details are marked as redacted."""
-    return details.get(ERASED) is True
 
 
 def _without(value: Any, fields: Collection[str], key: str = "") -> Any:

@@ -504,11 +504,6 @@ def note_file(transaction: Transaction, sha256: str, now: str | None) -> None:
 # -- what others ask about erasures ----------------------------------------------------------------
 
 
-def note_head(transaction: Transaction, seq: int) -> None:
-    """Store the head of the journal; texts built from an earlier head must not be used."""
-    metadata.put(transaction, ERASED_KEY, str(seq))
-
-
 def erased_through(snapshot: Snapshot) -> int:
     """Return the head of the journal at the last erasure, or 0 without an erasure."""
     return int(metadata.get(snapshot, ERASED_KEY) or 0)

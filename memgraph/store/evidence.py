@@ -203,7 +203,9 @@ def broken_evidence(
     rows = [row for rows in hops for row in rows]
     if cut:
         rows, _ = _visible_rows(snapshot, ids, view, Direction.OUT, MAX_ROWS)
-    ended = _ended_among(snapshot, {row.ground_id for row in rows}, view)
+    # Whether they are visible is looked up later.
+    ids_and_time = {"ids": {row.ground_id for row in rows}, "view_as_of": view.as_of}
+    ended: frozenset[str] = frozenset(_ended(view.shape).column(snapshot, ids_and_time))
     if not ended:
         return {}
     import networkx as nx
@@ -222,12 +224,6 @@ def _ended(view: View) -> sa.Select[Any]:
     f, h = listed("ids", "f"), tables.statuses.alias("h")
     period = (h.c.memory_id == f.c.value, h.c.status != MemoryStatus.ACTIVE, _is_then(h, view))
     return sa.select(f.c.value).where(sa.exists().where(*period).correlate(f))
-
-
-def _ended_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Return the memories that are not active, regardless of visibility."""
-    values = {"ids": memory_ids, "view_as_of": view.as_of}
-    return frozenset(_ended(view.shape).column(snapshot, values))
 
 
 def refuted_among(

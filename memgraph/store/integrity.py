@@ -23,16 +23,6 @@ Table = sa.FromClause
 # -- rows for an audit, with their journal entries ------------------------------------------------
 
 
-def _other_end(e: Table, memory_id: Column) -> Column:
-    is_first = e.c.from_memory_id == memory_id
-    return sa.case((is_first, e.c.to_memory_id), else_=e.c.from_memory_id)
-
-
-def _is_contradiction_of(e: Table, memory_id: Column) -> Column:
-    ends = memory_id.in_([e.c.from_memory_id, e.c.to_memory_id])
-    return (e.c.edge_type == EdgeType.CONTRADICTS) & ends
-
-
 def _is_erased(memory_id: Column, outer: Table) -> Column:
     x = tables.audit_log.alias("x")
     return sa.exists().where(x.c.subject == memory_id, x.c.action == "erase").correlate(outer)
@@ -117,13 +107,6 @@ def broken_histories() -> sa.Select[Any]:
     return sa.select(p.c.memory_id, p.c.status_id).where(broken)
 
 
-def _is_later(s: Table) -> Column:
-    """Return the SQL condition that a period is not the first of its memory."""
-    f = tables.statuses.alias("f")
-    earlier = sa.exists().where(f.c.memory_id == s.c.memory_id, f.c.status_id < s.c.status_id)
-    return earlier.correlate(s)
-
-
 @prepared
 def unjournalled_statuses() -> sa.Select[Any]:
     """Select (memory id, status, since) of later periods without a journal entry.
@@ -132,17 +115,22 @@ def unjournalled_statuses() -> sa.Select[Any]:
     without a subject.
     """
     h, a, e = tables.statuses.alias("s"), tables.audit_log.alias("a"), tables.edges.alias("e")
-    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(_is_later(h)).cte("later")
-    s = later.prefix_with("MATERIALIZED")
+    f = tables.statuses.alias("f")
+    earlier = sa.exists().where(f.c.memory_id == h.c.memory_id, f.c.status_id < h.c.status_id)
+    later = sa.select(h.c.memory_id, h.c.status, h.c.since).where(earlier.correlate(h))
+    s = later.cte("later").prefix_with("MATERIALIZED")
     # Use the index on subjects, because thousands of entries may have the same time.
     by_own_entry = sa.exists().where(
         a.c.subject == s.c.memory_id, unindexed(a.c.at) == s.c.since, a.c.action != "remember"
     )
     by_job = sa.exists().where(a.c.subject.is_(None), a.c.at == s.c.since)
+    is_first = e.c.from_memory_id == s.c.memory_id
+    other_end = sa.case((is_first, e.c.to_memory_id), else_=e.c.from_memory_id)
     by_contradiction = (
         sa.exists()
-        .select_from(e.join(a, a.c.subject == _other_end(e, s.c.memory_id)))
-        .where(_is_contradiction_of(e, s.c.memory_id), a.c.at == s.c.since)
+        .select_from(e.join(a, a.c.subject == other_end))
+        .where(e.c.edge_type == EdgeType.CONTRADICTS, a.c.at == s.c.since)
+        .where(s.c.memory_id.in_([e.c.from_memory_id, e.c.to_memory_id]))
         .where(a.c.action.in_(["resolve", "reopen"]))
     )
     conditions = (

@@ -41,17 +41,6 @@ def _is_named(s: sa.FromClause, kind: SourceName, name: Column) -> Column:
     return (own == name) | below
 
 
-def _of_sources(kind: SourceName, name: Column) -> sa.Select[Any]:
-    s, o = tables.sources.alias("s"), tables.memories.alias("o")
-    joined = s.join(o, o.c.source_id == s.c.source_id)
-    return sa.select(o.c.pk).select_from(joined).where(_is_named(s, kind, name))
-
-
-def _of_session(name: Column) -> sa.Select[Any]:
-    o = tables.memories.alias("o")
-    return sa.select(o.c.pk).where(o.c.session_id == name)
-
-
 def keys_of(
     kind: SourceName, name: Column = _NAME, *outer: sa.FromClause
 ) -> sa.Select[Any] | sa.CompoundSelect[Any]:
@@ -61,9 +50,12 @@ def keys_of(
         name: its name; by default the parameter ``name``.
         outer: the outer table that provides ``name``.
     """
-    keys = _of_sources(kind, name).correlate(*outer)
+    s, o = tables.sources.alias("s"), tables.memories.alias("o")
+    own = sa.select(o.c.pk).select_from(s.join(o, o.c.source_id == s.c.source_id))
+    keys = own.where(_is_named(s, kind, name)).correlate(*outer)
     if kind is SourceName.CONVERSATION:
-        return keys.union(_of_session(name).correlate(*outer))
+        o = tables.memories.alias("o")
+        return keys.union(sa.select(o.c.pk).where(o.c.session_id == name).correlate(*outer))
     return keys
 
 

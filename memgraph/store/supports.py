@@ -28,20 +28,6 @@ _AT: Final = value("at")
 _ORIGIN: Final = ("conversation_id", "source_path", "content_sha256", "workflow_run_id")
 
 
-def _own_ended(m: sa.FromClause) -> Column:
-    """Return the condition that a memory's own source does not count at ``at``."""
-    p = tables.supports.alias("p")
-    ended = sa.exists().where(
-        p.c.memory_id == m.c.memory_id, p.c.source_id == m.c.source_id, p.c.ended_at <= _AT
-    )
-    return ended.correlate(m)
-
-
-def _counts_at(p: sa.FromClause) -> Column:
-    """Return the condition that a further source counts at ``at``."""
-    return (p.c.added_at <= _AT) & (p.c.ended_at.is_(None) | (p.c.ended_at > _AT))
-
-
 def _columns(s: sa.FromClause, names: Sequence[str]) -> list[Column]:
     return [s.c[name] for name in names]
 
@@ -52,7 +38,8 @@ def further(
     """Return the further sources of memories as (memory id, time added, source), in this order."""
     f = listed(memory_ids, "f")
     p, s = tables.supports.alias("p"), tables.sources.alias("s")
-    its = (p.c.memory_id == f.c.value) & _counts_at(p)
+    its = (p.c.memory_id == f.c.value) & (p.c.added_at <= _AT)
+    its &= p.c.ended_at.is_(None) | (p.c.ended_at > _AT)
     joined = ordered(f, (p, its), (s, s.c.source_id == p.c.source_id))
     query = sa.select(p.c.memory_id, p.c.added_at, *_columns(s, SOURCE_FIELDS)).select_from(joined)
     rows = snapshot.rows(query.order_by(p.c.memory_id, p.c.added_at, p.c.source_id), at=until)
@@ -91,7 +78,10 @@ def origins(
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     query = sa.select(*_columns(s, _ORIGIN), m.c.session_id)
     query = query.select_from(m.join(s, s.c.source_id == m.c.source_id))
-    selected = query.where(m.c.memory_id == bound(memory_id), ~_own_ended(m))
+    p = tables.supports.alias("p")
+    its = (p.c.memory_id == m.c.memory_id, p.c.source_id == m.c.source_id, p.c.ended_at <= _AT)
+    ended = sa.exists().where(*its).correlate(m)
+    selected = query.where(m.c.memory_id == bound(memory_id), ~ended)
     for *row, session_id in snapshot.rows(selected, at=until):
         own_origins = [
             _origin(row, turns_by_conversation),
@@ -192,16 +182,12 @@ def gained(
     return [(before, after) for before, after in rows if before is not None and after is not None]
 
 
-def _of_memory(p: sa.Table) -> tuple[Column, Column]:
-    """Return the conditions for the rows of some sources of a memory."""
-    return p.c.memory_id == value("memory"), among(p.c.source_id, "sources")
-
-
 def end(transaction: JournalledTransaction, memory_id: str, source_ids: Collection[str]) -> None:
     """End further sources of a memory."""
     p = tables.supports
-    statement = sa.update(p).where(*_of_memory(p), p.c.ended_at.is_(None)).values(ended_at=_AT)
-    transaction.write(statement, memory=memory_id, sources=source_ids, at=transaction.at)
+    its = (p.c.memory_id == bound(memory_id), among(p.c.source_id, source_ids))
+    statement = sa.update(p).where(*its, p.c.ended_at.is_(None)).values(ended_at=_AT)
+    transaction.write(statement, at=transaction.at)
 
 
 def end_own(transaction: JournalledTransaction, memory_id: str) -> bool:

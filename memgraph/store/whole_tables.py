@@ -13,14 +13,14 @@ import base64
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from memgraph.model.columns import JSON
 from memgraph.model.enums import EmbeddingState
-from memgraph.store import journal, tables
+from memgraph.store import tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -99,9 +99,6 @@ def update(transaction: Transaction) -> str | None:
     if not differences:
         return None
     written = stored(transaction)
-    if not written and journal.sealed_state(transaction) is None:
-        # There are no digests yet: the rows may come from an earlier schema.
-        return renew(transaction)
     changed = {
         name: written.get(name, TableDigest()).plus(*difference)
         for name, difference in differences.items()
@@ -137,8 +134,6 @@ def renew(transaction: Transaction) -> str:
 def differing(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest, TableDigest]]:
     """Yield (name, stored digest, current digest) for each digest that does not match its rows."""
     written = stored(snapshot)
-    if not written and journal.sealed_state(snapshot) is None:
-        return
     for name, current in _current_digests(snapshot):
         if current != written.get(name, TableDigest()):
             yield name, written.get(name, TableDigest()), current
@@ -166,12 +161,8 @@ def _current_digests(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
         # Name the columns that exist, not those of the models: the schema may be damaged.
         listed: list[Column] = [sa.column(name) for name in columns]
         rows = snapshot.cursor(sa.select(*listed).select_from(sa.table(table)))
-        yield table, _sum(row_digest(table, *row) for row in rows)
-
-
-def _sum(digests: Iterable[bytes]) -> TableDigest:
-    numbers = [int.from_bytes(digest, "big") for digest in digests]
-    return TableDigest(len(numbers), sum(numbers) % _MODULUS)
+        numbers = [int.from_bytes(row_digest(table, *row), "big") for row in rows]
+        yield table, TableDigest(len(numbers), sum(numbers) % _MODULUS)
 
 
 def row_digest(name: str, *values: Any) -> bytes:

@@ -35,7 +35,6 @@ from memgraph.model.sources import NamedSource
 from memgraph.operations.erasure import files
 from memgraph.operations.erasure.files import strings_in
 from memgraph.operations.provenance.retraction import is_of, supported_elsewhere
-from memgraph.paths import OrchestratorPaths
 from memgraph.rules.erasure import names_of, strings_of
 from memgraph.rules.evidence import Origin
 from memgraph.rules.search_terms import SearchTerms
@@ -261,6 +260,9 @@ def _plan(
         shown = hmac.digest(secret, "\n".join(texts.target).encode(), "sha256").hex()
     elif target.kind is ErasureTargetKind.ENTITY:
         [shown] = entity_ids
+    moved: list[str] = []
+    with suppress(FileNotFoundError):
+        moved = opened.paths.left_on_servers.read_text("utf-8").splitlines()
     now = opened.clock.now_ms()
     report = ErasureReport(
         erasure_id=opened.ids.new("era_"),
@@ -275,7 +277,7 @@ def _plan(
         derived=len(chosen.derived),
         entities=len(gone.pks),
         kept=_kept(search.says_it, chosen.kept),
-        outside=(*sources.outside, *_left_on_servers(opened.paths)),
+        outside=(*sources.outside, *moved),
         searched=Searched(
             strings=len(search.sought.strings),
             too_short=len(({text.strip() for text in said} | gone.names) - texts.strings.keys()),
@@ -290,13 +292,6 @@ def _identity(target: ErasureTarget) -> list[str]:
     """Return what is equal for equal targets."""
     is_text = target.kind is ErasureTargetKind.TEXT
     return [target.kind.value, fold(target.value).strip() if is_text else target.value]
-
-
-def _left_on_servers(paths: OrchestratorPaths) -> list[str]:
-    """Return the schemas that moves have left, as ``schema on address``, the oldest first."""
-    with suppress(FileNotFoundError):
-        return paths.left_on_servers.read_text("utf-8").splitlines()
-    return []
 
 
 def _kept(says_it: Collection[str], others: dict[str, Why]) -> tuple[NotErasedMemory, ...]:
@@ -418,7 +413,8 @@ class Erasing:
         head, _ = journal.head(transaction)
         transaction.record([*tombstones, NewEntry(erasure.ACTION, None, details)])
         # Others drop what they have cached from before.
-        erasure.note_head(transaction, head + len(tombstones) + 1)
+        through = str(head + len(tombstones) + 1)
+        metadata.put(transaction, erasure.ERASED_KEY, through)
         self._update(
             rows=dict(Counter(report.rows) + rows), redactions=report.redactions + len(redacted)
         )

@@ -232,14 +232,11 @@ def _refusing(file: Path) -> Iterator[None]:
                 " --accept-findings"
             )
         elif isinstance(error, StorageError):
-            kind = "an export" if _is_export(file) else f"refused as a backup ({reasons})"
+            with file.open("rb") as opened:
+                is_export = opened.read(len(_EXPORT_BEGINS)) == _EXPORT_BEGINS
+            kind = "an export" if is_export else f"refused as a backup ({reasons})"
             message = f"{file} is {kind}; restore needs a file of memgraph backup"
         raise type(error)(message, **details) from error
-
-
-def _is_export(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(_EXPORT_BEGINS)) == _EXPORT_BEGINS
 
 
 def _stamp(snapshot: Snapshot) -> dict[str, Any] | None:

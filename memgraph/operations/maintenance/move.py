@@ -77,7 +77,9 @@ def move(paths: OrchestratorPaths, target: str, *, source: str, clock: Clock) ->
                 return finished
             raise Conflict("the orchestrator already uses this store", orchestrator=paths.name)
         settings = _placed(paths, target)
-        _write_record(paths, source, target)
+        with draft_beside(paths.moving) as record:
+            record.write_text(json.dumps([source, target]), "utf-8")
+            publish(record, paths.moving, force=True)
         published = False
         try:
             old, new = store_of(paths, source), store_of(paths, target)
@@ -157,12 +159,6 @@ def _read_record(paths: OrchestratorPaths) -> tuple[str, str] | None:
             path=str(paths.moving),
         ) from None
     return source, target
-
-
-def _write_record(paths: OrchestratorPaths, source: str, target: str) -> None:
-    with draft_beside(paths.moving) as record:
-        record.write_text(json.dumps([source, target]), "utf-8")
-        publish(record, paths.moving, force=True)
 
 
 def _is_copy(store: Store, source: Store) -> bool:

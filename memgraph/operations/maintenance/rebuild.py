@@ -6,7 +6,7 @@ finishes a rebuild that was killed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -137,10 +137,6 @@ def embeddings_rebuild(
     return run
 
 
-def _indexes(transaction: JournalledTransaction) -> dict[str, int]:
-    return {"indexes": transaction.engine.reindex(transaction)}
-
-
 def _text(transaction: JournalledTransaction) -> dict[str, int]:
     text_index.rewrite_search_terms(transaction)
     transaction.engine.phrases.rebuild(transaction)
@@ -155,15 +151,11 @@ def _vectors(transaction: JournalledTransaction) -> dict[str, int]:
     return {"vectors": index.rebuild(), "requeued": requeued}
 
 
-def _entities(transaction: JournalledTransaction) -> dict[str, int]:
-    return {"entities": row_count(transaction, "entities")}
-
-
-_REBUILT: Final = {
-    IndexPart.INDEXES: _indexes,
+_REBUILT: Final[Mapping[IndexPart, Callable[[JournalledTransaction], dict[str, int]]]] = {
+    IndexPart.INDEXES: lambda transaction: {"indexes": transaction.engine.reindex(transaction)},
     IndexPart.FTS: _text,
     IndexPart.VECTORS: _vectors,
-    IndexPart.ENTITIES: _entities,
+    IndexPart.ENTITIES: lambda transaction: {"entities": row_count(transaction, "entities")},
 }
 
 
