@@ -100,3 +100,14 @@ def test_what_was_seen_is_not_to_be_had_by_going_back_after_signing_out(
             tab.page.go_back()
             assert "/console/login" in tab.page.url
             assert "closes at" not in tab.page.content()
+
+
+def test_a_picked_day_is_filled_in(look: Opening, served: Served) -> None:
+    with look(served) as tab:
+        tab.open()
+        tab.open("memories")
+        tab.page.locator("input[data-fills=as_of]").fill("2020-01-02")
+        assert tab.page.locator("#as_of").input_value() == "2020-01-02"
+        tab.page.locator(".as-of button").click()
+        tab.page.wait_for_load_state()
+        assert tab.page.get_by_text("No memories match.", exact=True).is_visible()

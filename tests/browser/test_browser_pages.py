@@ -39,38 +39,23 @@ SIZES = (WIDE, NARROW)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-def test_every_list_is_readable_and_fits(look: Opening, served: Served) -> None:
+def test_every_page_is_readable_and_fits(look: Opening, served: Served) -> None:
     found: dict[str, list[str]] = {}
-    with look(served) as tab:
+    with look(served, allowed=("console: Failed to load",)) as tab:
         tab.page.goto(f"{tab.url}/")
         found["login"] = _faults(tab, "login")
         tab.sign_in()
-        for path in LISTS:
+        for path in (*LISTS, *_details(tab)):
             tab.open(path)
             if path == "graph":
                 tab.drawn()
             found[path] = _faults(tab, _plain(path))
-    assert {path: each for path, each in found.items() if each} == {}
-
-
-def test_every_page_of_one_thing_is_readable_and_fits(look: Opening, served: Served) -> None:
-    found: dict[str, list[str]] = {}
-    with look(served) as tab:
-        tab.open()
-        for path in _details(tab):
-            tab.open(path)
-            found[path] = _faults(tab, _plain(path))
-    assert {path: each for path, each in found.items() if each} == {}
-
-
-def test_an_error_is_told_as_readably(look: Opening, served: Served) -> None:
-    with look(served, allowed=("console: Failed to load",)) as tab:
-        tab.open()
         answer = tab.page.goto(f"{tab.url}/memories/fact_nowhere")
         assert answer is not None
         assert answer.status == 404
-        assert _faults(tab, "failure") == []
         assert tab.page.get_by_role("alert").count() == 1
+        found["failure"] = _faults(tab, "failure")
+    assert {path: each for path, each in found.items() if each} == {}
 
 
 def test_pages_are_used_by_keyboard_alone(look: Opening, served: Served) -> None:
@@ -92,25 +77,16 @@ def test_pages_are_used_by_keyboard_alone(look: Opening, served: Served) -> None
             assert outline != "none", path
 
 
-def test_a_search_is_used_by_keyboard_alone(look: Opening, served: Served) -> None:
-    with look(served) as tab:
-        tab.open()
-        tab.page.keyboard.press("Control+k")
-        tab.page.keyboard.type("festival")
-        tab.page.keyboard.press("Enter")
-        tab.page.wait_for_url("**/memories?q=festival")
-        link = tab.page.locator("main article a").first.get_attribute("href")
-        _tab_to(tab, f'main a[href="{link}"]')
-        tab.page.keyboard.press("Enter")
-        tab.page.wait_for_url(f"**{link}")
-        assert "festival" in tab.page.locator("main").inner_text().lower()
-
-
-def test_many_are_decided_by_keyboard_alone(look: Opening, served: Served) -> None:
+def test_memories_are_found_and_many_are_decided_by_keyboard_alone(
+    look: Opening, served: Served
+) -> None:
     found: dict[str, list[str]] = {}
     with look(served, allowed=("console: Failed to load",)) as tab:
         tab.open()
-        tab.open("memories?q=risograph")
+        tab.page.keyboard.press("Control+k")
+        tab.page.keyboard.type("risograph")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_url("**/memories?q=risograph")
         _tab_to(tab, "article input[name=chosen]")
         tab.page.keyboard.press("Space")
         _tab_to(tab, '.bulk button[value="confirm"]')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from memgraph.clock import MS_PER_DAY, iso
+from memgraph.clock import iso
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
 from memgraph.rules.blocks import without_ignorable
 from memgraph.service.readiness import REMEDIES
@@ -41,8 +40,6 @@ SIGNS: Final = ("So", "Sm", "Po", "Nd")
 """Categories of characters that may have both renderings: symbols, and characters of keycaps."""
 BRAILLE_BLANK: Final = "\u2800"
 FEW_NAMES: Final = 8
-MS_PER_HOUR: Final = 3_600_000
-MS_PER_MINUTE: Final = 60_000
 
 
 class Assets:
@@ -82,13 +79,10 @@ def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.E
         if root is None
         else (lambda path: without_root(path, root)),
         "when": when,
-        "span": span,
         "number": number,
         "counted": counted,
         "remedy": remedy,
         "figure": figure,
-        "factors": factors,
-        "located": located,
         "plain_json": plain_json,
         "noted": noted,
         "words": words,
@@ -117,20 +111,6 @@ def when(ms: int | None) -> Markup:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(ms), moment(ms))
 
 
-def span(ms: float) -> str:
-    """Return a duration in its largest unit, rounded down: ``3 days``, ``1 hour``, ``0 minutes``.
-
-    Args:
-        ms: milliseconds.
-    """
-    units = ((MS_PER_DAY, "day"), (MS_PER_HOUR, "hour"), (MS_PER_MINUTE, "minute"))
-    for size, unit in units:
-        count = int(ms // size)
-        if count or unit == "minute":
-            return f"{count:,} {unit}" + ("" if count == 1 else "s")
-    raise AssertionError(ms)
-
-
 def number(value: int) -> str:
     """Return a number with thousands separators: ``12,345``."""
     return f"{value:,}"
@@ -153,31 +133,6 @@ def remedy(code: str) -> str:
 def figure(value: float | None) -> str:
     """Return a score, or a measure between 0 and 1, with two to four decimals; a dash for None."""
     return "–" if value is None else f"{value:.4f}".rstrip("0").ljust(4, "0")
-
-
-LEAST_CHANGE: Final = 0.0005
-"""Modifiers that change a score by less are not shown."""
-
-
-def factors(modifiers: Mapping[str, float]) -> list[str]:
-    """Return the modifiers that changed a score, such as ``recency × 0.98``, by name."""
-    return [
-        f"{words(name)} × {factor:.3f}".rstrip("0").rstrip(".")
-        for name, factor in sorted(modifiers.items())
-        if abs(factor - 1.0) >= LEAST_CHANGE
-    ]
-
-
-def located(locator: str) -> str:
-    """Return the lines of a locator as words: ``L3-L5`` as ``lines 3 to 5``; others unchanged."""
-    match = _LINES.fullmatch(locator)
-    if match is None:
-        return locator
-    first, last = match[1], match[2] or match[1]
-    return f"line {first}" if first == last else f"lines {first} to {last}"
-
-
-_LINES: Final = re.compile(r"L(\d+)(?:-L(\d+))?")
 
 
 def plain_json(value: Any) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import secrets
 import threading
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -39,7 +39,6 @@ IDLE_MS: Final = 30 * MS_PER_MINUTE
 """The time after which an unused session expires."""
 MOST_SESSIONS: Final = 1_000
 """The maximum number of sessions; a new one replaces the least recently used."""
-MOST_ADDRESSES: Final = 10_000
 SIGN_INS_PER_MINUTE: Final = 10
 """The maximum number of sign-in attempts of an IP address, successful or not."""
 ID_BYTES: Final = 32
@@ -172,25 +171,23 @@ def _used_ms(path: Path) -> int:
 
 
 class SignIns:
-    """Limits the sign-in attempts of each IP address per minute. Thread-safe."""
+    """Limits the sign-in attempts of each IP address per minute of the clock. Thread-safe."""
 
     def __init__(self) -> None:
-        self._tries: OrderedDict[str, list[int]] = OrderedDict()
+        self._minute = 0
+        self._tries: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def take(self, address: str, now_ms: int) -> float:
         """Count an attempt; return 0, or the seconds to wait if the limit is reached."""
+        minute = now_ms // MS_PER_MINUTE
         with self._lock:
-            recent = [
-                item for item in self._tries.get(address, ()) if 0 <= now_ms - item < MS_PER_MINUTE
-            ]
-            if len(recent) >= SIGN_INS_PER_MINUTE:
-                return (recent[0] + MS_PER_MINUTE - now_ms) / 1_000
-            self._tries[address] = [*recent, now_ms]
-            self._tries.move_to_end(address)
-            if len(self._tries) > MOST_ADDRESSES:
-                self._tries.popitem(last=False)
-        return 0.0
+            if minute != self._minute:
+                self._minute = minute
+                self._tries.clear()
+            self._tries[address] += 1
+            exceeded = self._tries[address] > SIGN_INS_PER_MINUTE
+        return ((minute + 1) * MS_PER_MINUTE - now_ms) / 1_000 if exceeded else 0.0
 
 
 def cookie_of(request: Request) -> str:

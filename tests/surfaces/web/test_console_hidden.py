@@ -186,14 +186,6 @@ def test_a_search_finds_nothing_hidden(walked: Walked) -> None:
         assert canary.memory_id not in walked.browser.page(f"{HERE}memories?q={canary.word}")
 
 
-def test_counts_and_connections_hold_nothing_hidden(walked: Walked) -> None:
-    own = walked.served.service.orchestrator("orc-1", viewer=walked.viewer)
-    counted = own.memories.counts()
-    seen = set(walked.own)
-    assert sum(counted["status"].values()) == len(seen)
-    assert set(own.graph.connected(limit=2_000)) <= seen
-
-
 def test_what_joins_hidden_memories_is_not_told(walked: Walked) -> None:
     here = walked.served.service.orchestrator("orc-1", viewer=EVERYTHING)
     own = set(walked.own)

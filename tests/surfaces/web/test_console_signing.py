@@ -88,7 +88,7 @@ def test_tries_to_sign_in_are_counted_and_let_in_again_after_a_minute(
         assert {browser.sign_in("mgk_x").status_code for _ in range(10)} == {401}
         refused = browser.sign_in(secret)
         assert refused.status_code == 429
-        assert int(refused.headers["retry-after"]) == 60
+        assert 0 < int(refused.headers["retry-after"]) <= 60
         clock.advance(ms=60_000)
         assert browser.sign_in(secret).status_code == 303
 
