@@ -257,15 +257,12 @@ class ExpiringMemory(Value):
             and at the end of its period.
         expires_at: when its confidence falls below the threshold; in the past if the nightly job
             has not run since.
-        course: the effective confidence at equal steps from now to the end of the period,
-            inclusive.
     """
 
     memory: Memory
     confidence_now: float
     confidence_then: float
     expires_at: Millis
-    course: tuple[float, ...]
 
 
 class ExpiringReport(Value):

@@ -7,7 +7,7 @@ reads would fall under 0.05 after 8 nights instead of 30 days.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
@@ -127,56 +127,18 @@ def expires_at(
 ) -> int | None:
     """Return the first millisecond at which the effective confidence is under the threshold.
 
-    Solved from the formula: days = (ln(confidence / threshold) / decay_rate)^(1 / exponent).
-
     Args:
         since_ms: the time of the last access, or of the creation without one.
 
     Returns:
         Milliseconds, never before ``since_ms``; None if not before the end of the calendar.
     """
-    if decay_rate <= 0.0 or threshold <= 0.0:
-        return None
 
     def under(at_ms: int) -> bool:
         days = days_idle(at_ms, since_ms, None)
         return effective_confidence(confidence, decay_rate, days, exponent) < threshold
 
-    if under(since_ms):
-        return since_ms
-    try:
-        # Not the logarithm of the quotient, which overflows for very small thresholds.
-        shares = math.log(confidence) - math.log(threshold)
-        days: float = (shares / decay_rate) ** (1.0 / exponent)
-    except OverflowError:
+    if decay_rate <= 0.0 or not under(MAX_MS):
         return None
-    if days * MS_PER_DAY > MAX_MS - since_ms:
-        return None
-    # The solution is exact up to its last digits; search for the millisecond with the rule itself.
-    about = since_ms + round(days * MS_PER_DAY)
-    step = 1 + round(days * MS_PER_DAY * 1e-12)
-    before, after = about, about
-    while before > since_ms and under(before):
-        before, step = max(before - step, since_ms), step * 2
-    while not under(after):
-        if after > MAX_MS:
-            return None
-        after, step = after + step, step * 2
-    while after - before > 1:
-        middle = (before + after) // 2
-        before, after = (before, middle) if under(middle) else (middle, after)
-    return after
-
-
-def course(
-    confidence: float,
-    decay_rate: float,
-    since_ms: int,
-    moments_ms: Sequence[int],
-    exponent: float = DEFAULT_EXPONENT,
-) -> tuple[float, ...]:
-    """Return the effective confidence at each moment, if the memory is not used until then."""
-    return tuple(
-        effective_confidence(confidence, decay_rate, days_idle(moment, since_ms, None), exponent)
-        for moment in moments_ms
-    )
+    times = range(since_ms, MAX_MS + 1)
+    return times[bisect_left(times, True, key=under)]

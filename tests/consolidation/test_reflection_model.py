@@ -13,7 +13,6 @@ from memgraph.model.enums import MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import RejectedItem
 from memgraph.model.values import Memory
 from memgraph.providers.fake import FakeCompletion
-from memgraph.rules.citations import MAX_SENTENCES
 
 
 def memory(number: int, **changed: Any) -> Memory:
@@ -129,11 +128,6 @@ def test_of_a_sentence_that_the_memories_say_in_part_that_part_is_kept(
     [check] = provider.checks
     assert "1 [1970-01-02] Fact: The garden has 7 <trees>." in check
     assert "statement 1 (cites 1): The garden grew." in check
-
-
-def test_its_length_is_bounded() -> None:
-    lines, _ = reflected(*[sentence(1, text="tree " * 60)] * 1_000)
-    assert len(lines) == MAX_SENTENCES
 
 
 @pytest.mark.parametrize("answer", [None, [], {"sentences": None}, {"sentences": [sentence(9)]}])

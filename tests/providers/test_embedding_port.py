@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,6 @@ from memgraph.providers.embedding import (
     EmbeddingProvider,
     checked,
     embedding_provider,
-    prepared,
 )
 
 TEXTS = [
@@ -49,13 +47,6 @@ def provider(request: pytest.FixtureRequest) -> EmbeddingProvider:
     )
 
 
-def test_says_who_it_is(provider: EmbeddingProvider) -> None:
-    assert isinstance(provider, EmbeddingProvider)
-    assert provider.name.split("/")[0] in {"local", "fake", "litellm"}
-    assert provider.model
-    assert provider.dimensions >= 1
-
-
 def test_rows_are_unit_float32_in_order(provider: EmbeddingProvider) -> None:
     vectors = provider.embed(TEXTS)
     assert vectors.shape == (len(TEXTS), provider.dimensions)
@@ -74,20 +65,6 @@ def test_only_the_head_of_a_long_text_counts(provider: EmbeddingProvider) -> Non
     head = ("river " * MAX_CHARACTERS)[:MAX_CHARACTERS]
     first, second = provider.embed([head + " mountain", head + " desert"])
     np.testing.assert_array_equal(first, second)
-
-
-def test_threads_agree(provider: EmbeddingProvider) -> None:
-    found: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(provider.embed(TEXTS))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == len(threads)
-    for vectors in found:
-        np.testing.assert_array_equal(vectors, found[0])
 
 
 @given(
@@ -125,14 +102,6 @@ def test_checked_refuses(vectors: Any, reason: str) -> None:
         checked(vectors, 2, 2)
     assert caught.value.details["reason"] == reason
     assert caught.value.__context__ is None
-
-
-@given(st.text(st.characters(), max_size=40), st.integers(0, 3))
-def test_prepared_text_is_capped_utf8(text: str, times: int) -> None:
-    long = text * times * 300
-    ready = prepared(long)
-    assert len(ready) == min(len(long), MAX_CHARACTERS)
-    assert ready.encode("utf-8").decode("utf-8") == ready
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memgraph.errors import InvalidConfig, ProviderRejected, ProviderUnavailable
+from memgraph.errors import ProviderRejected, ProviderUnavailable
 from memgraph.providers.completion import CompletionProvider
 from memgraph.providers.fake import FakeCompletion, FakeEmbedding
-
-
-@given(st.text(), st.integers(1, 300))
-def test_vectors_are_a_function_of_the_text(text: str, dimensions: int) -> None:
-    first = FakeEmbedding(dimensions).embed([text])
-    assert first.shape == (1, dimensions)
-    assert first.tobytes() == FakeEmbedding(dimensions).embed([text]).tobytes()
 
 
 def test_vectors_are_the_same_in_every_release() -> None:
@@ -35,12 +26,6 @@ def test_can_fail_and_come_back() -> None:
     fake.fail_with = None
     assert fake.embed(["a"]).any()
     assert fake.calls == [2, 1]
-
-
-def test_identity_tells_dimensions_apart() -> None:
-    assert FakeEmbedding(3).model != FakeEmbedding(4).model
-    with pytest.raises(InvalidConfig):
-        FakeEmbedding(0)
 
 
 def test_answers_come_in_order_then_none() -> None:

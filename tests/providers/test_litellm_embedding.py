@@ -75,12 +75,6 @@ def test_sends_key_model_and_wanted_dimensions(model_server: Any, make: Any, key
     assert (request["model"], request["dimensions"]) == ("text-embedding-3-small", 4)
 
 
-def test_a_model_with_fixed_dimensions_is_not_asked_for_them(model_server: Any, make: Any) -> None:
-    model_server.behave(model_server.embeds(one_hot))
-    make("openai/any").embed(["x"])
-    assert "dimensions" not in model_server.requests[0]
-
-
 def test_the_key_may_come_from_the_environment(
     model_server: Any, make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,18 +91,6 @@ def test_passing_trouble_is_retried(model_server: Any, make: Any, status: int) -
     )
     np.testing.assert_array_equal(make().embed(["aa"]), [one_hot("aa")])
     assert len(model_server.requests) == 3
-
-
-@pytest.mark.parametrize("status", [429, 503])
-def test_lasting_trouble_is_unavailable(
-    model_server: Any, make: Any, assert_no_secret: NoSecret, status: int
-) -> None:
-    model_server.behave(model_server.fails(status))
-    error = failure(make(retries=1))
-    assert isinstance(error, ProviderUnavailable)
-    assert error.details["status"] == status
-    assert len(model_server.requests) == 2
-    assert_no_secret(error)
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])

@@ -10,7 +10,6 @@ import pytest
 
 from memgraph import MemoryService
 from memgraph.errors import ExtraMissing
-from memgraph.operations.ingestion.extraction import propose
 from memgraph.providers.completion import completion_provider
 from memgraph.providers.embedding import embedding_provider
 from memgraph.surfaces.cli import main
@@ -87,23 +86,12 @@ def test_a_session_waits_for_its_model(started: Any) -> None:
     assert [one.pending for one in orc.sessions.list()] == [1]
 
 
-def test_an_extractor_tells_its_code() -> None:
-    told = propose(completion_provider(MODEL), "Anna lives in Berlin.", max_chars=1_000)
-    assert (told.error_code, told.accepted) == ("extra.missing", [])
-
-
 @pytest.mark.parametrize("config", [EMBEDDING, LLM, EXTRACTOR])
 def test_health_tells_of_it_before_anyone_asks(config: dict[str, Any], started: Any) -> None:
     service = started(config)
     service.create("orc")
     health = service.health("orc")
     assert (health["status"], health["degraded"]) == ("ready", ["extra.missing"])
-
-
-def test_health_is_silent_where_nobody_asks_for_it(started: Any) -> None:
-    service = started({})
-    service.create("orc")
-    assert service.health("orc")["degraded"] == []
 
 
 def test_a_command_ends_with_the_code(

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from model_server import KEY, ModelServer
 
-from memgraph.errors import ProviderAnswerInvalid, ProviderRejected, ProviderUnavailable
 from memgraph.model.enums import EntityType
 from memgraph.providers import entity_names
 from memgraph.providers.completion import completion_provider
@@ -107,53 +103,12 @@ def test_a_bad_item_costs_itself_alone(server: ModelServer, item: Any, code: str
     assert found.rejected == (code,)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", '{"entities": [{"name": "Os', "[]", '{"entities": 3}', "null", "Oswin"]
-)
-def test_an_answer_that_is_none_is_told(server: ModelServer, text: str) -> None:
-    server.behave(server.writes(text))
-    found = asking(server).extract([TEXT, TEXT])
-    assert [(each.spans, each.rejected) for each in found] == [
-        ([], (ProviderAnswerInvalid.code,))
-    ] * 2
-
-
 def test_a_thousand_entities_are_bounded() -> None:
     [found] = judge({"entities": [{"name": "Oswin", "type": "person"}] * 1_000}, [TEXT])
     assert len(found.spans) == 2 * MAX_ENTITIES
     assert found.rejected == (entity_names.TOO_MANY,)
 
 
-def test_a_name_that_is_everywhere_is_marked_a_few_times() -> None:
-    [found] = judge({"entities": [{"name": "Oswin", "type": "person"}]}, ["Oswin " * 500])
-    assert len(found.spans) == entity_names.MAX_MENTIONS
-
-
 def test_scripts_without_spaces_have_names_within_a_run() -> None:
     [found] = judge({"entities": [{"name": "田中", "type": "person"}]}, ["昨日田中さんと会った"])
     assert [(each.start, each.end) for each in found.spans] == [(2, 4)]
-
-
-@pytest.mark.parametrize(("status", "error"), [(503, ProviderUnavailable), (401, ProviderRejected)])
-def test_a_model_that_is_down_or_refuses_says_so(
-    server: ModelServer, status: int, error: type[Exception]
-) -> None:
-    server.behave(server.fails(status))
-    with pytest.raises(error):
-        asking(server).extract([TEXT])
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
-    max_leaves=12,
-)
-
-
-@given(
-    answer=JSON | st.fixed_dictionaries({"entities": st.lists(JSON, max_size=60)}), text=st.text()
-)
-def test_whatever_a_model_answers_only_spans_of_the_text_come_of_it(answer: Any, text: str) -> None:
-    with suppress(ProviderAnswerInvalid):
-        [found] = judge(answer, [text])
-        assert all(text[each.start : each.end] == each.text for each in found.spans)

@@ -89,12 +89,6 @@ def test_meaning_shows(model: LocalEmbedding, text: str, near: str, far: str) ->
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.1
 
 
-def test_names_of_special_tokens_are_plain_text(model: LocalEmbedding) -> None:
-    marked, plain = model.embed(["[PAD] [UNK] [CLS] river", "river"])
-    assert marked @ plain > 0.3
-    assert model.embed(["[PAD]"]).any()
-
-
 def test_one_text_or_many_give_the_same_bytes(model: LocalEmbedding) -> None:
     texts = [f"turn {i}: " + "word " * (i % 40) for i in range(900)]
     together = model.embed(texts)

@@ -11,7 +11,7 @@ import spacy
 
 from memgraph.errors import ExtraMissing, ProviderRejected
 from memgraph.model.enums import EntityType
-from memgraph.providers.entity_names import SPACY_CONFIDENCE, EntityProvider, RegexNames, SpacyNames
+from memgraph.providers.entity_names import SPACY_CONFIDENCE, SpacyNames
 
 PATTERNS = {
     "PERSON": "Oswin Tarrant",
@@ -38,11 +38,6 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_it_fulfils_the_port(pipeline: str) -> None:
-    assert isinstance(SpacyNames(pipeline), EntityProvider)
-    assert isinstance(RegexNames(), EntityProvider)
-
-
 def test_labels_become_types(pipeline: str) -> None:
     text = "Oswin Tarrant of Quillon left Vellmark by Harbour Gate with Lumo for Tidewater."
     found = {each.text: each.type for each in SpacyNames(pipeline).extract([text])[0].spans}
@@ -62,13 +57,6 @@ def test_offsets_are_code_points_and_what_names_no_entity_is_left_out(pipeline: 
     assert [each.text for each in found] == ["Quillon", "3 May 2026"]
     assert [text[each.start : each.end] for each in found] == ["Quillon", "3 May 2026"]
     assert {each.confidence for each in found} == {SPACY_CONFIDENCE}
-
-
-def test_a_batch_gives_what_single_calls_give(pipeline: str) -> None:
-    provider = SpacyNames(pipeline)
-    texts = ["Quillon", "nothing here", "", "in Vellmark with Lumo"]
-    batch = [each.spans for each in provider.extract(texts)]
-    assert batch == [provider.extract([text])[0].spans for text in texts]
 
 
 def test_a_pipeline_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memgraph.errors import ExtraMissing, MemgraphError, ProviderUnavailable
 from memgraph.model.enums import EntityType
-from memgraph.providers.entity_names import EntityFindings, EntityStrategy, RegexNames
+from memgraph.providers.entity_names import EntityFindings, EntityStrategy
 from memgraph.text.names import EntitySpan
 
 PERSON, PLACE, OTHER = EntityType.PERSON, EntityType.LOCATION, EntityType.OTHER
@@ -65,13 +65,6 @@ def test_a_provider_that_fails_is_told_and_the_others_count() -> None:
         "llm": "provider.unavailable",
         "spacy": "extra.missing",
     }
-
-
-def test_what_was_refused_is_told_for_each_text() -> None:
-    strict = Says("llm", [("Vellmark", PLACE, 0.9)], rejected=("entity.not_in_text",))
-    told = EntityStrategy((strict, RegexNames())).extract([TEXT, "nothing"])
-    assert told.rejected == [("entity.not_in_text",)] * 2
-    assert told.failures == {}
 
 
 def test_a_provider_that_must_not_see_a_text_does_not() -> None:

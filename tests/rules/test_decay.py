@@ -13,7 +13,6 @@ from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.model.values import Source
 from memgraph.rules.decay import (
-    course,
     days_idle,
     effective_confidence,
     expires_at,
@@ -170,8 +169,3 @@ def test_what_does_not_decay_or_has_no_threshold_never_expires() -> None:
     assert expires_at(0.0, 0.0, NOW) is None
     assert expires_at(0.1, 5.0, NOW, threshold=0.0) is None
     assert expires_at(1.0, 1e-300, NOW, exponent=0.1) is None
-
-
-def test_a_course_falls_from_the_base() -> None:
-    moments = [NOW - MS_PER_DAY, NOW, NOW + 10 * MS_PER_DAY]
-    assert course(0.8, 0.1, NOW, moments) == pytest.approx((0.8, 0.8, 0.8 * math.exp(-1)))

@@ -13,7 +13,7 @@ from memgraph.errors import Conflict, NotFound, ProviderRejected
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
-from tests.pair_readers import CHANGES, NONE, REPEATS, ScriptedReader, reading
+from tests.pair_readers import CHANGES, REPEATS, ScriptedReader, reading
 
 OLD = "Access tokens expire after 15 minutes."
 NEW = "Access tokens now live for an hour."
@@ -43,20 +43,6 @@ def edges_into(orc: Orchestrator, memory_id: str) -> tuple[Edge, ...]:
     return orc.trace(memory_id).edges_in
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("We fly to Rome.", "We fly via Rome."),
-        ("His rent is due.", "Her rent is due."),
-        ("The limit is 1.5 %.", "The limit is 15 %."),
-        ("We use C++.", "We use C."),
-        ("Our car is blue.", "Their car is blue."),
-    ],
-)
-def test_what_differs_by_a_small_word_is_stored(orc: Orchestrator, first: str, second: str) -> None:
-    assert [orc.memories.store(each).outcome for each in (first, second)] == ["stored", "stored"]
-
-
 def test_the_same_text_is_stored_once(orc: Orchestrator) -> None:
     first = orc.memories.store(OLD)
     again = orc.memories.store("  access TOKENS expire\nafter 15 minutes")
@@ -76,13 +62,6 @@ def test_another_type_place_or_speaker_is_another_memory(
 ) -> None:
     first = orc.remember(OLD)
     assert orc.remember(OLD, **fields) not in (first, "")
-
-
-def test_a_correction_of_the_case_alone_is_one(orc: Orchestrator) -> None:
-    first = orc.remember("anna lives in oslo.")
-    second = orc.correct(first, "Anna lives in Oslo.", reason="names")
-    assert second != first
-    assert orc.get(first).status is MemoryStatus.SUPERSEDED
 
 
 def test_a_change_by_the_same_author_is_a_mark_and_both_stay_active(orc: Orchestrator) -> None:
@@ -157,17 +136,6 @@ def test_a_repetition_in_other_words_is_a_relation(
     [edge] = edges_into(orc, old)
     assert (edge.edge_type, edge.from_id, edge.weight) == (EdgeType.RELATED_TO, new, 0.9)
     assert edge.reason == f"probably says the same as: {OLD}"
-
-
-@pytest.mark.parametrize("verdict", [PairVerdict(0.79, 0.1, 0.11), NONE], ids=["below", "none"])
-def test_what_is_improbable_is_not_marked(
-    orc: Orchestrator, reader: ScriptedReader, verdict: PairVerdict
-) -> None:
-    reader.verdicts = {(OLD, NEW): verdict}
-    old = orc.remember(OLD)
-    orc.remember(NEW)
-    assert orc.settle().compared.marks == []
-    assert edges_into(orc, old) == ()
 
 
 def test_the_order_is_when_it_was_said_not_when_it_happens(

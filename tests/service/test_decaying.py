@@ -129,18 +129,6 @@ def test_a_restored_memory_begins_anew(orc: Orchestrator, clock: FixedClock) -> 
     assert night(orc).counts["retired"] == 1
 
 
-def test_a_restored_memory_of_hardly_any_confidence_is_left_to_who_restored_it(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one = orc.remember("Perhaps the printer is broken.", confidence=0.04, source=INFERRED)
-    assert night(orc).counts["retired"] == 1
-    orc.restore(one, reason="it may be")
-    clock.advance(days=3)
-    counts = night(orc).counts
-    assert (counts["retired"], counts["kept"]) == (0, 1)
-    assert status(orc, one) is ACTIVE
-
-
 def test_a_clock_that_went_back_and_times_to_come_retire_nothing(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -271,23 +259,3 @@ def test_what_stands_in_a_bulletin_is_used(orc: Orchestrator, clock: FixedClock)
     assert orc.get(one).access_count == 0
     clock.advance(days=30)
     assert night(orc).counts["retired"] == 1
-
-
-def test_a_bulletin_depends_on_no_use_and_is_not_written_at_each_reading(
-    orc: Orchestrator, clock: FixedClock
-) -> None:
-    one = orc.remember("The printer is on the second floor.", source=INFERRED)
-    first = orc.bulletin().bulletin
-    clock.advance(days=1)
-    orc.recall("printer")
-    with orc._service.opened(orc.name) as opened:
-        opened.receipts.flush()
-        before = opened.database.commits
-        assert {orc.bulletin().bulletin.text for _ in range(15)} == {first.text}
-        assert opened.database.commits <= before + 1
-    used = clock.now_ms()
-    assert orc.get(one).last_accessed_at == used
-    clock.advance(days=10)
-    night(orc)
-    then = orc.recall("printer", as_of=used + 1).items[0]
-    assert then.memory.last_accessed_at == used

@@ -13,7 +13,6 @@ from model_server import KEY, ModelServer
 
 from memgraph import MemoryService, Orchestrator, Sensitivity, Viewer
 from memgraph.clock import FixedClock
-from memgraph.errors import ProviderRejected
 from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState
 from memgraph.model.jobs import JobReport
@@ -93,17 +92,6 @@ def test_without_models_it_is_skipped_with_a_reason(orc: Orchestrator) -> None:
     assert stamped(orc) == {"the tidewater people called": {}}
 
 
-def test_a_pipeline_that_is_configured_and_not_installed_is_no_provider(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from memgraph.providers import entity_names
-
-    monkeypatch.setattr(entity_names, "is_installed", lambda: False)
-    with opened_with(tmp_path, entities__spacy_model="any") as service:
-        service.orchestrator("orc-1", create=True)
-        assert run(service).reason == "no_accurate_provider"
-
-
 def test_names_are_linked_once_and_survive_a_rebuild(tmp_path: Path, pipeline: str) -> None:
     with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
         orc = service.orchestrator("orc-1", create=True)
@@ -169,17 +157,6 @@ def test_memories_that_name_many_retracted_ones_and_reflections_are_passed_over(
         assert run(service, max_entities=3).counts["enriched"] == 0
 
 
-def test_other_providers_look_at_all_again_that_nobody_enriched(
-    tmp_path: Path, pipeline: str
-) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("tidewater wrote to a@example.org, b@example.org and c@example.org")
-        assert run(service).counts["enriched"] == 0
-    with opened_with(tmp_path, entities__spacy_model=f"{pipeline}/.") as service:
-        assert run(service, max_entities=3).counts["enriched"] == 1
-
-
 def says(*entities: tuple[str, str]) -> str:
     return json.dumps({"entities": [{"name": name, "type": kind} for name, kind in entities]})
 
@@ -202,28 +179,6 @@ def test_a_model_that_is_down_stops_the_run_and_loses_nothing(
         server.behave(good)
         assert run(service).counts["enriched"] == 2
         assert set(names(service)) == set(texts)
-        assert orc.verify().ok
-
-
-def test_the_others_count_when_one_provider_is_down(
-    tmp_path: Path, server: ModelServer, pipeline: str
-) -> None:
-    with opened_with(tmp_path, entities__spacy_model=pipeline, **asking(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember("tidewater one")
-        server.behave(server.fails(500))
-        report = run(service)
-        assert report.state is JobState.FAILED
-        assert names(service) == {"tidewater one": ["tidewater"]}
-        assert stamped(orc) == {"tidewater one": {}}
-        server.behave(server.writes(says()))
-        assert run(service).counts == {
-            "enriched": 1,
-            "links": 0,
-            "withheld": 0,
-            "gone": 0,
-            "rejected": 0,
-        }
         assert orc.verify().ok
 
 
@@ -278,28 +233,6 @@ def test_a_key_or_model_that_is_refused_costs_no_memory(
         assert not any(stamped(orc).values())
 
 
-def test_one_text_that_breaks_a_pipeline_holds_up_no_other(tmp_path: Path, pipeline: str) -> None:
-    from memgraph.providers import entity_names
-
-    extract = entity_names.SpacyNames.extract
-
-    def breaks(self: Any, texts: Any) -> Any:
-        if any("poison" in each for each in texts):
-            raise ProviderRejected("broken", provider="spacy")
-        return extract(self, texts)
-
-    with (
-        patch.object(entity_names.SpacyNames, "extract", breaks),
-        opened_with(tmp_path, entities__spacy_model=pipeline) as service,
-    ):
-        orc = service.orchestrator("orc-1", create=True)
-        ids = [orc.remember(f"tidewater {each}") for each in ("one", "poison", "three", "four")]
-        report = run(service)
-        assert (report.state, report.counts["enriched"]) == (JobState.DONE, 4)
-        assert [each.where for each in report.rejected] == [ids[1]]
-        assert len(names(service)) == 4
-
-
 def test_what_was_withheld_comes_again_when_the_limit_is_raised(
     tmp_path: Path, server: ModelServer
 ) -> None:
@@ -329,19 +262,6 @@ def test_nonsense_is_rejected_by_item_and_changes_nothing_else(
         assert report.counts["links"] == 0
         assert names(service) == {}
         assert orc.verify().ok
-
-
-def test_what_is_too_sensitive_is_never_sent(tmp_path: Path, server: ModelServer) -> None:
-    with opened_with(tmp_path, **asking(server)) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        orc.remember(f"{CANARY} hired tidewater", sensitivity="Confidential")
-        orc.remember("tidewater is open")
-        server.behave(server.writes(says(("tidewater", "organization"))))
-        report = run(service)
-        assert report.counts["withheld"] == 1
-        assert report.counts["enriched"] == 1
-        assert len(server.requests) == 1
-        assert CANARY not in json.dumps(server.requests)
 
 
 def test_a_pipeline_may_read_what_a_model_may_not(

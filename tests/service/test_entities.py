@@ -116,14 +116,6 @@ def test_what_is_no_name_is_refused(orc: Orchestrator, name: str) -> None:
         orc.entities.get(name)
 
 
-@pytest.mark.parametrize("limit", [-1, 101])
-def test_limits_are_kept(talk: Orchestrator, limit: int) -> None:
-    with pytest.raises(InvalidInput):
-        talk.entities.get("Melanie", limit=limit)
-    with pytest.raises(InvalidInput):
-        talk.entities.list(limit=limit * 1_000)
-
-
 def test_the_list_is_by_mentions_and_by_prefix(talk: Orchestrator) -> None:
     assert all_of(talk)[:2] == [("Caroline Smith", "person", 2), ("Melanie", "person", 2)]
     assert all_of(talk, limit=1) == [("Caroline Smith", "person", 2)]
@@ -235,19 +227,6 @@ def test_a_rare_name_of_a_busy_entity_is_known_and_can_be_taken_away(
     assert named(left) == ("Caroline Smith", "person", 7)
     assert named(talk.entities.get("Cathy Brown")) == ("Cathy Brown", "person", 1)
     sound_after_a_rebuild(talk)
-
-
-def test_the_index_finds_names_in_all_scripts(
-    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(profiles, "MAX_READ", 1)
-    orc.remember("東京タワーは東京都にあります。")
-    orc.remember("Tokyo Tower is in Tokyo.")
-    [other] = [each for each in orc.entities.list() if each.canonical_name.startswith("東京")][:1]
-    orc.entities.merge("Tokyo", other.entity_id, reason="one place")
-    for number in range(3):
-        orc.remember(f"Flight {number} to Tokyo is booked.")
-    assert orc.entities.get("Tokyo").aliases == (other.canonical_name,)
 
 
 def test_a_list_looks_at_nothing_that_is_hidden(
@@ -564,24 +543,6 @@ def test_nicknames_are_found_in_texts_and_in_questions_both_ways(tmp_path: Path)
             }
             assert shown == {by_nick, by_name}, question
         sound_after_a_rebuild(orc)
-
-
-def test_memories_of_before_a_nickname_are_found_by_it(tmp_path: Path) -> None:
-    with service_with(tmp_path) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        old = orc.remember("Mr. Cazza burned the soup")
-        assert [name for name, _, _ in all_of(orc)] == ["Cazza"]
-    with service_with(tmp_path, nicknames=["Cazza=Caroline Smith"]) as service:
-        orc = service.orchestrator("orc-1")
-        new = orc.remember("Caroline Smith bought a boat")
-        shown = {
-            each.memory.memory_id
-            for each in orc.recall("caroline smith").items
-            if "entity" in each.legs
-        }
-        assert shown == {old, new}
-        orc.maintenance.rebuild(["entities"])
-        assert named(orc.entities.get("Caroline Smith")) == ("Caroline Smith", "person", 2)
 
 
 def test_a_nickname_in_a_longer_name_is_a_part_of_that(tmp_path: Path) -> None:

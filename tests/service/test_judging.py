@@ -11,10 +11,10 @@ import pytest
 from model_server import Reply
 from page_models import PageModel, add, settings, written
 
-from memgraph import MemoryService, Orchestrator, Viewer
+from memgraph import MemoryService, Orchestrator
 from memgraph.clock import FixedClock
 from memgraph.ids import CountingIds
-from memgraph.model.enums import EdgeType, MemoryStatus, Sensitivity
+from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.values import Edge
 from memgraph.operations.life import pages
 from memgraph.operations.write.comparisons import ComparisonRun
@@ -76,10 +76,6 @@ def edges(orc: Orchestrator, memory_id: str) -> tuple[Edge, ...]:
     return orc.trace(memory_id).edges_in
 
 
-def sent(model: PageModel) -> str:
-    return "".join([*model.others, *model.checks])
-
-
 def test_what_it_finds_is_in_force(judged: Orchestrator, model: PageModel) -> None:
     model.relations = {"verdicts": [ONE]}
     old, new = quotes(judged, VEGAN, STEAK)
@@ -96,16 +92,6 @@ def test_what_it_finds_is_in_force(judged: Orchestrator, model: PageModel) -> No
     assert f"comparison:{NAME}" in {each.actor for each in judged.history.get(old).periods}
     assert judged.maintenance.pending_comparisons() == 0
     assert judged.verify().ok
-
-
-def test_facts_of_an_extractor_of_the_caller_are_compared(
-    judged: Orchestrator, model: PageModel
-) -> None:
-    model.relations = {"verdicts": [ONE]}
-    old, new = quotes(judged, VEGAN, STEAK, attributes={"model": "of the caller"})
-    compared(judged)
-    [edge] = edges(judged, old)
-    assert (edge.edge_type, edge.from_id) == (EdgeType.UPDATES, new)
 
 
 def test_what_a_person_confirmed_is_contradicted_and_not_replaced(
@@ -254,38 +240,6 @@ def test_calls_of_one_run_are_bounded(
         assert (len(model.others), ann.maintenance.pending_comparisons()) == (2, 0)
 
 
-def test_what_the_model_may_not_see_is_not_sent(
-    tmp_path: Path, clock: FixedClock, model: PageModel
-) -> None:
-    model.relations = {"verdicts": []}
-    with start(tmp_path / "root", config(model), clock) as service:
-        service.create("ann")
-        ann = service.orchestrator("ann", viewer=Viewer(clearance=Sensitivity.RESTRICTED))
-        ann.remember("The vegan cook is called Zelda.")
-        ann.remember("The vegan menu is secret-1.", sensitivity="Confidential")
-        compared(ann)
-        assert model.server.requests == []
-        ann.remember("The vegan menu changes every week.")
-        compared(ann)
-        assert ann.maintenance.pending_comparisons() == 0
-    assert "Zelda" in sent(model)
-    assert "secret-1" not in sent(model)
-
-
-def test_without_a_model_nothing_is_sent_and_nothing_waits(
-    tmp_path: Path, model: PageModel
-) -> None:
-    given = config(model) | {"memory.llm.provider": "none"}
-    with start(tmp_path / "root", given) as service:
-        ann = service.orchestrator("ann", create=True)
-        quotes(ann, VEGAN, STEAK)
-        assert ann.maintenance.pending_comparisons() == 0
-        ann.remember_many([{"content": "I eat vegan food on Mondays."}])
-        assert compared(ann).judged == 0
-        assert ann.maintenance.pending_comparisons() == 0
-    assert model.server.requests == []
-
-
 def test_what_waits_for_a_model_that_is_no_longer_configured_is_done(
     tmp_path: Path, model: PageModel
 ) -> None:
@@ -336,20 +290,6 @@ def test_a_fact_retracted_while_the_model_thinks_is_not_joined(
     model.relations = behaviour
     assert compared(judged).marks == []
     assert judged.trace(new).edges_out == ()
-
-
-def test_candidates_are_found_by_their_vectors_too(
-    tmp_path: Path, clock: FixedClock, model: PageModel
-) -> None:
-    model.relations = {"verdicts": []}
-    given = config(model) | {"memory.embedding.provider": "fake"}
-    with start(tmp_path / "root", given, clock) as service:
-        ann = service.orchestrator("ann", create=True)
-        # No word that is searched for is in both.
-        ann.remember("It was not the one they are at.")
-        ann.remember("Steak is what they were at for it.")
-        compared(ann)
-    assert "It was not the one" in sent(model)
 
 
 @pytest.mark.parametrize("shown", [60, 0])

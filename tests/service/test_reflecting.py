@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import KEY, ModelServer
 from working import put
 
 from memgraph import MemoryService, Orchestrator, Viewer
 from memgraph.clock import FixedClock, iso
 from memgraph.errors import ProviderUnavailable
-from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
 from memgraph.model.jobs import JobReport
 from memgraph.model.values import Memory
@@ -96,14 +94,6 @@ def test_a_week_without_marks_has_no_reflection(orc: Orchestrator, clock: FixedC
     assert orc.memories.latest_reflection() is None
 
 
-def test_one_that_was_taken_back_makes_room(orc: Orchestrator) -> None:
-    learn(orc)
-    reflect(orc)
-    orc.retract(saved(orc).memory_id, reason="nonsense")
-    assert orc.memories.latest_reflection() is None
-    assert reflect(orc).state is JobState.DONE
-
-
 def test_a_clock_that_goes_back_a_little_makes_no_second_one_and_a_wrong_one_stops_none(
     orc: Orchestrator, clock: FixedClock
 ) -> None:
@@ -177,12 +167,6 @@ def test_nothing_leaks_from_where_not_everybody_may_look(service: MemoryService)
     assert all(each in found.content for each in FACTS)
 
 
-def test_public_facts_make_a_public_reflection(orc: Orchestrator) -> None:
-    learn(orc, sensitivity="Public")
-    reflect(orc)
-    assert saved(orc).sensitivity is Sensitivity.PUBLIC
-
-
 def test_a_busy_project_has_a_reflection_of_its_own(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     learn(orc, scope="project", scope_id="p")
@@ -252,12 +236,6 @@ def test_two_at_once_save_one(orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
     assert len(orc.memories.list(kinds=[MemoryKind.REFLECTION])) == 1
 
 
-def test_stopped_before_it_began(orc: Orchestrator) -> None:
-    learn(orc)
-    assert reflect(orc, stop=lambda: True).counts["saved"] == 0
-    assert orc.memories.latest_reflection() is None
-
-
 def test_a_model_writes_and_what_it_cites_is_checked(orc: Orchestrator) -> None:
     learn(orc)
     sentences = [
@@ -298,37 +276,6 @@ def test_a_model_that_fails_is_told_of_and_the_marks_are_listed(orc: Orchestrato
     [told] = report.rejected
     assert (told.code, told.where) == ("reflection.model_failed", "global: provider.unavailable")
     assert saved(orc).attributes["by"] == "marks"
-
-
-def test_the_model_of_the_settings_is_asked_and_sees_nothing_too_sensitive(
-    tmp_path: Path, server: ModelServer
-) -> None:
-    server.behave(
-        ModelServer.writes('{"sentences": [{"text": "All about gates.", "lines": [1]}]}'),
-        ModelServer.writes('{"verdicts": [{"statement": 1, "differs": "", "says": "yes"}]}'),
-    )
-    config = {
-        "memory.llm.provider": "litellm/openai/any",
-        "memory.llm.api_base": server.url,
-        "memory.llm.api_key_from": "KEY",
-        "memory.llm.max_sensitivity": "Public",
-    }
-    with MemoryService(
-        tmp_path,
-        config=config,
-        clock=FixedClock(),
-        ids=CountingIds(),
-        environ={"KEY": KEY},
-        background=False,
-    ) as service:
-        orc = service.orchestrator("orc-1", create=True)
-        learn(orc, "The Leeds gate is blue.", sensitivity="Public")
-        learn(orc)
-        assert orc.jobs.run("reflection").state is JobState.DONE
-        assert "All about gates." in saved(orc).content
-    asked = str(server.requests)
-    assert "The Leeds gate is blue." in asked
-    assert not any(each in asked for each in FACTS)
 
 
 def test_the_latest_is_read_anew_when_another_process_saved_one(tmp_path: Path) -> None:

@@ -2639,13 +2639,10 @@ export interface components {
          *             and at the end of its period.
          *         expires_at: when its confidence falls below the threshold; in the past if the nightly job
          *             has not run since.
-         *         course: the effective confidence at equal steps from now to the end of the period,
-         *             inclusive.
          */
         ExpiringMemory: {
             confidence_now: number;
             confidence_then: number;
-            course: number[];
             /** Format: date-time */
             expires_at: string;
             memory: components["schemas"]["Memory"];

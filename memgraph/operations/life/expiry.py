@@ -6,7 +6,6 @@ from heapq import nsmallest
 
 from memgraph.clock import MAX_MS, MS_PER_DAY
 from memgraph.model.jobs import ExpiringMemory, ExpiringReport
-from memgraph.model.values import Memory
 from memgraph.rules import decay
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -14,9 +13,6 @@ from memgraph.store import decay as decay_rows
 from memgraph.store import graph
 from memgraph.store.decay import DecayRow, ExpiryRule
 from memgraph.store.visibility import View
-
-# Points of the confidence curve of a memory: enough for one line of a terminal.
-STEPS = 24
 
 
 def expiring(
@@ -40,37 +36,30 @@ def expiring(
         visible = graph.visible_memories(
             snapshot, [row.memory_id for _, _, row in soonest], View(viewer)
         )
-    times = [now + (rule.now_ms - now) * step // (STEPS - 1) for step in range(STEPS)]
     return ExpiringReport(
         at=now,
         until=rule.now_ms,
         threshold=rule.threshold,
         total=total,
         items=tuple(
-            _item(visible[row.memory_id], row, end, times, rule) for end, _, row in soonest
+            ExpiringMemory(
+                memory=visible[row.memory_id],
+                confidence_now=_confidence(row, now, rule.exponent),
+                confidence_then=_confidence(row, rule.now_ms, rule.exponent),
+                expires_at=end,
+            )
+            for end, _, row in soonest
         ),
     )
 
 
+def _confidence(row: DecayRow, at_ms: int, exponent: float) -> float:
+    days = decay.days_idle(at_ms, row.created_at, row.last_accessed_at)
+    return decay.effective_confidence(row.confidence, row.decay_rate, days, exponent)
+
+
 def _expires_at(row: DecayRow, rule: ExpiryRule) -> int:
-    since = _since(row)
+    since = row.created_at if row.last_accessed_at is None else row.last_accessed_at
     end = decay.expires_at(row.confidence, row.decay_rate, since, rule.threshold, rule.exponent)
     # The row has expired by the end of the report, so None is not expected here.
     return rule.now_ms if end is None else end
-
-
-def _item(
-    memory: Memory, row: DecayRow, expires_at: int, times: list[int], rule: ExpiryRule
-) -> ExpiringMemory:
-    confidences = decay.course(row.confidence, row.decay_rate, _since(row), times, rule.exponent)
-    return ExpiringMemory(
-        memory=memory,
-        confidence_now=confidences[0],
-        confidence_then=confidences[-1],
-        expires_at=expires_at,
-        course=confidences,
-    )
-
-
-def _since(row: DecayRow) -> int:
-    return row.created_at if row.last_accessed_at is None else row.last_accessed_at

@@ -92,28 +92,6 @@ def test_a_name_that_the_host_gives_with_one_turn_is_of_all_turns_of_the_speaker
     assert orc.verify().ok
 
 
-def test_a_second_run_writes_nothing(orc: Orchestrator) -> None:
-    say(orc, "s-1", TEA, BERLIN)
-    run(orc, "s-1")
-    before = told(orc)
-    extractor = Lines()
-    report = run(orc, "s-1", extractor=extractor)
-    assert report.state == "unchanged"
-    assert extractor.pages == []
-    assert told(orc) == before
-
-
-def test_a_later_turn_is_read_alone(orc: Orchestrator) -> None:
-    say(orc, "s-1", TEA)
-    run(orc, "s-1")
-    say(orc, "s-1", BERLIN)
-    extractor = Lines()
-    run(orc, "s-1", extractor=extractor)
-    [page] = extractor.pages
-    assert [turn.content for turn in page.turns] == [BERLIN]
-    assert [turn.content for turn in page.before] == [TEA]
-
-
 def test_pages_have_30_turns(service: MemoryService) -> None:
     orc = service.orchestrator("orc-1", create=True)
     lines = [f"Server number {n} stands in hall {n * 7}." for n in range(65)]
@@ -252,13 +230,6 @@ def test_a_dry_run_tells_and_writes_nothing(orc: Orchestrator) -> None:
     assert len(done.edges) == len(report.edges)
 
 
-def test_what_changed_is_left_to_the_comparison(orc: Orchestrator) -> None:
-    for session, said in (("s-1", BUILD), ("s-2", SLOWER)):
-        say(orc, session, said)
-        assert run(orc, session).edges == ()
-    assert {facts(orc)[each].status for each in (BUILD, SLOWER)} == {"active"}
-
-
 def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
     say(orc, "s-1", TEA, BERLIN)
     told_by_user: list[str] = []
@@ -395,14 +366,6 @@ def test_only_sessions_that_are_over_or_silent(
     assert set(facts(orc)) == {TEA}
 
 
-def test_stop_is_heard_between_pages(orc: Orchestrator) -> None:
-    say(orc, "s-1", *[f"Server {n} stands in hall {n * 7}." for n in range(40)])
-    extractor = Lines()
-    report = run(orc, "s-1", extractor=extractor, stop=lambda: len(extractor.pages) == 1)
-    assert (report.state, report.reason, report.pages) == ("pending", "stopped", 1)
-    assert run(orc, "s-1").turns == 10
-
-
 def test_the_bounds_of_a_run_hold_within_a_page(orc: Orchestrator) -> None:
     for agent in ("a", "b", "c"):
         say(orc, "s-1", TEA, agent_id=agent)
@@ -490,20 +453,6 @@ def test_nobody_reads_a_turn_before_that_is_closed_to_the_page(
     say(seer, "s-1", SLOWER, **hidden)
     run(seer, "s-1", extractor=extractor)
     assert TEA in {turn.content for turn in extractor.pages[-1].before}
-
-
-def test_it_is_told_how_many_labels_were_left_out(
-    orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memgraph.operations.life.pages.MAX_FACTS", 24)
-    things = "walnuts lobster gluten milk soy sesame mustard celery lupin eggs fish pollen dust"
-    lines = [f"TODO: {do} no {each}." for each in things.split() for do in ("buy", "cook")]
-    say(orc, "s-1", *lines, source_role="Ann")
-    [report] = orc.jobs.consolidate("s-1")
-    assert len(report.facts) == 24
-    [left] = report.rejected
-    assert (left.code, left.count) == ("fact.too_many", len(lines) - 24)
-    assert report.counts["rejected"] == len(lines) - 24
 
 
 def test_a_session_that_is_written_to_all_the_time_is_told(

@@ -23,7 +23,6 @@ from memgraph.ids import CountingIds
 from memgraph.model.enums import JobState, MemoryStatus
 from memgraph.model.jobs import JobRun
 from memgraph.operations.life import consolidation
-from memgraph.operations.life.pages import MAX_FACTS
 from memgraph.providers import usage
 
 pytestmark = pytest.mark.usefixtures("asks_once")
@@ -201,38 +200,6 @@ def test_the_form_of_an_answer_does_not_matter(asked: World, model: PageModel, f
         assert (memory.importance, memory.event_time) == (90, 1_740_787_200_000)
 
 
-@pytest.mark.parametrize("first", ["I have consolidated everything!", "{}", None])
-def test_an_answer_that_cannot_be_read_is_asked_for_once_more(
-    asked: World, model: PageModel, first: str | None
-) -> None:
-    model.then(model.server.writes(first), {"add": [MOVED]})
-    run = asked.run()
-    assert (run.state, run.counts["facts"], run.counts["calls"]) == (JobState.DONE, 1, 3)
-    assert "could not be used" in model.pages[1]
-
-
-@pytest.mark.parametrize("way", ["prose", "half", "cut off", "nothing"])
-def test_a_page_is_not_closed_without_an_answer_that_can_be_read(
-    asked: World, model: PageModel, way: str
-) -> None:
-    server = model.server
-    before, answer = asked.dump(), json.dumps({"add": [MOVED]})
-    model.then(
-        {
-            "prose": "I have consolidated everything!",
-            "half": answer[:60],
-            "cut off": server.writes(answer, finish_reason="length"),
-            "nothing": server.writes(None),
-        }[way]
-    )
-    for _ in range(2):
-        run = asked.run()
-        assert (run.state, run.error_code) == (JobState.FAILED, "provider.answer_invalid")
-        assert asked.dump() == before
-    model.then({"add": [MOVED]})
-    assert asked.run().counts["facts"] == 1
-
-
 def test_a_bad_operation_does_not_affect_the_good_ones(asked: World, model: PageModel) -> None:
     bad = {
         "page.fields": "Bruno lives in Oslo",
@@ -266,13 +233,6 @@ def test_what_the_evidence_does_not_say_is_left_out(
     assert set(asked.facts()) == {PREFERS["text"]}
     # The turns before the cited one are shown with it.
     assert "2 [2025-12-30 Tue 00:00] Bruno: Lovely." in model.checks[0]
-
-
-def test_of_a_thousand_good_facts_a_page_takes_its_share(asked: World, model: PageModel) -> None:
-    model.then({"add": [MOVED | {"text": f"Bruno lives in Oslo {n}."} for n in range(1_000)]})
-    run = asked.run()
-    assert 0 < run.counts["facts"] + run.counts["strengthened"] <= MAX_FACTS
-    assert run.counts["rejected"] >= 1_000 - MAX_FACTS
 
 
 def test_a_model_that_obeys_an_injection_ends_nothing(asked: World, model: PageModel) -> None:

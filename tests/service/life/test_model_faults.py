@@ -14,7 +14,6 @@ from page_models import PageModel, add, settings
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import JobState
 from memgraph.operations.life.pages import MAX_FACTS
-from memgraph.providers import completion
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -120,17 +119,6 @@ def test_a_server_that_is_not_there_does_not_lose_a_page(
         assert orchestrator.jobs.run("consolidation").counts["facts"] == 2
 
 
-def test_a_rate_limit_is_waited_for_and_retries_are_bounded(
-    tmp_path: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.behave(server.fails(429, retry_after="0"))
-    monkeypatch.setitem(completion.DEFAULTS, "retries", 3)
-    with start(tmp_path, server) as service:
-        orchestrator = conversation(service)
-        assert orchestrator.jobs.run("consolidation").error_code == "provider.unavailable"
-        assert len(server.requests) == 4
-
-
 def test_a_flood_of_operations_is_bounded_and_the_rest_is_counted(
     tmp_path: Path, server: ModelServer
 ) -> None:
@@ -149,23 +137,3 @@ def test_a_flood_of_operations_is_bounded_and_the_rest_is_counted(
         assert run.counts["rejected"] >= 3_900
         assert len(run.rejected) <= 200
         assert len(model.checks) <= 3
-
-
-def test_good_operations_are_kept_beside_bad_ones(tmp_path: Path, server: ModelServer) -> None:
-    bad = [
-        add("Bruno lives in Rome.", [99], "I moved to Rome"),
-        add("Bruno is a spy.", [1], "I am a spy"),
-        {"text": None, "turns": "all", "quote": 7},
-        "nonsense",
-        7,
-    ]
-    PageModel(server, {"add": [*bad, *GOOD["add"]], "end": [{"known": "k9"}], "change": 3})
-    with start(tmp_path, server) as service:
-        orchestrator = conversation(service)
-        run = orchestrator.jobs.run("consolidation")
-        assert run.state is JobState.DONE
-        assert facts(orchestrator) == [
-            "Bruno lives in Oslo.",
-            "Bruno works at the harbour library.",
-        ]
-        assert run.counts["rejected"] >= 4

@@ -129,13 +129,6 @@ def test_tokens_that_a_server_does_not_report_are_estimated(
     assert 0 < counts["tokens_out"] < 20
 
 
-def test_the_files_that_a_model_reads_are_counted(open_service: Open) -> None:
-    service = open_service(completion=FakeCompletion([{"memories": []}]))
-    orchestrator = ana(service)
-    orchestrator.ingestion.propose("Bruno moved to Oslo.")
-    assert list(usage_of(orchestrator)["by_use"]) == ["ingest"]
-
-
 def test_several_services_on_one_database_add_up_their_calls(open_service: Open) -> None:
     services = [open_service() for _ in range(3)]
     orchestrator = ana(services[0])

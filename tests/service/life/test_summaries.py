@@ -90,20 +90,6 @@ def test_a_profile_stands_first_in_a_block_about_its_entity(
     assert orc.verify().totals == {}
 
 
-def test_the_journal_names_the_model(
-    orc: Orchestrator, service: MemoryService, server: ModelServer
-) -> None:
-    told(orc)
-    writes(server, (SAYS, [1]))
-    night(orc)
-    with service.opened("nora") as opened, opened.database.read() as snapshot:
-        query = "SELECT actor, subject FROM audit_log WHERE action = 'write_profile'"
-        entries = snapshot.exec_driver_sql(query).fetchall()
-    assert [tuple(entry) for entry in entries] == [
-        ("litellm/openai/any", orc.entities.get("Nora Field").entity_id)
-    ]
-
-
 def test_it_is_written_anew_only_when_its_memories_change(
     orc: Orchestrator, server: ModelServer
 ) -> None:
@@ -188,21 +174,6 @@ def test_only_what_every_ordinary_reader_sees_is_sent(
     assert all(fact in prompt(server) for fact in FACTS)
 
 
-def test_several_entities_are_one_call(orc: Orchestrator, server: ModelServer) -> None:
-    for name in ("Nora Field", "Sam Hale"):
-        for text in ("sings.", "dances.", "paints."):
-            orc.remember(f"{name} {text}")
-    profiles = [
-        {"entity": number, "sentences": [{"text": text, "lines": [line]}]}
-        for number, text, line in ((1, "One.", 1), (2, "Two.", 4), (3, "Three.", 1))
-    ]
-    server.behave(server.writes(json.dumps({"profiles": profiles})))
-    run = night(orc)
-    assert (run.counts["profiles"], run.counts["profile_calls"]) == (2, 1)
-    shown = {orc.entities.get(name).summary for name in ("Nora Field", "Sam Hale")}
-    assert shown == {"One.", "Two."}
-
-
 def test_a_consolidation_is_done_though_the_profiles_failed(
     orc: Orchestrator, server: ModelServer
 ) -> None:
@@ -235,27 +206,3 @@ def test_an_answer_may_cite_the_profile_and_an_erasure_takes_it(
     public = service.orchestrator("nora", viewer=Viewer(Sensitivity.PUBLIC))
     with pytest.raises(NotFound):
         public.receipts.get(answer.receipt_id)
-
-
-def test_a_merge_takes_the_profiles_of_both(orc: Orchestrator, server: ModelServer) -> None:
-    told(orc)
-    orc.remember("N. Field is here.")
-    writes(server, (SAYS, [1]))
-    night(orc)
-    assert orc.entities.get("Nora Field").summary is not None
-    others = [one.canonical_name for one in orc.entities.list() if "Nora" not in one.canonical_name]
-    orc.entities.merge("Nora Field", others[0], reason="the same")
-    assert orc.entities.get("Nora Field").summary is None
-
-
-def test_only_a_fenced_block_with_room_has_a_profile(
-    orc: Orchestrator, server: ModelServer
-) -> None:
-    told(orc)
-    writes(server, (SAYS, [1]))
-    night(orc)
-    assert orc.context(ASKED, budget_tokens=80).profile is None
-    assert orc.context(ASKED, format="list").profile is None
-    block = orc.context(ASKED, budget_tokens=300)
-    assert block.profile is not None
-    assert block.token_cost <= 300
