@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 from memgraph.model.conversation import PERSONS
 from memgraph.model.enums import CapturedBy, MemoryKind, SourceType
 from memgraph.store import comparisons
-from memgraph.store.comparisons import ComparedMemory, ComparisonLocation, WaitingMemory
+from memgraph.store.comparisons import ComparedMemory, ComparisonLocation
 from memgraph.store.sessions import ComparisonPlace
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.text_index import cjk_bigrams
@@ -34,7 +34,7 @@ class StatementAuthor(NamedTuple):
     is_file: bool = False
 
     @classmethod
-    def of(cls, memory: WaitingMemory | ComparedMemory, speakers: Collection[str | None]) -> Self:
+    def of(cls, memory: ComparedMemory, speakers: Collection[str | None]) -> Self:
         """Return the author of a memory.
 
         Args:

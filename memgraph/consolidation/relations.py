@@ -23,7 +23,7 @@ from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Relation
 from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
 from memgraph.rules.proposals import items_of, number_of
-from memgraph.store.comparisons import ComparedMemory, WaitingMemory
+from memgraph.store.comparisons import ComparedMemory
 
 if TYPE_CHECKING:
     from memgraph.providers.completion import CompletionProvider
@@ -67,7 +67,7 @@ class FactRelation(NamedTuple):
 
 def relate(
     provider: CompletionProvider,
-    facts: Sequence[tuple[WaitingMemory, Sequence[ComparedMemory]]],
+    facts: Sequence[tuple[ComparedMemory, Sequence[ComparedMemory]]],
     *,
     mark: Callable[[], str] = random_mark,
 ) -> tuple[list[FactRelation], Counter[str]]:
@@ -116,7 +116,7 @@ def relate(
     return found, refused
 
 
-def _shown(said: WaitingMemory | ComparedMemory) -> str:
+def _shown(said: ComparedMemory) -> str:
     return f"[{iso(said.said_at)[:16]}] {said.content[:MAX_STATEMENT_CHARS]}"
 
 
@@ -141,17 +141,14 @@ def _pair(item: Any, shown: Sequence[Sequence[int]]) -> tuple[int, int, Relation
     return new - 1, shown[new - 1].index(known), Relation(name)
 
 
-Pair = tuple[WaitingMemory | ComparedMemory, WaitingMemory | ComparedMemory]
-
-
-def _in_order(new: WaitingMemory, known: ComparedMemory) -> Pair:
+def _in_order(new: ComparedMemory, known: ComparedMemory) -> tuple[ComparedMemory, ComparedMemory]:
     # At equal times the stored one counts as the earlier.
     return (known, new) if known.said_at <= new.said_at else (new, known)
 
 
 def _claim(
-    earlier: WaitingMemory | ComparedMemory,
-    later: WaitingMemory | ComparedMemory,
+    earlier: ComparedMemory,
+    later: ComparedMemory,
     relation: Relation,
 ) -> CitingStatement:
     """Return what the later statement of a pair has to say, if the relation is right."""

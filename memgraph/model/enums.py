@@ -197,7 +197,6 @@ class ModelUse(StrEnum):
     REFLECTION = "reflection"
     ENRICHMENT = "enrichment"
     INGEST = "ingest"
-    OTHER = "other"
 
 
 class IndexPart(StrEnum):

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -172,7 +173,7 @@ class OpenOrchestrator:
     def llm(self) -> LanguageModel | None:
         """The language model of ``memory.llm``; without one, rules and the local model are used."""
         model = self._service.language_model(self.settings)
-        return None if model is None else model.metered(self.model_meter)
+        return None if model is None else replace(model, meter=self.model_meter)
 
     @cached_property
     def model_meter(self) -> ModelMeter:

@@ -9,6 +9,7 @@ Every function works on the caller's snapshot or transaction.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -41,74 +42,55 @@ from memgraph.store.text_index import matching
 from memgraph.store.visibility import happened_at, is_unexpired, up_to
 
 
-class ComparedMemory(NamedTuple):
-    """An active fact or turn that is a candidate for comparison with a new one.
+@dataclass(frozen=True, slots=True)
+class ComparedMemory:
+    """A fact or turn that is compared with others.
 
     Attributes:
         said_at: when it was said, in milliseconds; of an unknown author, when it was stored.
-        document: the digest of the file that states it; None if it was said or typed.
     """
 
     pk: int
     memory_id: str
     kind: str
     content: str
-    type: str
-    confidence: float
     said_at: int
     source_role: str | None
     captured_by: str
     source_type: str
     source_path: str | None
     content_sha256: str | None
+    scope: str
+    scope_id: str | None
     agent_id: str | None
     sensitivity: str
 
     @property
     def document(self) -> str | None:
-        return document_of(self.source_type, self.content_sha256)
+        """The digest of the file that states it; None if it was said or typed."""
+        is_said = self.source_type == SourceType.CHANNEL_TRANSCRIPT
+        return None if is_said else self.content_sha256
+
+    @property
+    def place(self) -> ComparisonPlace:
+        return ComparisonPlace(self.scope, self.scope_id, self.agent_id, self.sensitivity)
 
 
-class WaitingMemory(NamedTuple):
-    """A memory in the outbox, with its place and source.
+@dataclass(frozen=True, slots=True)
+class WaitingMemory(ComparedMemory):
+    """A memory in the outbox.
 
     Attributes:
         active: 1 if it is active and has not expired.
-        said_at: see ``ComparedMemory``.
         entities: a JSON array of the keys of the entities that it mentions.
         known: a JSON array of the ids of memories that the model of its page saw; None: it is not
             from a page that a model has read.
     """
 
-    pk: int
-    stage: str
     attempts: int
-    memory_id: str
     active: int
-    kind: str
-    content: str
-    said_at: int
-    source_role: str | None
-    scope: str
-    scope_id: str | None
-    agent_id: str | None
-    sensitivity: str
-    captured_by: str
-    source_type: str
-    source_path: str | None
-    content_sha256: str | None
     entities: str
     known: str | None
-
-    @property
-    def document(self) -> str | None:
-        """The digest of the file that states it; None if it was said or typed."""
-        return document_of(self.source_type, self.content_sha256)
-
-
-def document_of(source_type: str, content_sha256: str | None) -> str | None:
-    """Return the digest of the document that states a memory; a conversation is none."""
-    return None if source_type == SourceType.CHANNEL_TRANSCRIPT else content_sha256
 
 
 _enqueue = InsertRows("memory_comparisons", ("memory_pk", "stage", "known"), or_ignore=True)
@@ -140,8 +122,13 @@ def said_at(snapshot: Snapshot, memory_id: str) -> int:
     return int(_when_said().scalar(snapshot, memory_id=memory_id))
 
 
-def _source_of(s: sa.FromClause) -> tuple[Column, ...]:
-    return (s.c.captured_by, s.c.source_type, s.c.source_path, s.c.content_sha256)
+def _fields(m: sa.FromClause, s: sa.FromClause) -> tuple[Column, ...]:
+    """Return the columns of ``ComparedMemory``."""
+    return (
+        *(m.c.pk, m.c.memory_id, m.c.kind, m.c.content, _said_at(m, s), m.c.source_role),
+        *(s.c.captured_by, s.c.source_type, s.c.source_path, s.c.content_sha256),
+        *(m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
+    )
 
 
 def _waiting() -> sa.Select[Any]:
@@ -149,15 +136,11 @@ def _waiting() -> sa.Select[Any]:
     c, m, s = tables.comparisons, tables.memories.alias("m"), tables.sources.alias("s")
     n = tables.links.alias("n")
     entities = sa.select(sa.func.json_group_array(n.c.entity_pk)).where(n.c.memory_pk == m.c.pk)
+    is_active = (m.c.status == MemoryStatus.ACTIVE) & is_unexpired(m)
     return (
         sa.select(
-            *(c.c.memory_pk, c.c.stage, c.c.attempts, m.c.memory_id),
-            (m.c.status == MemoryStatus.ACTIVE) & is_unexpired(m),
-            *(m.c.kind, m.c.content, _said_at(m, s), m.c.source_role),
-            *(m.c.scope, m.c.scope_id, m.c.agent_id, m.c.sensitivity),
-            *_source_of(s),
-            entities.correlate(m).scalar_subquery(),
-            c.c.known,
+            *(*_fields(m, s), c.c.attempts, is_active),
+            *(entities.correlate(m).scalar_subquery(), c.c.known),
         )
         .select_from(c.join(m, m.c.pk == c.c.memory_pk).join(s, s.c.source_id == m.c.source_id))
         .order_by(c.c.memory_pk.desc())
@@ -192,7 +175,7 @@ def due(
     if embedded:
         untried = (e.c.state == EmbeddingState.PENDING, e.c.attempts == 0)
         query = query.where(~sa.exists().where(e.c.memory_pk == c.memory_pk, *untried))
-    return snapshot.mapped(WaitingMemory._make, query.limit(bound(limit)))
+    return snapshot.mapped(lambda row: WaitingMemory(*row), query.limit(bound(limit)))
 
 
 def still_waiting(snapshot: Snapshot, pks: Sequence[int], stage: ComparisonStage) -> set[int]:
@@ -297,6 +280,10 @@ class ComparisonLocation(NamedTuple):
         return {**self.place._asdict(), **bound}
 
 
+def _compared(row: Sequence[Any]) -> ComparedMemory:
+    return ComparedMemory(*row)
+
+
 def _memories_in(first: Any, pk: Column) -> tuple[sa.FromClause, sa.Select[Any]]:
     """Return the alias of memories, and a query for the ``ComparedMemory`` rows of a location.
 
@@ -306,12 +293,7 @@ def _memories_in(first: Any, pk: Column) -> tuple[sa.FromClause, sa.Select[Any]]
     """
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     agent_id, before = value("agent_id", sa.Text()), value("before", sa.Integer())
-    query = sa.select(
-        *(m.c.pk, m.c.memory_id, m.c.kind, m.c.content, m.c.type, m.c.confidence),
-        *(_said_at(m, s), m.c.source_role),
-        *_source_of(s),
-        *(m.c.agent_id, m.c.sensitivity),
-    ).where(
+    query = sa.select(*_fields(m, s)).where(
         m.c.kind.in_((MemoryKind.FACT, MemoryKind.EPISODE)),
         m.c.status == MemoryStatus.ACTIVE,
         m.c.scope == value("scope"),
@@ -338,7 +320,7 @@ def memories_by_text(
     """Return memories that match an FTS5 expression, best BM25 score first."""
     expression = snapshot.engine.phrases.expression(match)
     return _memories_by_text().mapped(
-        ComparedMemory._make, snapshot, location.params, match=expression, most=limit
+        _compared, snapshot, location.params, match=expression, most=limit
     )
 
 
@@ -360,8 +342,8 @@ def memories_of_entities(
         rows = _memories_of_entity().rows(
             snapshot, location.params, entity=entity, looked_at=4 * limit, most=limit
         )
-        for memory in map(ComparedMemory._make, rows):
-            found.setdefault(memory.pk, memory)
+        for row in rows:
+            found.setdefault(row[0], _compared(row))
     return list(found.values())
 
 
@@ -388,11 +370,11 @@ def newest_facts(
     snapshot: Snapshot, location: ComparisonLocation, limit: int
 ) -> list[ComparedMemory]:
     """Return the facts at a location among the ``limit`` newest of its scope, newest first."""
-    return _newest_facts().mapped(ComparedMemory._make, snapshot, location.params, most=limit)
+    return _newest_facts().mapped(_compared, snapshot, location.params, most=limit)
 
 
 def memories_by_key(
     snapshot: Snapshot, pks: Sequence[int], location: ComparisonLocation
 ) -> list[ComparedMemory]:
     """Return the memories at a location among these keys, in the order of ``pks``."""
-    return _memories_by_key().mapped(ComparedMemory._make, snapshot, location.params, pks=pks)
+    return _memories_by_key().mapped(_compared, snapshot, location.params, pks=pks)

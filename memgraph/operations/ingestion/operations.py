@@ -187,7 +187,7 @@ class LocalIngestion(Ingestion[F]):
         Internal, with which texts are stored. ``error_code`` is set if the model failed.
         """
         from memgraph.operations.ingestion.extraction import configured_extractor, propose
-        from memgraph.providers.usage import MeteredCompletion
+        from memgraph.operations.life.models import MeteredCompletion
 
         settings = self._service.settings(self.name)
         provider = self._service.completion or configured_extractor(settings, self._service.environ)

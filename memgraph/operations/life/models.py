@@ -6,19 +6,30 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from memgraph.clock import Clock, iso
 from memgraph.config import Settings
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import Extractor
-from memgraph.errors import MonthlyLimitReached, StorageError
+from memgraph.errors import (
+    ExtraMissing,
+    MonthlyLimitReached,
+    ProviderAnswerInvalid,
+    ProviderError,
+    ProviderUnavailable,
+    StorageError,
+)
 from memgraph.log import EventLog
 from memgraph.model.enums import ModelUse, Sensitivity
-from memgraph.providers.completion import CompletionProvider, completion_provider
+from memgraph.providers.completion import (
+    CompletionProvider,
+    completion_provider,
+    estimated_tokens,
+)
 from memgraph.providers.options import options_of
-from memgraph.providers.usage import MeteredCompletion, ModelUsage, UsageMeter
+from memgraph.providers.usage import ModelUsage, usage_tally
 from memgraph.service.meters import Meters
 from memgraph.store import metadata
 from memgraph.store.engine import Database
@@ -32,23 +43,22 @@ class LanguageModel:
 
     Attributes:
         max_sensitivity: the highest sensitivity of texts that may be sent to the model.
+        meter: admits calls and counts what they use; None: nobody does.
     """
 
     completion: CompletionProvider
     max_sensitivity: Sensitivity = Sensitivity.INTERNAL
+    meter: ModelMeter | None = None
 
     @property
     def name(self) -> str:
         return self.completion.name
 
-    def metered(self, meter: UsageMeter) -> LanguageModel:
-        """Return the same model, whose calls a meter admits and records."""
-        return replace(self, completion=MeteredCompletion(self.completion, meter))
-
     def completion_for(self, use: ModelUse) -> CompletionProvider:
         """Return the JSON interface, whose calls are counted under a use."""
-        model = self.completion
-        return model.used_for(use) if isinstance(model, MeteredCompletion) else model
+        if self.meter is None:
+            return self.completion
+        return MeteredCompletion(self.completion, self.meter, use)
 
     def may_read(self, sensitivity: Sensitivity) -> bool:
         """Return True if a text of this sensitivity may be sent to the model."""
@@ -101,8 +111,8 @@ class ModelMeter:
         self._unwritten: dict[tuple[str, ModelUse], ModelUsage] = defaultdict(ModelUsage)
         self._lock = threading.Lock()
 
-    def admit(self, use: ModelUse) -> None:  # noqa: ARG002  # the limit is one for all
-        """See `UsageMeter.admit`."""
+    def admit(self) -> None:
+        """Raise MonthlyLimitReached if no more calls may be made this month."""
         if not self._limit:
             return
         month = self._month()
@@ -120,7 +130,7 @@ class ModelMeter:
             )
 
     def record(self, use: ModelUse, usage: ModelUsage, error_code: str | None) -> None:
-        """See `UsageMeter.record`."""
+        """Add the usage of one call; ``error_code``: why it failed, or None."""
         self._meters.count("model_calls", use.value, error_code or "ok")
         self._meters.count("model_tokens", use.value, "in", amount=usage.tokens_in)
         self._meters.count("model_tokens", use.value, "out", amount=usage.tokens_out)
@@ -157,6 +167,54 @@ class ModelMeter:
         if self._limit and sum(usage.tokens for usage in usages.values()) >= self._limit:
             codes.append(MonthlyLimitReached.code)
         return codes
+
+
+class MeteredCompletion:
+    """A language model whose calls are counted under a use; see `CompletionProvider`."""
+
+    def __init__(self, provider: CompletionProvider, meter: ModelMeter, use: ModelUse) -> None:
+        self._provider = provider
+        self._meter = meter
+        self._use = use
+        self.name = provider.name
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> Any:
+        """See `CompletionProvider.complete_json`.
+
+        Raises:
+            MonthlyLimitReached: the tokens of this month are used up; nothing was sent.
+        """
+        self._meter.admit()
+        failure: ProviderError | None = None
+        answer: Any = None
+        with usage_tally() as usage:
+            try:
+                answer = self._provider.complete_json(system, user, schema)
+            except ExtraMissing:
+                raise
+            except ProviderError as error:
+                failure = error
+            usage.calls += 1
+            if failure is None or _was_read(failure):
+                usage.tokens_in = usage.tokens_in or sum(
+                    map(estimated_tokens, (system, user, schema))
+                )
+            if failure is None:
+                usage.tokens_out = usage.tokens_out or estimated_tokens(answer)
+        self._meter.record(self._use, usage, None if failure is None else failure.code)
+        if failure is not None:
+            raise failure
+        return answer
+
+
+def _was_read(failure: ProviderError) -> bool:
+    """Return True if the model may have read, and its provider may charge, a request that failed.
+
+    A request that was refused, or met a status of 429 or 5xx, costs nothing.
+    """
+    if isinstance(failure, ProviderUnavailable):
+        return failure.details.get("reason") == "timeout"
+    return isinstance(failure, ProviderAnswerInvalid)
 
 
 def month_of(at_ms: int) -> str:

@@ -6,16 +6,21 @@ A page is written in one transaction or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
 from memgraph.consolidation import drafts
-from memgraph.consolidation.drafts import FactDraft, groups_of, source_of, turn_of
+from memgraph.consolidation.drafts import (
+    FactDraft,
+    MatchedDrafts,
+    groups_of,
+    match,
+    source_of,
+    turn_of,
+)
 from memgraph.consolidation.labels import LabelExtractor
-from memgraph.consolidation.matching import MatchedDrafts, match
 from memgraph.consolidation.ports import (
     Extractor,
     KnownMemory,
@@ -168,7 +173,8 @@ def _shown(
 def match_all(opened: OpenOrchestrator, work: PageWork, now_ms: int) -> None:
     """Match all drafts against the current state of the store."""
     for group in work.groups:
-        group.matched = match(opened.database.read, group.drafts, at=now_ms)
+        with opened.database.read() as snapshot:
+            group.matched = match(snapshot, group.drafts, at=now_ms)
 
 
 def _drafted(
@@ -337,7 +343,7 @@ def _require_unchanged_store(snapshot: Snapshot, group: GroupWork, at: int) -> N
     if memories.active_ids(snapshot, targets) != targets:
         raise StoreChanged
     if matched.fresh and memories.last_pk(snapshot) != matched.last_pk:
-        again = match(lambda: nullcontext(snapshot), group.drafts, at=at)
+        again = match(snapshot, group.drafts, at=at)
         if again.repeats != matched.repeats:
             raise StoreChanged
 

@@ -228,21 +228,20 @@ class ComparisonWorker:
         """Return a memory with the candidates, which are never more sensitive than itself."""
         if not memory.active:
             return _Question(memory, (), {})
-        place = ComparisonPlace(memory.scope, memory.scope_id, memory.agent_id, memory.sensitivity)
         new = NewStatement(
             content=memory.content,
-            place=place,
+            place=memory.place,
             memory_id=memory.memory_id,
             document=memory.document,
             entity_pks=tuple(json.loads(memory.entities)),
-            near=nearest(self._opened, snapshot, memory.pk, place),
+            near=nearest(self._opened, snapshot, memory.pk, memory.place),
             before=memory.pk,
             known=frozenset(json.loads(memory.known or "[]")),
         )
         limit = MAX_CANDIDATES if by_model else MAX_READ
         kind = MemoryKind.FACT if by_model or memory.known is not None else None
         found = find_candidates(snapshot, new, at=at, limit=limit, marked=not by_model, kind=kind)
-        both: list[WaitingMemory | ComparedMemory] = [memory, *found]
+        both = [memory, *found]
         facts = [each.memory_id for each in both if each.kind == MemoryKind.FACT]
         spoken = sessions.speakers(snapshot, facts) if facts else {}
         authors = {
@@ -502,7 +501,7 @@ def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:
     return None
 
 
-def _spoken(memory: WaitingMemory | ComparedMemory, text: str) -> str:
+def _spoken(memory: ComparedMemory, text: str) -> str:
     """Return a text with its speaker before it, where one is known."""
     speaker = speaker_of(memory.kind, memory.source_role)
     return f"{speaker}: {text}" if speaker else text

@@ -17,8 +17,8 @@ from memgraph.errors import MonthlyLimitReached
 from memgraph.model.enums import JobState, ModelUse
 from memgraph.model.jobs import ServiceReadiness
 from memgraph.operations.life.enrichment import BATCH
+from memgraph.operations.life.models import MeteredCompletion
 from memgraph.providers.fake import FakeCompletion
-from memgraph.providers.usage import MeteredCompletion
 from memgraph.surfaces.metrics import PrometheusMeters
 
 pytestmark = pytest.mark.usefixtures("asks_once")
