@@ -126,7 +126,6 @@ def _is_beside(new: NewStatement, memory: ComparedMemory) -> bool:
 def _sharing_words(
     snapshot: Snapshot, new: NewStatement, location: ComparisonLocation, limit: int
 ) -> list[ComparedMemory]:
-    """Return memories that share words with a statement, those that share most first."""
     question = _search_words(new.content)
     from memgraph.store import text_search  # loads numpy
 
@@ -139,7 +138,6 @@ def _sharing_words(
 
 
 def _search_words(text: str) -> Mapping[str, str]:
-    """Return the search words by stem, at most ``MAX_WORDS``."""
     every = _words(text)
     found = {stem(word): word for word in every if word not in STOP_WORDS} or {
         stem(word): word for word in every
@@ -148,7 +146,6 @@ def _search_words(text: str) -> Mapping[str, str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text as the full-text index splits them."""
     return [*cjk_bigrams(fold(text)), *words(text)]
 
 

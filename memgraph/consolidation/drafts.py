@@ -152,7 +152,6 @@ def source_of(rows: Sequence[TurnRow], session_id: str) -> Source:
 
 
 def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None:
-    """Return the code of why a candidate is rejected; None if it is valid."""
     if not candidate.evidence:
         return "fact.no_evidence"
     if not all(turn_id in turns for turn_id in candidate.evidence):
@@ -169,7 +168,6 @@ def _fault(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> str | None
 
 
 def _quoted(candidate: FactCandidate, turns: Mapping[str, TurnRow]) -> list[TurnRow]:
-    """Return the turns of the evidence that contain the quote."""
     rows = [turns[turn_id] for turn_id in candidate.evidence]
     return [row for row in rows if is_quoted(candidate.quote, row.content)]
 

@@ -207,7 +207,6 @@ def read_text(
 def _proposed(
     provider: CompletionProvider, prompt: PagePrompt, max_facts: int, mark: Callable[[], str]
 ) -> PageProposal:
-    """Ask for the operations on a page, and check them."""
     operations = ask_json(provider, SYSTEM, prompt.text(mark()), SCHEMA, operations_of)
     accepted = AnswerReader(prompt, provider.name, max_facts).read(operations)
     statements = [claim.statement for claim in accepted.claims]
@@ -521,7 +520,6 @@ def _type_unless_identity(known: KnownMemory | None) -> MemoryType:
 
 
 def _entities(item: Mapping[str, Any]) -> Iterator[NamedEntity]:
-    """Yield the entities of an operation whose name occurs in its text."""
     folded = text_of(item.get("text")).casefold()
     for each in items_of(item, "entities"):
         if not isinstance(each, Mapping):

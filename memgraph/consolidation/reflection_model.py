@@ -110,7 +110,6 @@ def reflect_with_model(
 def _chosen(
     memories: Sequence[Memory], changes: Sequence[tuple[str, str, float]]
 ) -> tuple[list[Memory], list[str]]:
-    """Return the memories to send and their lines, numbered from 1."""
     sent: list[Memory] = []
     remaining = MAX_PROMPT_TOKENS
     for memory in memories:

@@ -259,8 +259,8 @@ class Everyday(WritingHandle[F]):
                 ``details["replaced_by"]``.
         """
         from memgraph.operations.write import changes
-        from memgraph.operations.write.writer import identity_of
         from memgraph.store.graph import visible_memory
+        from memgraph.store.memories import MemoryIdentity
 
         because = self._because(reason)
         memory_id = self._whole_id(memory_id)
@@ -271,10 +271,10 @@ class Everyday(WritingHandle[F]):
             memory = validated(
                 MemoryInput, {**inherited, **fields, "key": "new", "content": content}
             )
-            identity = identity_of(normalise_content(content), memory)
+            identity = MemoryIdentity.of(normalise_content(content), memory)
 
             def is_equal(stored: Memory) -> bool:
-                return identity_of(normalise_content(stored.content), stored) == identity
+                return MemoryIdentity.of(normalise_content(stored.content), stored) == identity
 
             if is_equal(old):
                 raise Conflict("the new text equals the old one", memory_id=memory_id)

@@ -135,7 +135,6 @@ def _longest_value(text: str) -> str | None:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Return the end of the bracket that opens at ``start``; None if it is not closed."""
     depth = 0
     for match in _BRACKET.finditer(text, start):
         depth += 1 if match[0] in "[{" else -1

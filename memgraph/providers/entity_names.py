@@ -259,7 +259,6 @@ def _judge_text(items: Sequence[Any], text: str) -> EntityFindings:
 
 
 def _judge_item(item: Any, text: str) -> list[EntitySpan] | str:
-    """Return the spans of a name in the text, or the code of its rejection."""
     if not isinstance(item, dict):
         return SHAPE_INVALID
     name, kind = item.get("name"), item.get("type")

@@ -189,10 +189,10 @@ class MarkGraph:
 
     def is_probable(self, memory_id: str, other_id: str) -> bool:
         """Return True if nobody stated that two memories contradict each other."""
-        edges = [*self._into(memory_id), *self._out_of(memory_id)]
         return all(
             pair.weight < 1.0
-            for pair in edges
+            for pairs in self._sides(memory_id)
+            for pair in pairs
             if pair.kind is PairKind.CONTRADICTS
             and other_id in (pair.later.memory_id, pair.earlier.memory_id)
         )
@@ -205,14 +205,14 @@ class MarkGraph:
         if memory_id not in self:
             return ()
         contradicting = self._later(memory_id, (PairKind.CONTRADICTS,))
-        return self._newest_first({*contradicting, *self._changing(memory_id)})
+        return self._newest_first({*contradicting, *self._reached(memory_id, self._later)})
 
     def earlier(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of what a memory contradicts or changes, newest first; see ``later``."""
         if memory_id not in self:
             return ()
         contradicted = self._earlier(memory_id, (PairKind.CONTRADICTS,))
-        return self._newest_first({*contradicted, *self._changed(memory_id)})
+        return self._newest_first({*contradicted, *self._reached(memory_id, self._earlier)})
 
     def amendments(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of the memories that replaced a part of this one, newest first."""
@@ -220,11 +220,11 @@ class MarkGraph:
 
     def changed_by(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of the memories that probably changed this one, newest first."""
-        return self._newest_first(self._changing(memory_id))
+        return self._newest_first(self._reached(memory_id, self._later))
 
     def changes(self, memory_id: str) -> tuple[str, ...]:
         """Return the ids of what a memory probably changed, newest first."""
-        return self._newest_first(self._changed(memory_id))
+        return self._newest_first(self._reached(memory_id, self._earlier))
 
     def marks(self, memory_id: str) -> tuple[Mark, ...]:
         """Return the marks of a memory: contradictions and changes before what is in force."""
@@ -265,23 +265,14 @@ class MarkGraph:
         """Return the pairs of a memory with the other side: by kind, then newest first."""
         if memory_id not in self:
             return []
-        pairs = [
-            *((pair, pair.later) for pair in self._into(memory_id)),
-            *((pair, pair.earlier) for pair in self._out_of(memory_id)),
-        ]
+        into, out_of = self._sides(memory_id)
+        pairs = [(pair, pair.later) for pair in into] + [(pair, pair.earlier) for pair in out_of]
         kinds = list(PairKind)
         pairs.sort(key=lambda each: each[1], reverse=True)
         return sorted(pairs, key=lambda each: kinds.index(each[0].kind))
 
-    def _changing(self, memory_id: str) -> set[str]:
-        """Return all memories that lead to a memory by changes."""
-        return self._reached(memory_id, self._later)
-
-    def _changed(self, memory_id: str) -> set[str]:
-        """Return all memories that a memory leads to by changes."""
-        return self._reached(memory_id, self._earlier)
-
     def _reached(self, memory_id: str, step: Callable[..., set[str]]) -> set[str]:
+        """Return all memories that a memory leads to by changes, in one direction."""
         kinds = (PairKind.CHANGES,)
         if self.graph is None or not step(memory_id, kinds):
             return set()
@@ -291,18 +282,10 @@ class MarkGraph:
         return {other for _, other in edges}
 
     def _later(self, memory_id: str, kinds: Collection[PairKind]) -> set[str]:
-        return {pair.later.memory_id for pair in self._into(memory_id) if pair.kind in kinds}
+        return {pair.later.memory_id for pair in self._sides(memory_id)[0] if pair.kind in kinds}
 
     def _earlier(self, memory_id: str, kinds: Collection[PairKind]) -> set[str]:
-        return {pair.earlier.memory_id for pair in self._out_of(memory_id) if pair.kind in kinds}
-
-    def _into(self, memory_id: str) -> list[Pair]:
-        """Return the pairs of which a memory is the earlier side."""
-        return self._sides(memory_id)[0]
-
-    def _out_of(self, memory_id: str) -> list[Pair]:
-        """Return the pairs of which a memory is the later side."""
-        return self._sides(memory_id)[1]
+        return {pair.earlier.memory_id for pair in self._sides(memory_id)[1] if pair.kind in kinds}
 
     def _sides(self, memory_id: str) -> tuple[list[Pair], list[Pair]]:
         """Return the pairs into and out of a memory; a view of a graph is slow to iterate."""

@@ -123,7 +123,6 @@ def said_at(snapshot: Snapshot, memory_id: str) -> int:
 
 
 def _fields(m: sa.FromClause, s: sa.FromClause) -> tuple[Column, ...]:
-    """Return the columns of ``ComparedMemory``."""
     return (
         *(m.c.pk, m.c.memory_id, m.c.kind, m.c.content, _said_at(m, s), m.c.source_role),
         *(s.c.captured_by, s.c.source_type, s.c.source_path, s.c.content_sha256),
@@ -132,7 +131,6 @@ def _fields(m: sa.FromClause, s: sa.FromClause) -> tuple[Column, ...]:
 
 
 def _waiting() -> sa.Select[Any]:
-    """Select the columns of ``WaitingMemory``, newest first."""
     c, m, s = tables.comparisons, tables.memories.alias("m"), tables.sources.alias("s")
     n = tables.links.alias("n")
     entities = sa.select(sa.func.json_group_array(n.c.entity_pk)).where(n.c.memory_pk == m.c.pk)

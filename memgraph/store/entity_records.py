@@ -267,7 +267,6 @@ def set_summary(transaction: Transaction, pk: int, summary: EntitySummary | None
 
 
 def _naming() -> tuple[sa.FromClause, sa.FromClause, Any, Column]:
-    """Return the links table, the memories table, their join, and the condition on the entity."""
     n, m = tables.links.alias("n"), tables.memories.alias("m")
     return n, m, ordered(n, (m, m.c.pk == n.c.memory_pk)), n.c.entity_pk == value("entity_pk")
 

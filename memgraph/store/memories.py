@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from memgraph.errors import Conflict, NotFound
 from memgraph.ids import SHORT_CHARS, short_id
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.values import Memory, Source
+from memgraph.model.values import Memory, MemoryInput, Source
 from memgraph.store import embeddings, tables
 from memgraph.store.rows import MEMORY_FIELDS, SOURCE_FIELDS, json_text, memory_from_row
 from memgraph.store.snapshot import InsertRows, JournalledTransaction, Snapshot, Transaction
@@ -71,9 +71,12 @@ class TurnIdentity(NamedTuple):
 
 
 class MemoryIdentity(NamedTuple):
-    """The fields by which memories with equal content are compared; enums as their values."""
+    """The fields by which memories other than turns are deduplicated; enums or their values.
 
-    memory_id: str
+    They include the speaker and the visibility: a repeated text must not disappear behind a hidden
+    memory.
+    """
+
     content_hash: str
     kind: str
     type: str
@@ -83,6 +86,14 @@ class MemoryIdentity(NamedTuple):
     agent_id: str | None
     source_role: str | None
     item_id: str | None
+
+    @classmethod
+    def of(cls, content_hash: str, memory: MemoryInput | Memory) -> MemoryIdentity:
+        """Return the identity of a memory whose text has this hash."""
+        return cls(
+            *(content_hash, memory.kind, memory.type, memory.scope, memory.scope_id),
+            *(memory.sensitivity, memory.agent_id, memory.source_role, memory.item_id),
+        )
 
 
 @prepared
@@ -127,7 +138,7 @@ def _same_content(by_item_id: bool) -> sa.Select[Any]:
     # With item ids, use their index: thousands of items may share a text, but few share an id.
     content_hash = unindexed(m.c.content_hash) if by_item_id else m.c.content_hash
     return (
-        sa.select(*(m.c[name] for name in MemoryIdentity._fields))
+        sa.select(*(m.c[name] for name in MemoryIdentity._fields), m.c.memory_id)
         .where(
             among(content_hash, "hashes"),
             among(m.c.item_id, "item_ids") if by_item_id else m.c.item_id.is_(None),
@@ -146,8 +157,8 @@ def same_content(
     *,
     item_ids: Sequence[str] | None = None,
     at: int,
-) -> list[MemoryIdentity]:
-    """Return active memories, without turns, with one of the content hashes, oldest first.
+) -> dict[MemoryIdentity, str]:
+    """Return active memories, without turns, with one of the content hashes: the oldest of each.
 
     Args:
         view: limits the result to visible memories; None: all.
@@ -155,14 +166,11 @@ def same_content(
         at: the time in milliseconds; memories that have expired by then are left out.
     """
     if not hashes:
-        return []
+        return {}
     values = {"hashes": hashes, "item_ids": item_ids or ()}
     rows = _same_content(item_ids is not None).rows(snapshot, values, at=at)
-    identities = [MemoryIdentity._make(row) for row in rows]
-    if view is None:
-        return identities
-    visible = existing_ids(snapshot, [identity.memory_id for identity in identities], view)
-    return [identity for identity in identities if identity.memory_id in visible]
+    visible = existing_ids(snapshot, [row[-1] for row in rows], view)
+    return {MemoryIdentity(*row[:-1]): row[-1] for row in reversed(rows) if row[-1] in visible}
 
 
 @prepared

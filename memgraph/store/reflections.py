@@ -90,7 +90,6 @@ def projects(
 
 
 def _active(view: View, m: sa.FromClause) -> sa.Select[Any]:
-    """Select visible active memories without an agent, with the fields of ``memory_from_row``."""
     shared = (m.c.status == MemoryStatus.ACTIVE, m.c.agent_id.is_(None))
     return memory_fields(m).where(*shared, view.where(m)).limit(value("limit"))
 

@@ -126,7 +126,6 @@ def _require_sound_object(row: SQLModel) -> None:
 
 @cache
 def _columns_of(kind: type[SQLModel]) -> tuple[tuple[str, Any, Any], ...]:
-    """Return the attributes of a class of rows, with their columns and the types of the values."""
     attributes = sa.inspect(kind).column_attrs
     columns = [(attribute.key, attribute.columns[0]) for attribute in attributes]
     return tuple((name, column, stored_type(column.type) or object) for name, column in columns)

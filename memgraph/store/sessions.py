@@ -288,7 +288,6 @@ def completed(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _turns() -> tuple[sa.Select[Any], sa.FromClause]:
-    """Select the turns of a session with the fields of ``TurnRow``, and return their table."""
     m, s = tables.memories.alias("m"), tables.sources.alias("s")
     stored_when_said = s.c.source_path.is_(None) & s.c.content_sha256.is_(None)
     columns = sa.select(

@@ -162,8 +162,6 @@ def _job_report(
 
 @dataclass(slots=True)
 class _Notes:
-    """The data for a session's report."""
-
     pages: int = 0
     work: Counter[str] = field(default_factory=Counter)
     done: PageResult = field(default_factory=PageResult)
@@ -182,8 +180,6 @@ class _Notes:
 
 @dataclass
 class _Run:
-    """A run over one or more sessions, whose usage of a model is bounded."""
-
     opened: OpenOrchestrator
     actor: str
     extractor: Extractor

@@ -150,7 +150,6 @@ class _Run:
     def _groups(
         self, batch: Sequence[MemoryRow]
     ) -> Iterable[tuple[tuple[str, ...], list[MemoryRow]]]:
-        """Group a batch by the providers that must not see the texts."""
         naming, model = self.opened.naming, self.opened.llm
         if "llm" not in naming.accurate.names or model is None:
             return [((), list(batch))] if batch else []

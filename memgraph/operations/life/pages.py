@@ -230,7 +230,6 @@ def _handed_out(opened: OpenOrchestrator, session_id: str) -> dict[str, int]:
 def _without_echoes(
     rows: Sequence[TurnRow], handed_out: Mapping[str, int]
 ) -> tuple[list[TurnRow], int]:
-    """Return the turns without what was handed out before, and the number of parts removed."""
     turns, echoes = [], 0
     for row in rows:
         text, count = without_echoes(row.content, handed_out, row.stored_at)
@@ -543,7 +542,6 @@ def _repeated(
 
 
 def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
-    """Return the drafts of persons that repeat a stored memory, each with the id of that memory."""
     pairs = []
     for draft in group.drafts:
         target = group.matched.target(draft.number)
@@ -559,7 +557,6 @@ def _change_known(
     written: StoredBatch,
     result: PageResult,
 ) -> None:
-    """Apply what the page says about stored memories that changed or ended."""
     replacer = Replacer(opened, transaction, group.proposal.model or "")
     pending: list[KnownChange] = []
     for draft in group.drafts:

@@ -206,7 +206,6 @@ class EntityReader:
     def _said(
         self, row: EntityRecord, pairs: list[tuple[str, str]], mentions: int
     ) -> set[tuple[str, str]]:
-        """Return those of the names, as (key, as written), that occur in visible texts."""
         missing, occurring = dict.fromkeys(pairs), set[tuple[str, str]]()
         texts = entity_records.contents(self._snapshot, row.pk, self.view)
         for text in islice(texts, MAX_READ):

@@ -111,8 +111,6 @@ SOURCE = Source(
 
 @dataclass(slots=True)
 class _Run:
-    """The context of one run, and its results so far."""
-
     opened: OpenOrchestrator
     now_ms: int
     actor: str

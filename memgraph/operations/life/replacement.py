@@ -130,7 +130,6 @@ class Replacer:
         self.transaction.record([NewEntry("supersede", change.old_id, details)])
 
     def _marks_behind(self, change: KnownChange, by_same: bool, reason: str) -> Iterable[EdgeInput]:
-        """Return the marks of the turns that the old memory was derived from."""
         cited = {turn.memory_id for turn in change.cited}
         kind = EdgeType.UPDATES if by_same else EdgeType.CONTRADICTS
         behind = sessions.derived_from(self.transaction, change.old_id) - cited
@@ -139,7 +138,6 @@ class Replacer:
                 yield _edge(change.quoted.memory_id, turn.memory_id, kind, reason, BELOW_FORCE)
 
     def _write(self, links: Sequence[EdgeInput]) -> list[EdgeInput]:
-        """Write edges; return those that were stored."""
         written = StoredBatch()
         outcomes = EdgeWriter(self.opened.ids).join_all(self.transaction, links, written)
         self.transaction.record(written.entries)

@@ -217,7 +217,6 @@ def _read(answer: Any, batch: Sequence[SummaryMaterial]) -> list[list[CitedSente
 
 
 def _within_words(sentences: Sequence[CitedSentence]) -> Iterator[CitedSentence]:
-    """Yield the first sentences with at most ``MAX_WORDS`` words together."""
     remaining = MAX_WORDS
     for sentence in sentences:
         remaining -= len(sentence.text.split())

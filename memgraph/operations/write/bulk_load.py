@@ -101,7 +101,6 @@ class BulkLoader:
         ]
 
     def _checked(self, item: Item, errors: list[MemgraphError]) -> MemoryInput | Outcome:
-        """Return the validated item, or its outcome if rejected; append the error to ``errors``."""
         try:
             roots = self._opened.settings.memory.ingest.allowed_roots
             return with_canonical_source(self._as_input(item), self._opened.paths, roots)

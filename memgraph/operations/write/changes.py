@@ -425,7 +425,6 @@ def apply(transaction: JournalledTransaction, change: MemoryChange, *, reason: s
 
 
 def _left_with(snapshot: Snapshot, loser_id: str) -> dict[str, float]:
-    """Return the loser's confidence for the journal, so that an audit can compare it."""
     state = _state_or_none(snapshot, loser_id)
     return {} if state is None else {"loser_confidence": state.confidence}
 

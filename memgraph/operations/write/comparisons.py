@@ -253,7 +253,6 @@ class ComparisonWorker:
         return _Question(memory, found, authors)
 
     def _marks(self, question: _Question) -> list[EdgeInput]:
-        """Return the marks that the reader of pairs finds, outside any transaction."""
         reader, memory = self._opened.pair_reader, question.memory
         if reader is None or not question.candidates:
             return []
@@ -391,14 +390,12 @@ class ComparisonWorker:
         return done
 
     def _model_question(self, snapshot: Snapshot, fact: WaitingMemory, at: int) -> _Question:
-        """Return a fact with the stored facts with which the model compares it."""
         model = self._opened.llm
         if model is None or not model.may_read(Sensitivity(fact.sensitivity)):
             return _Question(fact, (), {})
         return self._question(snapshot, fact, at, by_model=True)
 
     def _judge(self, questions: Sequence[_Question], done: ComparisonRun) -> None:
-        """Let the model judge facts, and write the edges."""
         from memgraph.consolidation.relations import relate
 
         model = self._opened.llm
@@ -502,6 +499,5 @@ def _found(verdict: PairVerdict, least: float) -> tuple[bool, float] | None:
 
 
 def _spoken(memory: ComparedMemory, text: str) -> str:
-    """Return a text with its speaker before it, where one is known."""
     speaker = speaker_of(memory.kind, memory.source_role)
     return f"{speaker}: {text}" if speaker else text

@@ -198,7 +198,6 @@ class EdgeWriter:
         existing: Edge | None,
         written: StoredBatch,
     ) -> Outcome:
-        """Insert an edge, or put an existing one in force."""
         if existing is None:
             row = _row(self.ids.new("edge_"), from_id, to_id, link, transaction.at)
             edges.insert(transaction, row)
@@ -237,7 +236,6 @@ class EdgeWriter:
     def _open_case(
         self, transaction: JournalledTransaction, link: EdgeInput, written: StoredBatch
     ) -> Outcome:
-        """Store an open contradiction in place of an Updates edge that is not allowed."""
         ends = [written.resolve(end) for end in (link.from_id, link.to_id)]
         plan_supersession(*(state_of(transaction, memory_id) for memory_id in ends))
         reason = _OTHER_SOURCE_REASON
@@ -291,7 +289,6 @@ def _decides(link: EdgeInput, existing: Edge) -> bool:
 
 
 def _authors(transaction: JournalledTransaction, memory_id: str) -> frozenset[str]:
-    """Return the actors who stored a memory, or the turns that it was extracted from."""
     # A memory that is being stored has no journal entry yet: the actor is its author.
     author = journal.author_of(transaction, memory_id) or transaction.actor
     return journal.authors_of_turns(transaction, memory_id) or frozenset({author})

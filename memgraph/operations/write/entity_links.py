@@ -169,7 +169,6 @@ class NameFinders:
         return names_of(result.spans[0])
 
     def _strategy(self, names: Sequence[str]) -> EntityStrategy:
-        """Return a strategy with those of the providers that are available."""
         from memgraph.providers.entity_names import EntityStrategy
 
         providers = (self.provider(name) for name in names)
@@ -287,7 +286,6 @@ def _meant(full: str, rules: NameFinder) -> EntityName | None:
 
 
 def _any_of(names: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for the longest of several names at a position, as whole words."""
     longest_first = sorted(names, key=lambda name: (-len(name), name))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
 
@@ -522,7 +520,6 @@ class EntityLinker:
         entities.link(transaction, found, entities.links_of(transaction, pks))
 
     def _speakers(self, context: MentionContext) -> list[EntityName]:
-        """Return the speakers of a memory, and the names supplied with it."""
         people = (speaker_named(role, told_as) for role, told_as in context.speakers)
         names = [person for person in people if person is not None]
         if context.given is not None:

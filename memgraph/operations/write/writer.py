@@ -17,9 +17,6 @@ from memgraph.model.enums import (
     ComparisonStage,
     MemoryKind,
     MemoryStatus,
-    MemoryType,
-    Scope,
-    Sensitivity,
 )
 from memgraph.model.values import EdgeInput, MemoryInput, Outcome
 from memgraph.operations.write import checks as conversing
@@ -43,7 +40,7 @@ from memgraph.store import (
 )
 from memgraph.store.entities import EntityName
 from memgraph.store.journal import memory_seal
-from memgraph.store.memories import TurnIdentity
+from memgraph.store.memories import MemoryIdentity, TurnIdentity
 from memgraph.store.rows import json_text
 from memgraph.store.sessions import RegisteredSession
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot, Transaction
@@ -105,24 +102,6 @@ class WriteBounds:
 
 SAME_TEXT: Final = "the same text"
 
-# Memories with equal identities are duplicates; the last field is the ``item_id``.
-Identity = tuple[
-    str, MemoryKind, MemoryType, Scope, str | None, Sensitivity, str | None, str | None, str | None
-]
-
-
-def identity_of(content_hash: str, memory: Any) -> Identity:
-    """Return the key by which memories are deduplicated.
-
-    It includes the speaker and the visibility: a repeated text must not disappear behind a hidden
-    memory.
-    """
-    visibility = (memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
-    return (
-        *(content_hash, memory.kind, memory.type, *visibility),
-        *(memory.source_role, memory.item_id),
-    )
-
 
 @dataclass(frozen=True, slots=True)
 class PreparedMemory:
@@ -138,11 +117,11 @@ class PreparedMemory:
     vector: NDArray[np.float32] | None = None
 
     @property
-    def identity(self) -> Identity | TurnIdentity | None:
+    def identity(self) -> MemoryIdentity | TurnIdentity | None:
         """The key of deduplication; None for a turn without an id, which is never a duplicate."""
         memory = self.given
         if memory.kind is not MemoryKind.EPISODE:
-            return identity_of(self.content_hash, memory)
+            return MemoryIdentity.of(self.content_hash, memory)
         if memory.turn_id is None or memory.session_id is None:
             return None
         return TurnIdentity(
@@ -287,7 +266,6 @@ class Writer:
         live: bool,
         replacing: str | None,
     ) -> list[tuple[dict[str, Any], PreparedMemory]]:
-        """Store memories; return their rows, each with its item."""
         identities = [item.identity for item in items]
         known_ids = self._known(transaction, identities, view, transaction.at)
         known_ids = {key: known for key, known in known_ids.items() if known != replacing}
@@ -376,7 +354,6 @@ class Writer:
         stored: Sequence[tuple[dict[str, Any], PreparedMemory]],
         embedding: EmbeddingProvider | None,
     ) -> set[int]:
-        """Store the vectors of items that have one; return the keys of those memories."""
         ready = {
             row["pk"]: item.vector
             for row, item in stored
@@ -393,32 +370,20 @@ class Writer:
     def _known(
         self,
         snapshot: Snapshot,
-        identities: Sequence[Identity | TurnIdentity | None],
+        identities: Sequence[MemoryIdentity | TurnIdentity | None],
         view: View | None,
         at: int,
-    ) -> dict[Identity | TurnIdentity, str]:
-        """Return the ids of stored memories with one of these identities."""
-        turns = {
-            (identity.session_id, identity.turn_id)
-            for identity in identities
-            if isinstance(identity, TurnIdentity)
+    ) -> dict[MemoryIdentity | TurnIdentity, str]:
+        turns = {each[:2] for each in identities if isinstance(each, TurnIdentity)}
+        others = [each for each in identities if isinstance(each, MemoryIdentity)]
+        hashes = sorted({each.content_hash for each in others if each.item_id is None})
+        item_hashes = sorted({each.content_hash for each in others if each.item_id is not None})
+        item_ids = sorted({each.item_id for each in others if each.item_id is not None})
+        return {
+            **memories.same_turns(snapshot, turns, view),
+            **memories.same_content(snapshot, hashes, view, at=at),
+            **memories.same_content(snapshot, item_hashes, view, item_ids=item_ids, at=at),
         }
-        ids_by_identity: dict[Identity | TurnIdentity, str] = {}
-        ids_by_identity.update(memories.same_turns(snapshot, turns, view).items())
-        texts = [
-            identity
-            for identity in identities
-            if identity is not None and not isinstance(identity, TurnIdentity)
-        ]
-        content_hashes = sorted({identity[0] for identity in texts if identity[-1] is None})
-        item_hashes = sorted({identity[0] for identity in texts if identity[-1] is not None})
-        item_ids = sorted({identity[-1] for identity in texts if identity[-1] is not None})
-        for row in (
-            *memories.same_content(snapshot, content_hashes, view, at=at),
-            *memories.same_content(snapshot, item_hashes, view, item_ids=item_ids, at=at),
-        ):
-            ids_by_identity.setdefault(identity_of(row.content_hash, row), row.memory_id)
-        return ids_by_identity
 
     def _row(
         self, item: PreparedMemory, pk: int, memory_id: str, sequence: int | None, at: int
@@ -475,7 +440,6 @@ class Writer:
 def _sequence(
     memory: MemoryInput, sessions_by_id: Mapping[str, RegisteredSession], sequences: dict[str, int]
 ) -> int | None:
-    """Return the position of a turn in its session, and advance ``sequences``."""
     session_id = memory.session_id
     if session_id is None or memory.kind is not MemoryKind.EPISODE:
         return memory.sequence

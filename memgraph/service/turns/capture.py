@@ -80,8 +80,8 @@ class CaptureHandle(Handle):
         """Return the visible active memories whose texts have these hashes."""
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             now = opened.clock.now_ms()
-            rows = same_content(snapshot, list(hashes), self._view, at=now)
-            memories_by_id = visible_memories(snapshot, [row.memory_id for row in rows], self._view)
+            ids = same_content(snapshot, list(hashes), self._view, at=now).values()
+            memories_by_id = visible_memories(snapshot, list(ids), self._view)
             sources = {
                 source.source_id: source for source in sources_of(snapshot, memories_by_id.values())
             }
