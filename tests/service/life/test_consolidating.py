@@ -124,7 +124,9 @@ def test_a_page_has_two_facts_for_a_turn_at_most(orc: Orchestrator) -> None:
     assert [(each.code, each.count) for each in report.rejected] == [("fact.too_many", 30)]
 
 
-def test_another_conversation_adds_its_turns_and_no_further_source_of_the_same_speaker(orc: Orchestrator, clock: FixedClock) -> None:
+def test_another_conversation_adds_its_turns_but_no_source(
+    orc: Orchestrator, clock: FixedClock
+) -> None:
     say(orc, "s-1", TEA)
     run(orc, "s-1")
     first = facts(orc)[TEA]
