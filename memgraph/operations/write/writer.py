@@ -379,11 +379,11 @@ class Writer:
         hashes = sorted({each.content_hash for each in others if each.item_id is None})
         item_hashes = sorted({each.content_hash for each in others if each.item_id is not None})
         item_ids = sorted({each.item_id for each in others if each.item_id is not None})
-        return {
-            **memories.same_turns(snapshot, turns, view),
-            **memories.same_content(snapshot, hashes, view, at=at),
-            **memories.same_content(snapshot, item_hashes, view, item_ids=item_ids, at=at),
-        }
+        same = memories.same_content(snapshot, hashes, view, at=at)
+        same |= memories.same_content(snapshot, item_hashes, view, item_ids=item_ids, at=at)
+        known: dict[MemoryIdentity | TurnIdentity, str] = {**same}
+        known.update(memories.same_turns(snapshot, turns, view).items())
+        return known
 
     def _row(
         self, item: PreparedMemory, pk: int, memory_id: str, sequence: int | None, at: int
