@@ -381,7 +381,8 @@ class Writer:
         item_ids = sorted({each.item_id for each in others if each.item_id is not None})
         same = memories.same_content(snapshot, hashes, view, at=at)
         same |= memories.same_content(snapshot, item_hashes, view, item_ids=item_ids, at=at)
-        known: dict[MemoryIdentity | TurnIdentity, str] = {**same}
+        known: dict[MemoryIdentity | TurnIdentity, str] = {}
+        known.update(same.items())
         known.update(memories.same_turns(snapshot, turns, view).items())
         return known
 
