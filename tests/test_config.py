@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ from memgraph.config import Settings, describe, keys, load_settings
 from memgraph.config.loader import reference_table
 from memgraph.errors import InvalidConfig, InvalidInput, UnknownConfigKey
 from memgraph.paths import OrchestratorPaths, global_config_file
-from memgraph.rules import bulletin, decay, ranking
 
 DOCS = Path(__file__).parent.parent / "docs" / "configuration.md"
 TOP_N = "memory.retrieval.top_n"
@@ -93,14 +91,6 @@ def test_precedence_and_origins_layer_by_layer(tmp_path: Path) -> None:
         assert origin(settings, TOP_N) == where
         assert settings.memory.retrieval.rrf_k == 7
         assert origin(settings, "memory.retrieval.rrf_k") == global_file
-
-
-def test_the_process_environment_is_read_when_loading(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(TOP_N_VARIABLE, "9")
-    assert load_settings(tmp_path).memory.retrieval.top_n == 9
-    assert load_settings(str(tmp_path)).memory.retrieval.top_n == 9
 
 
 @pytest.mark.parametrize(
@@ -288,15 +278,6 @@ def test_the_example_in_the_documentation_loads(tmp_path: Path) -> None:
     text = DOCS.read_text("utf-8").split("```toml\n")[1].split("```")[0]
     write_global(tmp_path, text)
     assert load(tmp_path).memory.retrieval.top_n == 10
-
-
-def test_defaults_agree_with_the_rules(tmp_path: Path) -> None:
-    memory = load(tmp_path).memory
-    assert memory.retrieval.rrf_k == ranking.RRF_K
-    assert memory.bulletin.max_chars == bulletin.MAX_CHARS
-    chosen = (memory.decay.rate, memory.decay.exponent, memory.decay.threshold)
-    assert chosen == (0.1, decay.DEFAULT_EXPONENT, decay.DEFAULT_THRESHOLD)
-    assert math.isfinite(memory.decay.rate)
 
 
 def test_importing_reads_no_environment_and_no_toml() -> None:

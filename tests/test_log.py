@@ -85,14 +85,6 @@ def test_every_event_is_one_printable_line_of_valid_json(event: str, value: Any)
     assert json.loads(line, parse_constant=pytest.fail)["event"] == event
 
 
-def test_forged_lines_stay_inside_theirs() -> None:
-    log, sink = make_log()
-    text = 'x"}\n{"event":"forged","level":"info"}\u2028\x1b[2J\u202e'
-    log.info("ingest.processed", file=text)
-    (line,) = sink.lines
-    assert json.loads(line)["file"] == text
-
-
 def test_values_are_bounded_and_unknown_ones_are_named_by_type() -> None:
     class Secretive:
         def __repr__(self) -> str:

@@ -1,7 +1,4 @@
-"""Generate ``src/schema.ts`` from the OpenAPI document of the HTTP API, with Node's packages.
-
-Every error has one shape, so that an operation's many statuses of it become one ``default``.
-"""
+"""Generate ``src/schema.ts`` from the OpenAPI document of the HTTP API, with Node's packages."""
 
 from __future__ import annotations
 
@@ -14,19 +11,11 @@ from typing import Any
 from memgraph.surfaces.http.app import openapi
 
 FOLDER = Path(__file__).resolve().parent
-METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def document() -> dict[str, Any]:
     """Return the document from which the types are generated."""
-    found = json.loads(json.dumps(openapi()))
-    for operations in found["paths"].values():
-        for operation in (operations[each] for each in METHODS if each in operations):
-            responses = operation["responses"]
-            errors = [responses.pop(status) for status in sorted(responses) if status >= "4"]
-            if errors:
-                operation["responses"]["default"] = {**errors[0], "description": "Error"}
-    return {**found, "components": _without_titles(found["components"])}
+    return {**openapi(), "components": _without_titles(openapi()["components"])}
 
 
 def _without_titles(value: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any, Final
 from memgraph.client.operations import (
     RemoteTarget,
     asked_of_a_server,
+    is_unnumbered_turn,
     like,
     method,
     nothing,
@@ -23,7 +23,7 @@ from memgraph.context.assembly import ConfirmationCallback, confirmed
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
 from memgraph.model.conversation import AgentTurn, UserTurn
-from memgraph.model.enums import MemoryKind, Scope
+from memgraph.model.enums import Scope
 from memgraph.model.operation import Awaited, Blocking, F, with_groups
 from memgraph.model.remote import (
     MAX_BATCH,
@@ -261,12 +261,13 @@ def _store_all(
 ) -> list[Outcome]:
     """Store items in batches; an invalid item is rejected alone, and not sent."""
     outcomes: list[Outcome] = []
-    for batch in batches(_checked(kind, each) for each in items):
-        sent = [item for item in batch if not isinstance(item, Outcome)]
+    for batch in batches(_checked(kind, item) for item in items):
+        sent = [item for item in batch if isinstance(item, MemoryInput)]
         stored: Sequence[Outcome] = ()
         if sent:
-            numbered = all(_is_numbered(kind, item) for item in sent)
-            stored = target.post(path, {"items": sent}, Outcomes, repeats=numbered).outcomes
+            body = b'{"items":[' + b",".join(map(_encoded, sent)) + b"]}"
+            repeats = not any(map(is_unnumbered_turn, sent))
+            stored = target.post(path, {}, Outcomes, body=body, repeats=repeats).outcomes
         if len(stored) != len(sent):
             raise RemoteAnswerInvalid(
                 "the server reported a different number of items than it received"
@@ -277,13 +278,13 @@ def _store_all(
 
 
 def batches(
-    items: Iterable[dict[str, Any] | Outcome],
-) -> Iterator[list[dict[str, Any] | Outcome]]:
+    items: Iterable[MemoryInput | Outcome],
+) -> Iterator[list[MemoryInput | Outcome]]:
     """Yield batches in order, each of at most `MAX_BATCH` items and about `MAX_BYTES`."""
-    batch: list[dict[str, Any] | Outcome] = []
+    batch: list[MemoryInput | Outcome] = []
     size = 0
     for item in items:
-        cost = 0 if isinstance(item, Outcome) else _size(item)
+        cost = 0 if isinstance(item, Outcome) else len(_encoded(item))
         if batch and (len(batch) == MAX_BATCH or size + cost > MAX_BYTES):
             yield batch
             batch, size = [], 0
@@ -293,18 +294,15 @@ def batches(
         yield batch
 
 
-def _checked(kind: type[MemoryInput], item: Item) -> dict[str, Any] | Outcome:
+def _encoded(item: MemoryInput) -> bytes:
+    return item.model_dump_json(exclude_unset=True).encode()
+
+
+def _checked(kind: type[MemoryInput], item: Item) -> MemoryInput | Outcome:
     try:
-        checked = validated(kind, _fields(item))
+        return validated(kind, _fields(item))
     except InvalidInput as error:
         return Outcome(outcome="rejected", code=error.code, message=error.message)
-    return checked.model_dump(mode="json", exclude_unset=True)
-
-
-def _is_numbered(kind: type[MemoryInput], item: Mapping[str, Any]) -> bool:
-    """Return False for a turn without a ``turn_id``: sent again, it would be stored twice."""
-    is_turn = kind is EpisodeInput or item.get("kind") == MemoryKind.EPISODE
-    return not is_turn or bool(item.get("turn_id"))
 
 
 def _fields(item: Item) -> dict[str, Any]:
@@ -315,8 +313,3 @@ def _fields(item: Item) -> dict[str, Any]:
     if isinstance(item, Mapping):
         return dict(item)
     raise InvalidInput("an item must be a mapping of fields, or a MemoryInput")
-
-
-def _size(item: Mapping[str, Any]) -> int:
-    """Return the approximate size of an item as JSON, bytes."""
-    return len(json.dumps(item, ensure_ascii=False).encode("utf-8"))

@@ -193,17 +193,6 @@ class WireResult:
     unwrap: Callable[[Any], Any] | None = None
     cursor: Callable[[Any], str] | None = None
 
-    def __post_init__(self) -> None:
-        if self.wrap is None and self.unwrap is None:
-            first, *others = self.type.model_fields.items()
-            field_names = {first[0]} | ({"next_cursor"} if self.cursor else set())
-            for name, info in others:
-                if info.is_required() and name not in field_names:
-                    raise InvalidInput(
-                        f"{self.type.__name__} has a required field without value: {name}; set wrap"
-                        + (" or cursor" if name == "next_cursor" else "")
-                    )
-
     def of(self, result: Any, *, limit: int | None = None) -> Any:
         """Return the value to send for a result; ``limit`` is the page size."""
         if self.wrap is not None:

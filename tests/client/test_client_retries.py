@@ -12,7 +12,6 @@ from serving_worlds import Served, serving
 
 from memgraph import Orchestrator
 from memgraph.client import Client, RemoteOrchestrator
-from memgraph.errors import RemoteUnavailable
 
 
 class Cut(httpx.HTTPTransport):
@@ -86,59 +85,3 @@ def test_a_write_whose_answer_was_lost_stores_nothing_twice(served: Served, writ
     assert answer == again
     assert seen == [rows(orc)]
     assert orc.verify().ok
-
-
-ONCE: dict[str, Callable[[RemoteOrchestrator], Any]] = {
-    "erase": lambda orc: orc.erasure.erase(text="five", reason="asked", dry_run=False),
-    "retract a source": lambda orc: orc.sources.retract(
-        conversation_id="s", reason="asked", dry_run=False
-    ),
-    "on_message": lambda orc: orc.turns.on_message({"conversation_id": "s", "content": "Hello."}),
-    "on_transcript": lambda orc: orc.turns.on_transcript(
-        {
-            "conversation_id": "s",
-            "turns": [
-                {"content": "Hello.", "source_role": "user", "turn_id": "t-1"},
-                {"content": "Good day.", "source_role": "assistant"},
-            ],
-        }
-    ),
-}
-AGAIN: dict[str, Callable[[RemoteOrchestrator], Any]] = {
-    "erase, dry": lambda orc: orc.erasure.erase(text="five", reason="asked"),
-    "retract a source, dry": lambda orc: orc.sources.retract(conversation_id="s", reason="asked"),
-    "on_message": lambda orc: orc.turns.on_message(
-        {"conversation_id": "s", "content": "Hello.", "turn_id": "t-1"}
-    ),
-    "on_transcript": lambda orc: orc.turns.on_transcript(
-        {
-            "conversation_id": "s",
-            "turns": [{"content": "Hello.", "source_role": "user", "turn_id": "t-1"}],
-        }
-    ),
-}
-
-
-def post(served: Served, write: Callable[[RemoteOrchestrator], Any]) -> tuple[list[int], bool]:
-    """Return the statuses of a call whose first answer is lost, and whether it got an answer."""
-    orc = served.orchestrator()
-    orc.remember("The post rises at five.", source={"conversation_id": "s"})
-    cut = Cut()
-    with Client(served.url, key=served.key(), transport=cut) as client:
-        client._server.pause = lambda _seconds: None
-        try:
-            write(client.orchestrator("orc-1"))
-        except RemoteUnavailable:
-            return cut.statuses, False
-    return cut.statuses, True
-
-
-@pytest.mark.parametrize("write", ONCE)
-def test_what_must_not_happen_twice_is_not_sent_again(served: Served, write: str) -> None:
-    assert post(served, ONCE[write]) == ([200], False)
-
-
-@pytest.mark.parametrize("write", AGAIN)
-def test_a_dry_run_and_a_numbered_turn_are_sent_again(served: Served, write: str) -> None:
-    assert post(served, AGAIN[write]) == ([200, 200], True)
-    assert len(served.orchestrator().memories.list(kinds=["episode"])) == ("on_" in write)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import httpx
@@ -28,6 +29,7 @@ from memgraph.errors import (
     RequestTimeout,
 )
 from memgraph.model.remote import MAX_BATCH
+from memgraph.model.values import MemoryInput
 
 SECRET = "mgk_000000000000_this-is-the-secret-of-a-key-0123456789abcdefghi"
 URL = "http://127.0.0.1:8420"
@@ -122,6 +124,39 @@ def test_what_may_have_been_done_and_cannot_be_told_is_not_sent_again() -> None:
         with pytest.raises(NotFound):
             said(replies, run)
         assert len(replies.sent) == 2
+
+
+PARTLY_NUMBERED = [
+    {"content": "Hello.", "source_role": "user", "turn_id": "t-1"},
+    {"content": "Good day.", "source_role": "assistant"},
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "again"),
+    [
+        ("erasure.erase", {"text": "five", "reason": "asked", "dry_run": False}, False),
+        ("erasure.erase", {"text": "five", "reason": "asked"}, True),
+        ("sources.retract", {"path": "a.md", "reason": "asked", "dry_run": False}, False),
+        ("sources.retract", {"path": "a.md", "reason": "asked"}, True),
+        ("turns.on_message", {"content": "Hello."}, False),
+        ("turns.on_message", {"content": "Hello.", "turn_id": "t-1"}, True),
+        ("turns.on_transcript", {"turns": PARTLY_NUMBERED}, False),
+        ("turns.on_transcript", {"turns": PARTLY_NUMBERED[:1]}, True),
+    ],
+)
+def test_a_dry_run_and_a_numbered_turn_are_sent_again_and_what_must_not_happen_twice_is_not(
+    method: str, fields: dict[str, Any], again: bool
+) -> None:
+    def say(orc: Any) -> Any:
+        call = attrgetter(method)(orc)
+        is_turn = method.startswith("turns")
+        return call(fields | {"conversation_id": "s"}) if is_turn else call(**fields)
+
+    replies = Replies([httpx.ReadError("x"), problem(NotFound, 404)])
+    with pytest.raises(NotFound if again else RemoteUnavailable):
+        said(replies, say)
+    assert len(replies.sent) == 1 + again
 
 
 def test_retry_after_is_waited_for_unless_it_is_too_long() -> None:
@@ -267,12 +302,10 @@ def test_any_course_ends_in_an_answer_or_an_error_of_the_library(
 
 @pytest.mark.parametrize(("size", "many", "sent"), [(1, 2_500, 3), (30_000, 100, 4)])
 def test_batches_are_of_bounded_length_and_size(size: int, many: int, sent: int) -> None:
-    items = [{"content": f"{each}" + "ü" * size} for each in range(many)]
+    items = [MemoryInput(content=f"{each}" + "ü" * size) for each in range(many)]
     found = list(batches(iter(items)))
     assert [each for batch in found for each in batch] == items
     assert max(map(len, found)) <= MAX_BATCH
-    weights = [len(json.dumps(batch, ensure_ascii=False).encode()) for batch in found]
-    assert max(weights) < MAX_BYTES * 1.05
+    weights = [sum(len(each.content.encode()) for each in some) for some in found]
+    assert max(weights) < MAX_BYTES
     assert len(found) == sent
-    alone = [{"content": "x" * (MAX_BYTES + 1)}] * 2
-    assert [len(each) for each in batches(alone)] == [1, 1]

@@ -92,40 +92,6 @@ def test_the_root_leads_to_the_console(tmp_path: Path) -> None:
     assert (answer.status_code, answer.headers["location"]) == (307, "/console/")
 
 
-def test_neither_figures_nor_lines_repeat_what_a_request_holds(tmp_path: Path) -> None:
-    meters, lines = PrometheusMeters(), MemorySink()
-
-    def app_of(gate: Gate) -> Any:
-        app = application(gate, gate.service.settings().memory.server)
-        app.state.log = EventLog(lines, FixedClock())
-        return app
-
-    word = "KxHeron"
-    with serving(tmp_path / "root", app_of=app_of, meters=meters) as served:
-        served.orchestrator("orc-1")
-        with served.client(served.key()) as client:
-            sent = {"x-request-id": word, "traceparent": word, "user-agent": word}
-            memories = "/v1/orchestrators/orc-1/memories"
-            for method, path in (
-                ("GET", f"/{word}"),
-                ("GET", f"/mcp/{word}?{word}"),
-                ("GET", f"/v1/orchestrators/{word}/memories?agent={word}"),
-                ("GET", f"{memories}/{word}?agent={word}"),
-                (word.upper(), "/healthz"),
-                (word.upper(), memories),
-            ):
-                assert client.request(method, path, headers=sent).status_code >= 400
-            assert client.post(memories, content=word, headers=sent).status_code == 422
-            assert client.post(memories, json={"content": word}, headers=sent).is_success
-            told = client.get("/metrics").text
-    assert 'route="/mcp"' in told
-    assert len(lines.lines) == 8
-    for each in (told, *lines.lines):
-        assert word.lower() not in each.lower()
-    assert "orc-1" not in told
-    assert json.loads(lines.lines[-1])["orchestrator"] == "orc-1"
-
-
 def test_a_line_names_what_was_answered_and_the_route_that_was_meant(tmp_path: Path) -> None:
     lines = MemorySink()
 

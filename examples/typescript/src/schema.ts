@@ -4627,8 +4627,8 @@ export interface operations {
                     "application/json": components["schemas"]["ServiceReadiness"];
                 };
             };
-            /** @description Error */
-            default: {
+            /** @description The root or its keys cannot be read; nothing works. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -24,10 +23,6 @@ DESCRIPTION: Final = (
     "Long-term memory for agent orchestrators. Keys are sent as `Authorization: Bearer <key>`;"
     " errors are problem details (RFC 9457) with the library's own codes."
 )
-ALWAYS: Final = (400, 401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504)
-"""The error statuses that any operation may return."""
-WHEN_WRITING: Final = (409, 502, 507)
-"""Additional error statuses for every operation that is not a GET."""
 NOT_MODIFIED: Final[dict[int | str, dict[str, Any]]] = {
     304: {"description": "Not modified: If-None-Match contains the current ETag."}
 }
@@ -59,15 +54,17 @@ NARROWING: Final = (
 )
 """The common parameters of all operations on an orchestrator; ``access.entering`` reads them."""
 _SCHEMAS: Final = "#/components/schemas/"
-
-
-def problem_answers(*statuses: int) -> dict[str, Any]:
-    """Return the OpenAPI descriptions of error responses; also for a route's ``responses=``."""
-    return {str(status): _answer(HTTPStatus(status).phrase) for status in statuses}
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    "default": {
+        "description": "Error",
+        "content": {PROBLEM: {"schema": {"$ref": f"{_SCHEMAS}{Problem.__name__}"}}},
+    }
+}
+"""The response of an operation that fails, with any status; also for a route's ``responses=``."""
 
 
 def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
-    """Return the OpenAPI document of routers, including all error responses.
+    """Return the OpenAPI document of routers, with the common parameters and errors.
 
     This also builds the pydantic models of all bodies, so that the first request need not wait.
     """
@@ -94,7 +91,7 @@ def document(routers: Iterable[APIRouter]) -> dict[str, Any]:
         for method in route.methods or ():
             if route.path_format.startswith("/v1/") and route.include_in_schema:
                 operation = schema["paths"][route.path_format][method.lower()]
-                _complete(operation, method.lower(), permission_of(route.dependant))
+                _complete(operation, permission_of(route.dependant))
     return schema
 
 
@@ -105,27 +102,11 @@ def permission_of(dependant: Dependant) -> Permission | None:
     return next((item for item in (own, *inherited) if item is not None), None)
 
 
-def _complete(operation: dict[str, Any], method: str, permission: Permission | None) -> None:
+def _complete(operation: dict[str, Any], permission: Permission | None) -> None:
     operation["security"] = [{"key": []}]
     operation[PERMISSION] = "any" if permission is None else permission.value
     if permission is not None:
         operation["parameters"] = [*NARROWING, *operation.get("parameters", ())]
-    write_statuses = () if method == "get" else WHEN_WRITING
-    responses: Mapping[str, Any] = operation["responses"]
-    own_responses = {
-        k: v for k, v in responses.items() if not (k == "422" and _is_fastapi_default(v))
-    }
-    operation["responses"] = {
-        **problem_answers(*sorted((*ALWAYS, *write_statuses))),
-        **own_responses,
-    }
-
-
-def _is_fastapi_default(answer: Mapping[str, Any]) -> bool:
-    schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
-    return bool(schema == {"$ref": _SCHEMAS + "HTTPValidationError"})
-
-
-def _answer(description: str) -> dict[str, Any]:
-    schema = {"$ref": _SCHEMAS + Problem.__name__}
-    return {"description": description, "content": {PROBLEM: {"schema": schema}}}
+    # FastAPI's own form of an invalid request.
+    operation["responses"].pop("422", None)
+    operation["responses"] |= PROBLEMS

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memgraph.surfaces.http.app import openapi
-from memgraph.surfaces.http.document import ALWAYS, PERMISSION, WHEN_WRITING
+from memgraph.surfaces.http.document import PERMISSION, PROBLEMS
 
 PREFIX: Final = "/v1/orchestrators/{orchestrator}"
 # Parameters that are documented once, above the operations.
 _COMMON: Final = frozenset({"orchestrator", "project", "session", "agent", "clearance"})
-_COMMON_STATUSES: Final = frozenset(str(each) for each in (*ALWAYS, *WHEN_WRITING))
 _JSON: Final = "application/json"
 
 
@@ -95,7 +94,7 @@ def _value(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 def _answers(responses: Mapping[str, Any]) -> Iterator[str]:
     for status, answer in responses.items():
-        if status in _COMMON_STATUSES:
+        if status in PROBLEMS:
             continue
         kinds = [
             _type(content["schema"]) if media_type == _JSON else f"`{media_type}`"

@@ -12,24 +12,16 @@ from memgraph.client import Client
 from memgraph.errors import InvalidInput
 from memgraph.model.access import Permission
 from memgraph.model.operation import (
-    WireResult,
     operation,
     operation_of,
     operations_of,
 )
-from memgraph.model.remote import MemoryPage
 from memgraph.operations.handle import Handle
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http.app import openapi
 from memgraph.surfaces.http.document import PERMISSION
 
 BASE = "/v1/orchestrators/orc-1"
-
-
-def test_an_answer_with_a_field_that_nothing_fills_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="next_cursor; set wrap or cursor"):
-        WireResult(MemoryPage)
-    assert WireResult(MemoryPage, cursor=lambda memory: memory.memory_id).type is MemoryPage
 
 
 def test_what_takes_anything_is_no_operation() -> None:

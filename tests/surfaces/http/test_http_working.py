@@ -208,31 +208,6 @@ def test_orchestrators_are_made_by_admins_of_their_names(served: Served) -> None
     assert "theirs" not in served.service.orchestrators()
 
 
-def test_pages_of_sessions_survive_a_turn_between_them(
-    served: Served, client: httpx.Client
-) -> None:
-    turns = [("cursor-a", "One."), ("cursor-b", "Two."), ("cursor-c", "Three.")]
-    params: dict[str, object] = {"session": [session for session, _ in turns]}
-
-    def say(session: str, content: str) -> None:
-        body = {"content": content, "session_id": session, "source_role": "user"}
-        assert client.post(f"{BASE}/episodes", params=params, json=body).status_code == 201
-
-    def page(**more: object) -> tuple[list[str], str | None]:
-        told = client.get(f"{BASE}/sessions", params={**params, "limit": 2, **more}).json()
-        return [each["session_id"] for each in told["items"]], told["next_cursor"]
-
-    for turn in turns:
-        say(*turn)
-    first, cursor = page()
-    say(first[-1], "One more.")
-    rest, _ = page(cursor=cursor)
-    assert not set(first) & set(rest)
-    assert {*first, *rest} >= {session for session, _ in turns}
-    bad = client.get(f"{BASE}/sessions", params={"cursor": "cursor-a"})
-    assert (bad.status_code, bad.json()["code"]) == (422, "input.invalid")
-
-
 def test_why_a_run_failed_is_told_without_where_the_root_lies(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ from memgraph.surfaces.http.access import (
     gate_of,
     principal_of,
 )
-from memgraph.surfaces.http.document import problem_answers
+from memgraph.surfaces.http.document import PROBLEMS
 from memgraph.surfaces.http.envelope import JSON, answered
 from memgraph.surfaces.http.operations import ROOT
 
@@ -174,9 +174,7 @@ def ready(request: Request) -> Response:
     "/metrics",
     operation_id="get_metrics",
     response_class=PlainTextResponse,
-    responses={
-        int(code): problem_answer for code, problem_answer in problem_answers(401, 403, 404).items()
-    },
+    responses=PROBLEMS,
 )
 def metrics(request: Request, principal: Asking) -> Response:
     """Return metrics for Prometheus; requires the admin permission for all orchestrators."""
