@@ -29,8 +29,6 @@ Progress = Callable[[str, int, int], None]
 Stop = Callable[[], bool]
 WALL: Clock = SystemClock()
 """The clock of leases, which processes share; never that of an orchestrator."""
-KEEP_RUNS = 1_000
-"""The number of finished runs kept."""
 
 
 def run(
@@ -160,14 +158,11 @@ def _claim(opened: OpenOrchestrator, row: JobRunRow) -> None:
 
 def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | None:
     """Record the end of a run, unless it has ended; return the run, or None if it never began."""
-    now = opened.clock.now_ms()
     reason = without_root(report.reason, opened.paths.root)
     report = report.model_copy(update={"reason": reason})
     with opened.database.write() as transaction:
-        is_ended = jobs.end(transaction, run_id, report, ended_at=now)
-        run = jobs.get(transaction, run_id)
-        jobs.prune(transaction, KEEP_RUNS, now)
-    if is_ended and run is not None:
+        run = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
+    if run is not None:
         opened.meters.count("jobs", run.job.value, run.state.value)
         opened.log.info("job", job=run.job.value, state=run.state.value, code=run.error_code)
     return run

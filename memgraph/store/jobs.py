@@ -22,6 +22,8 @@ LEASE_MS = 60_000
 """A runner that is silent for this long loses its job to another one."""
 # The number of milliseconds by which the clock may be set back without ending a fresh lease.
 SLACK_MS = 10_000
+KEEP_RUNS = 1_000
+"""The number of finished runs kept."""
 
 
 def begin(transaction: Transaction, run: JobRunRow) -> str | None:
@@ -55,18 +57,23 @@ def renew(transaction: Transaction, run_id: str, *, wall_ms: int) -> bool:
     return True
 
 
-def end(transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int) -> bool:
-    """Record the end of a run; return False if it was marked as abandoned before."""
-    row = first(transaction, _running().where(JobRunRow.run_id == run_id))
-    if row is None:
-        return False
-    row.ended_at, row.renewed_at = ended_at, None
-    row.state, row.error_code = report.state, report.error_code
-    row.counts_json = json_text(report.counts)
-    row.rejected_json = json_text([item.model_dump() for item in report.rejected])
-    row.reason = row.reason if report.reason is None else report.reason
-    save(transaction, row)
-    return True
+def end(
+    transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int
+) -> JobRun | None:
+    """Record the end of a run, unless it was abandoned before, and delete the oldest runs.
+
+    Returns:
+        The run; None if it was never recorded.
+    """
+    row = first(transaction, select(JobRunRow).where(JobRunRow.run_id == run_id))
+    if row is not None and row.state is JobState.RUNNING:
+        row.ended_at, row.renewed_at = ended_at, None
+        row.state, row.error_code, row.reason = report.state, report.error_code, report.reason
+        row.counts_json = json_text(report.counts)
+        row.rejected_json = json_text([item.model_dump() for item in report.rejected])
+        save(transaction, row)
+    prune(transaction, KEEP_RUNS, ended_at)
+    return None if row is None else _run(row)
 
 
 def _running() -> SelectOfScalar[JobRunRow]:
@@ -108,12 +115,6 @@ def _is_held(run: JobRunRow, wall_ms: int) -> bool:
     # A lease from the future was written by a clock that was ahead, and must not block until then.
     is_current = wall_ms < _expires_at(run) <= wall_ms + LEASE_MS + SLACK_MS
     return is_current and not files.is_dead(run.holder)
-
-
-def get(snapshot: Snapshot, run_id: str) -> JobRun | None:
-    """Return a run, or None if there is none with this id."""
-    row = first(snapshot, select(JobRunRow).where(JobRunRow.run_id == run_id))
-    return None if row is None else _run(row)
 
 
 _LATEST_FIRST: Final = (col(JobRunRow.started_at).desc(), col(JobRunRow.run_id).desc())

@@ -78,8 +78,7 @@ def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchest
         assert [run.run_id for run in left] == ["run_1"]
         jobs.abandon_left(connection, at=20, wall_ms=1_000 + LEASE_MS)
         assert not jobs.left(connection, wall_ms=1_000 + LEASE_MS)
-        assert not jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=21)
-        run = jobs.get(connection, "run_1")
+        run = jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=21)
     assert run is not None
     assert (run.state, run.error_code, run.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
 
