@@ -203,7 +203,7 @@ class Everyday(WritingHandle[F]):
             try:
                 bundle = answer(opened, self.viewer, request)
             except AccessDenied as error:
-                raise self._denied(error, field=error.details["field"]) from None
+                raise self._denied(error) from None
             self._keep_receipt(opened, receipts.of_recall(self.viewer, request, bundle))
             return bundle
 

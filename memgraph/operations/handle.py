@@ -144,7 +144,9 @@ class Handle(Methods[F]):
         """Return the validated reason for a change, for the journal. Raises InvalidInput."""
         return validated(ActorReason, {"actor": self.actor, "reason": reason}).reason
 
-    def _denied(self, error: AccessDenied, *, field: str, asked: str | None = None) -> AccessDenied:
+    def _denied(
+        self, error: AccessDenied, *, field: str | None = None, asked: str | None = None
+    ) -> AccessDenied:
         """Log a refusal, and return the error: ``raise self._denied(…)``."""
         from memgraph.service.denials import record_denial
 

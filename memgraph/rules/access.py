@@ -160,7 +160,11 @@ def _ids(granted: tuple[str, ...], requested: tuple[str, ...] | None) -> frozens
 
 def _named(field: str, requested: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if requested is not None and ANY in requested:
-        raise AccessDenied("a request must list its projects and sessions one by one", field=field)
+        error = AccessDenied(
+            "a request must list its projects and sessions one by one", field=field
+        )
+        error.asked = ANY
+        raise error
     return requested
 
 

@@ -198,9 +198,9 @@ def narrow(
         AccessDenied: the request exceeds the grant; ``details["field"]`` names the field.
     """
     if clearance is not None and clearance.level > granted.clearance.level:
-        raise _too_far("clearance")
+        raise _too_far("clearance", clearance)
     if agent_id is not None and granted.agent_id not in (None, agent_id):
-        raise _too_far("agent_id")
+        raise _too_far("agent_id", agent_id)
     return replace(
         granted,
         clearance=granted.clearance if clearance is None else clearance,
@@ -214,15 +214,18 @@ def narrow(
 def _subset(name: str, requested: Iterable[_T] | None, granted: frozenset[_T]) -> frozenset[_T]:
     if requested is None:
         return granted
-    values = frozenset(requested)
+    values = tuple(requested)
     # Silently reducing the request would look like an empty memory.
-    if not values <= granted:
-        raise _too_far(name)
-    return values
+    for value in values:
+        if value not in granted:
+            raise _too_far(name, str(value))
+    return frozenset(values)
 
 
-def _too_far(name: str) -> AccessDenied:
-    return AccessDenied(f"the request's {name} exceeds what is granted", field=name)
+def _too_far(name: str, value: str) -> AccessDenied:
+    error = AccessDenied(f"the request's {name} exceeds what is granted", field=name)
+    error.asked = value
+    return error
 
 
 @lru_cache(maxsize=256)

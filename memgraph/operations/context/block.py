@@ -163,7 +163,7 @@ def build_block(
         try:
             viewer = narrow(handle.viewer, agent_id=request.agent_id, clearance=clearance)
         except AccessDenied as error:
-            raise handle._denied(error, field="agent_id", asked=request.agent_id) from None
+            raise handle._denied(error) from None
         counter, notes = service.counters.at_hand(model)
         plan = plan_for(
             opened,

@@ -114,7 +114,7 @@ class MemoryEntity(Handle):
         try:
             viewer = narrow(handle.viewer, agent_id=agent_id)
         except AccessDenied as error:
-            raise handle._denied(error, field="agent_id", asked=agent_id) from None
+            raise handle._denied(error) from None
         entity = cls(handle._service, handle.name, agent_id)
         entity._like(handle)
         entity.viewer = replace(viewer, shared=False)

@@ -86,9 +86,7 @@ class Gate:
         try:
             viewer = viewer_of(principal, narrowing or Narrowing())
         except AccessDenied as error:
-            field = str(error.details["field"])
-            beyond = _beyond(principal, narrowing or Narrowing(), field)
-            self._record(principal, handle.name, error, field=field, asked=beyond)
+            self._record(principal, handle.name, error)
             raise
         return Orchestrator(
             self.service,
@@ -160,19 +158,9 @@ class Gate:
         return error
 
     def _record(
-        self, principal: Principal, name: str, error: MemgraphError, **request: str
+        self, principal: Principal, name: str, error: MemgraphError, field: str | None = None
     ) -> None:
-        record_denial(self.service, name, error, actor=principal.actor, **request)
-
-
-def _beyond(principal: Principal, narrowing: Narrowing, field: str) -> str:
-    """Return the first name of a narrowing that was not granted."""
-    names = getattr(narrowing, field)
-    if not isinstance(names, tuple):
-        return str(names)
-    if ANY in names:
-        return ANY
-    return next(str(name) for name in names if name not in getattr(principal, field))
+        record_denial(self.service, name, error, actor=principal.actor, field=field)
 
 
 def _missing() -> OrchestratorMissing:
