@@ -12,67 +12,45 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ingest.claims import CLAIMS, IngestReport
-from ingest.drop_zone import OWN_FOLDERS, stage
+from ingest.drop_zone import stage
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
-    from ingest.claims import FileResult
+    from ingest.claims import FileResult, IngestReport
     from ingest.drop_zone import FileToCopy
     from ingest.pipeline import Progress
     from ingest.preview import FilePreview
     from memgraph.operations.orchestrator import Orchestrator
 
 
-# --watch: one run at the start, and one after every change.
-
-
-# Runs also happen without a change, to retry files that were incomplete or met a busy database.
-RETRY_SECONDS = 5.0
+WATCH_SECONDS = 2.0
+"""The time between two runs of --watch."""
 
 
 def watch(
-    pipeline: IngestPipeline,
-    stop: threading.Event,
-    *,
-    retry_seconds: float = RETRY_SECONDS,
-    debounce_ms: int = 200,
+    pipeline: IngestPipeline, stop: threading.Event, *, every_s: float = WATCH_SECONDS
 ) -> Iterator[IngestReport]:
-    """Run the pipeline on every change until ``stop`` is set; yield reports of runs with results.
+    """Run the pipeline every two seconds until ``stop`` is set; yield reports with results.
 
     Raises:
         StorageError, MemoryDisabled: as ``IngestPipeline.run``.
     """
-    from watchfiles import watch as watch_files
-
-    pipeline.zone.mkdir(parents=True, exist_ok=True)
-    own = {pipeline.zone / name for name in (*OWN_FOLDERS, CLAIMS)}
-    changes = watch_files(
-        pipeline.zone,
-        watch_filter=lambda _, path: own.isdisjoint((Path(path), *Path(path).parents)),
-        debounce=debounce_ms,
-        stop_event=stop,
-        rust_timeout=max(1, int(retry_seconds * 1000)),
-        yield_on_timeout=True,
-        raise_interrupt=False,
-    )
-    # The first retry finds files that were dropped before the watcher started.
-    for report in (pipeline.run() for _ in chain([None], changes)):
+    while not stop.is_set():
+        report = pipeline.run()
         if any(result.outcome != "skipped" for result in report.results):
             yield report
+        stop.wait(every_s)
 
 
 # The number of past results that --watch keeps.
 MAX_KEPT = 1_000
-MAX_SHOWN = 100
 MAX_ROWS = 40
 Row = tuple[str, ...]
 _File = TypeVar("_File", bound="FileResult")
@@ -184,7 +162,7 @@ def _previewed(handle: Orchestrator, paths: Sequence[Path], *, retry: bool) -> C
 
 def _preview_row(file: FilePreview) -> tuple[str, ...]:
     types = ", ".join(f"{count} {name}" for name, count in file.types.items())
-    return (_shortened(file.path), file.outcome, file.recognised or "", types, _why(file))
+    return (file.path, file.outcome, file.recognised or "", types, _why(file))
 
 
 def _not_copied(files: Sequence[FileToCopy]) -> list[dict[str, str]]:
@@ -225,7 +203,7 @@ def _pipeline(line: Any, handle: Orchestrator, *, retry: bool) -> Iterator[Inges
 
         def progress(at: Progress) -> None:
             stored = f"{at.steps_done:,} of {at.steps:,} of " if at.steps else ""
-            show(f"{stored}{_shortened(at.path)}", at.done, at.total)
+            show(f"{stored}{at.path}", at.done, at.total)
 
         yield IngestPipeline(
             handle,
@@ -250,7 +228,7 @@ def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
 
 def _row(file: FileResult) -> tuple[str, ...]:
     counts = (str(_stored(file, name)) if name in file.counts else "" for name in COUNTED)
-    return (_shortened(file.path), file.outcome, *counts, _why(file))
+    return (file.path, file.outcome, *counts, _why(file))
 
 
 def _table(
@@ -277,11 +255,6 @@ def _left_out(counts: Mapping[str, int]) -> str:
         return ""
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
     return f"left out: {sum(counts.values())} ({reasons})"
-
-
-def _shortened(path: str) -> str:
-    """Shorten a path to its beginning and end, to leave room for the other columns."""
-    return path if len(path) <= MAX_SHOWN else f"{path[: MAX_SHOWN // 2]}…{path[-MAX_SHOWN // 2 :]}"
 
 
 def _stored(file: FileResult, name: str) -> int:

@@ -28,6 +28,15 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encod
 DOCS = PAGE.partition("# Reference")[0]
 
 
+ABOUT_ALL = (
+    *("ingest", "sessions", "bulletin", "contradictions", "stale", "sources"),
+    *("receipts", "bulletins", "files", "expiring", "reflection", "list"),
+    *("entities", "stats", "verify", "repair", "erasures", "rebuild"),
+    *("jobs"),
+)
+"""The commands that need an orchestrator alone."""
+
+
 def documented(command: str) -> set[str]:
     """The keys of ``data``: of variants the first; of a derived command those of its operation."""
     row = re.search(rf"^\| `{re.escape(command)}` \| (.+?)(?:;.*)? \|$", DOCS, re.MULTILINE)
@@ -60,23 +69,19 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
     key_ids = [str(cli.json("key", "create", name, *KEY_FOR)["key_id"]) for name in "abc"]
     cli.json("key", "revoke", key_ids[2])
     return {
+        **{name: [name, "orc-1"] for name in ABOUT_ALL},
         "init": ["init", "orc-2"],
-        "ingest": ["ingest", "orc-1"],
         "remember": ["remember", "orc-1", "something"],
         "say": ["say", "orc-1", "Hello.", "--session-id", "monday"],
-        "sessions": ["sessions", "orc-1"],
         "relate": ["relate", "orc-1", one, "relatedto", other],
         "recall": ["recall", "orc-1", "when does the shop close?"],
         "context": ["context", "orc-1", "when does the shop close?", "--explain"],
         "subgraph": ["subgraph", "orc-1", one],
-        "bulletin": ["bulletin", "orc-1"],
-        "contradictions": ["contradictions", "orc-1"],
         "resolve": ["resolve", "orc-1", edge, "--winner", one, *WHY],
         "reopen": ["reopen", "orc-1", edge, *WHY],
         "case": ["case", "orc-1", edge],
         "dismiss": ["dismiss", "orc-1", no_case, *WHY],
         "accept": ["accept", "orc-1", mark, *WHY],
-        "stale": ["stale", "orc-1"],
         "trace": ["trace", "orc-1", one],
         "diff": ["diff", "orc-1", "2000-01-01", "2100-01-01"],
         "impact": ["impact", "orc-1", one],
@@ -86,33 +91,20 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "retract": ["retract", "orc-1", third, *WHY],
         "restore-memory": ["restore-memory", "orc-1", third, *WHY],
         "retract-source": ["retract-source", "orc-1", "--conversation-id", "tuesday", *WHY],
-        "sources": ["sources", "orc-1"],
         "promote": [
             *("promote", "orc-1", noted, "--session", "t1"),
             *("--to", "project", "--scope-id", "web"),
         ],
         "tier": ["tier", "orc-1", "project", "web"],
-        "receipts": ["receipts", "orc-1"],
         "receipt": ["receipt", "orc-1", receipt],
-        "bulletins": ["bulletins", "orc-1"],
         "issued-bulletin": ["issued-bulletin", "orc-1", bulletin],
-        "files": ["files", "orc-1"],
-        "expiring": ["expiring", "orc-1"],
-        "reflection": ["reflection", "orc-1"],
-        "list": ["list", "orc-1"],
         "get": ["get", "orc-1", one],
-        "entities": ["entities", "orc-1"],
         "merge-entities": ["merge-entities", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
         "remove-alias": ["remove-alias", "orc-1", "Ada Okafor", "Nora Quill", *WHY],
         "protect-entity": ["protect-entity", "orc-1", "Vitalia Borges", *WHY],
         "entity": ["entity", "orc-1", "Nora Quill"],
         "end-session": ["end-session", "orc-1", "tuesday"],
-        "stats": ["stats", "orc-1"],
-        "verify": ["verify", "orc-1"],
-        "repair": ["repair", "orc-1"],
         "erase": ["erase", "orc-1", "--memory-id", third, *WHY],
-        "erasures": ["erasures", "orc-1"],
-        "rebuild": ["rebuild", "orc-1"],
         "key create": ["key", "create", "app", *KEY_FOR],
         "key list": ["key", "list"],
         "key revoke": ["key", "revoke", key_ids[0]],
@@ -120,7 +112,6 @@ def examples(cli: CommandLine, make: MakeContradiction, folder: Path) -> dict[st
         "key forget": ["key", "forget", key_ids[2]],
         "mcp": ["mcp", "--orchestrator", "orc-1"],
         "worker": ["worker", "--once"],
-        "jobs": ["jobs", "orc-1"],
         "run": ["run", "orc-1", "decay"],
         "embed": ["embed", "orc-1", "--retry"],
         "export": ["export", "orc-1", str(folder / "export.jsonl")],

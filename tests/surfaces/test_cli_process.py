@@ -10,6 +10,8 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -101,50 +103,52 @@ def test_a_reader_that_goes_away_is_no_crash_and_a_full_disk_is_told(root: Path)
         assert (done.returncode, done.stderr) == (1, told)
 
 
-def test_a_followed_drop_zone_is_worked_off_until_it_is_interrupted(tmp_path: Path) -> None:
-    place = tmp_path / "root"
-    assert run(place, "init", "orc-1").returncode == 0
-    zone = place / "orc-1" / "memory" / "ingest"
+@contextmanager
+def begun(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that runs on."""
     with subprocess.Popen(
-        [*START, "ingest", "orc-1", "--watch", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(place),
-    ) as process:
-        fresh = zone / ".notes.md"
-        fresh.write_text("- [ ] Water the plants\n", encoding="utf-8")
-        fresh.rename(zone / "notes.md")
-        manifest = zone / "processed" / "notes.md.manifest.json"
-        deadline = time.monotonic() + 60
-        while not manifest.exists():
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, "")
-    told = json.loads(out)
-    assert [each["path"] for each in told["data"]["files"]] == ["notes.md"]
-
-
-def test_an_interrupted_command_says_so_and_ends_with_130(root: Path) -> None:
-    with subprocess.Popen(
-        [*START, "remember", "orc-1", "-"],
+        [*START, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=environment(root),
     ) as process:
+        yield process
+
+
+def wait(process: subprocess.Popen[str], done: Callable[[], bool]) -> None:
+    """Wait for something that a running command does."""
+    deadline = time.monotonic() + 60
+    while not done():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_followed_drop_zone_is_worked_off_until_it_is_interrupted(tmp_path: Path) -> None:
+    place = tmp_path / "root"
+    assert run(place, "init", "orc-1").returncode == 0
+    zone = place / "orc-1" / "memory" / "ingest"
+    with begun(place, "ingest", "orc-1", "--watch", "--json") as process:
+        fresh = zone / ".notes.md"
+        fresh.write_text("- [ ] Water the plants\n", encoding="utf-8")
+        fresh.rename(zone / "notes.md")
+        wait(process, (zone / "processed" / "notes.md.manifest.json").exists)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert [each["path"] for each in json.loads(out)["data"]["files"]] == ["notes.md"]
+
+
+def test_an_interrupted_command_says_so_and_ends_with_130(root: Path) -> None:
+    with begun(root, "remember", "orc-1", "-") as process:
         assert process.stdin is not None
+        pipe = process.stdin.fileno()
         process.stdin.write("The shop")
         process.stdin.flush()
         # What is there has been read: the command waits for the end of standard input.
-        deadline = time.monotonic() + 60
-        while unread(process.stdin.fileno()):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait(process, lambda: not unread(pipe))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode in (130, -signal.SIGINT)
@@ -186,20 +190,8 @@ def test_a_terminated_run_leaves_no_lease(tmp_path: Path) -> None:
         orc.save_episodes({**turn, "session_id": f"s-{at}"} for at in range(SESSIONS))
         for at in range(SESSIONS):
             orc.sessions.end(f"s-{at}")
-    command = [*START, "run", "orc-1", "consolidation", "--json"]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(root),
-    ) as process:
-        deadline = time.monotonic() + 60
-        while not _at_work(root):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    with begun(root, "run", "orc-1", "consolidation", "--json") as process:
+        wait(process, lambda: _at_work(root))
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == 130
