@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -57,13 +57,12 @@ def _hmac(secret: bytes, entries: Any) -> str:
     return hmac.digest(secret, compact_json(entries).encode(), "sha256").hex()
 
 
-def redactions(snapshot: Snapshot, secrets: Iterable[bytes] | None = None) -> dict[int, Redaction]:
+def redactions(snapshot: Snapshot, secrets: Sequence[bytes]) -> dict[int, Redaction]:
     """Return the last redaction of each redacted entry, by the entry's number.
 
     Args:
-        secrets: those that may have sealed it; None: it is not checked.
+        secrets: those that may have sealed it.
     """
-    known = None if secrets is None else list(secrets)
     result: dict[int, Redaction] = {}
     for (text,) in integrity.redactions().cursor(snapshot):
         try:
@@ -72,9 +71,7 @@ def redactions(snapshot: Snapshot, secrets: Iterable[bytes] | None = None) -> di
             listed: list[Listed] = [(int(seq), str(seal), str(now)) for seq, seal, now in entries]
         except (ValueError, TypeError, AttributeError):
             continue
-        proven = known is None or any(
-            hmac.compare_digest(_hmac(secret, entries), mark) for secret in known
-        )
+        proven = any(hmac.compare_digest(_hmac(secret, entries), mark) for secret in secrets)
         erasure_id = str(details.get("erasure_id"))
         result |= {item[0]: Redaction(item, erasure_id, proven) for item in listed}
     return result

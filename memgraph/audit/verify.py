@@ -7,7 +7,7 @@ the texts takes the write lock, because FTS5 implements it as an INSERT.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ def verify(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
     *,
-    secrets: Iterable[bytes] | None = None,
+    secrets: Sequence[bytes] = (),
     key: bytes | None = None,
 ) -> VerifyReport:
     """Check everything that can be checked; problems are reported, not raised.
@@ -69,7 +69,7 @@ def verify(
     Args:
         anchor_file: the path of the anchor.
         stop: called before each check; True ends the audit with the findings so far.
-        secrets: those that may have sealed redactions; None: that is not checked.
+        secrets: those that may have sealed redactions.
         key: the key of a keyed journal; None if it has none.
 
     It takes about 16 seconds of processor time for 100,000 memories, and the write lock for the
@@ -249,7 +249,7 @@ def check_copy(
     snapshot: Snapshot,
     expected_head: JournalHead | None = None,
     *,
-    secrets: Iterable[bytes] | None = None,
+    secrets: Sequence[bytes] = (),
     key: bytes | None = None,
 ) -> VerifyReport:
     """Check a backup: pages, references, journal and contents.
@@ -332,7 +332,7 @@ def check_chain(
     snapshot: Snapshot,
     report: VerifyReport,
     anchored: JournalHead | AnchorState | None,
-    secrets: Iterable[bytes] | None = None,
+    secrets: Sequence[bytes] = (),
     key: bytes | None = None,
 ) -> JournalHead:
     """Recompute every seal and compare the anchored entry; return the journal's head.
@@ -340,7 +340,7 @@ def check_chain(
     Args:
         anchored: the anchor as it was before the snapshot began; otherwise there is none to
             compare with (not a finding here).
-        secrets: those that may have sealed redactions; None: that is not checked.
+        secrets: those that may have sealed redactions.
         key: the key of a keyed journal; entries from before it are sealed without a key.
     """
     head = JournalHead(0, "")

@@ -257,36 +257,25 @@ _PUBLIC: Final = {
 """The ids that stand for internal keys."""
 
 
-def exported_columns(record: str) -> dict[str, Column]:
-    """Return the columns of a record by field: internal keys as ids, without what is made anew."""
-    table = tables.memories.metadata.tables[EXPORTED[record]]
-    hidden = _MADE_ANEW.get(record, frozenset())
-    columns = [column for column in table.c if column.name not in hidden]
-    return {
-        _PUBLIC[column.name].name if column.name in _PUBLIC else column.name: column
-        for column in columns
-    }
-
-
 def exported(snapshot: Snapshot, record: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table by primary key, as values of JSON; of embeddings the ready ones.
 
     Raises:
         ValueError: a text is not the JSON that its column holds.
     """
-    columns = exported_columns(record)
     table = tables.memories.metadata.tables[EXPORTED[record]]
+    hidden = _MADE_ANEW.get(record, frozenset())
+    columns = [_PUBLIC.get(each.name, each) for each in table.c if each.name not in hidden]
     joined: sa.FromClause = table
     for key, public in _PUBLIC.items():
         if key in table.c:
             joined = joined.join(public.table, public.table.c.pk == table.c[key])
-    chosen = [_PUBLIC.get(column.name, column) for column in columns.values()]
-    query = sa.select(*chosen).select_from(joined).order_by(*table.primary_key)
+    query = sa.select(*columns).select_from(joined).order_by(*table.primary_key)
     if record == "embedding":
         query = query.where(table.c.state == EmbeddingState.READY)
     for row in snapshot.cursor(query):
-        pairs = zip(columns.items(), row, strict=True)
-        yield {field: _as_json(column, value) for (field, column), value in pairs}
+        pairs = zip(columns, row, strict=True)
+        yield {column.name: _as_json(column, value) for column, value in pairs}
 
 
 def _as_json(column: Column, value: Any) -> Any:

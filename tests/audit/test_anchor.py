@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 from working import NAME, copy_folder, filled, tampering, working
 
 from memgraph.audit import anchor
@@ -15,20 +14,6 @@ from memgraph.audit.verify import verify
 from memgraph.errors import InvalidInput, JournalBroken
 from memgraph.model.enums import JobName
 from memgraph.store.journal import JournalHead
-
-hashes = st.text("0123456789abcdef", min_size=64, max_size=64) | st.just("")
-
-
-def test_every_change_moves_the_anchor(tmp_path: Path) -> None:
-    with working(tmp_path) as service:
-        orchestrator = service.orchestrator(NAME, create=True)
-        path = anchor.anchor_path(tmp_path / NAME / "memory" / "memory.db")
-        assert anchor.read(path) == JournalHead(0, "")
-        for seq in (1, 2, 3):
-            orchestrator.remember(f"text {seq}")
-            result = anchor.read(path)
-            assert isinstance(result, JournalHead)
-            assert result.seq == seq
 
 
 def test_nothing_is_written_behind_the_anchor_until_an_operator_decides(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -179,24 +178,6 @@ def test_writers_of_other_processes_wait_and_lose_nothing(moving: Move, tmp_path
     stored = process.acknowledged
     assert {memory_id for what, memory_id in stored if what == "memory"} <= memories
     assert {edge_id for what, edge_id in stored if what == "resolved"} <= edges
-
-
-@pytest.mark.parametrize("direction", ["to a file"], indirect=True)
-def test_what_is_left_on_a_server_is_noted_on_disk_before_the_move_ends(
-    moving: Move, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths, source, real = moving.service.paths(NAME), moving.source, os.fsync
-    synced = []
-
-    def fsync(handle: int) -> None:
-        real(handle)
-        note = paths.left_on_servers
-        if note.exists() and os.path.samestat(os.fstat(handle), note.stat()):
-            synced.append((note.read_text("utf-8"), paths.moving.exists()))
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    report = moving.run()
-    assert synced == [(f"{report.left} on {source}\n", True)]
 
 
 @between_engines

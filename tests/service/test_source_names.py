@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from memgraph import MemoryService, Orchestrator, Sensitivity
+from memgraph import Orchestrator
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import SourceName
-from memgraph.operations.provenance import sources
-from memgraph.store.visibility import View
 
 KEYWORDS = {
     SourceName.PATH: "path",
@@ -46,24 +44,3 @@ def test_what_is_no_kind_of_source_is_refused(orc: Orchestrator) -> None:
     for kind, call in product(("", "file", "Path", 5), calls):
         with pytest.raises(InvalidInput, match="path, conversation, run, content"):
             call(kind)
-
-
-def test_what_is_hidden_costs_a_page_no_statements(
-    orc: Orchestrator, service: MemoryService
-) -> None:
-    orc.remember_many(
-        {
-            "content": f"Note {number}.",
-            "source": {"workflow_run_id": f"run-{number:03}"},
-            "sensitivity": Sensitivity.INTERNAL if number % 40 == 0 else Sensitivity.RESTRICTED,
-        }
-        for number in range(120)
-    )
-    asked: list[str] = []
-    with service.opened(orc.name) as opened, opened.database.read() as connection:
-        connection.driver.set_trace_callback(asked.append)
-        page = sources.listing(connection, View(orc.viewer), kind=None, limit=2, after=None)
-        connection.driver.set_trace_callback(None)
-    assert [each.name for each in page.items] == ["run-000", "run-040"]
-    assert page.next_after == "run:run-040"
-    assert len(asked) < 20

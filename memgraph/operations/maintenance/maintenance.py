@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -308,7 +308,7 @@ def checked_copy(
     anchored: JournalHead | None,
     accept: bool,
     what: str,
-    known: Iterable[bytes] | None = None,
+    known: Sequence[bytes],
     key: bytes | None = None,
     *,
     copies_damaged_rows: bool = False,
@@ -319,7 +319,7 @@ def checked_copy(
         anchored: the journal head that the copy must contain; None: not checked.
         accept: accept findings, except ``UNUSABLE`` ones.
         what: the copy, for the error message.
-        known: the secrets that may have sealed redactions; None: not checked.
+        known: the secrets that may have sealed redactions.
         copies_damaged_rows: accept damaged rows, and what follows from them, if the journal is
             sound: a backup without them would lose what they still hold.
 
