@@ -145,13 +145,12 @@ class Sources(Handle[F], group="sources"):
         because = self._because(reason)
         if dry_run:
             with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
-                result = retraction.plan_retraction(snapshot, source, self._view)
-                return retraction.retraction_report(snapshot, source, result, dry_run=True)
+                return retraction.shortened(
+                    retraction.plan_retraction(snapshot, source, self._view)
+                )
         with self._write() as (_, transaction):
-            result = retraction.plan_retraction(transaction, source, self._view)
-            report = retraction.retraction_report(transaction, source, result, dry_run=False)
-            retraction.retract(transaction, source, result, reason=because)
-        return report
+            report = retraction.retract(transaction, source, self._view, reason=because)
+        return retraction.shortened(report)
 
     def _one_of(
         self,

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal
 
 from memgraph.model.enums import MemoryStatus, SourceName
 from memgraph.model.sources import (
     MAX_TOLD,
-    DisputedPair,
     NamedSource,
     ReinstatedMemory,
     RetainedMemory,
@@ -31,46 +28,14 @@ from memgraph.store import edges, memories, sources, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry, Snapshot
 from memgraph.store.visibility import View
 
-F = TypeVar("F")
+Because = Literal["given", "derived"]
+KeptBecause = Literal["supported", "grounds"]
 SOURCE_RETRACTED: Final = "its source was retracted"
 """The prefix of the reason of each status that a retraction sets."""
 
 
-class SourceLoss(NamedTuple):
-    """The confidence that a memory loses when one of its sources is retracted.
-
-    ``source_ids`` are the rows of that source.
-    """
-
-    source_ids: tuple[str, ...]
-    before: float
-    after: float
-
-
-@dataclass(slots=True)
-class RetractionPlan:
-    """The effect of a retraction, by memory id, in the order found.
-
-    Attributes:
-        gone: memories to retract: stated by the source (``given``) or ``derived`` from such ones.
-        kept: memories that stay: another source or other evidence (``grounds``) supports them.
-        said_own: memories that were stored from this source.
-        weakened: memories that lose the support of this source.
-        reinstated: superseded memories that become active again, with the retracted memories that
-            had replaced them.
-        reopened: contradictions that are open again.
-    """
-
-    gone: dict[str, Literal["given", "derived"]] = field(default_factory=dict)
-    kept: dict[str, Literal["supported", "grounds"]] = field(default_factory=dict)
-    said_own: set[str] = field(default_factory=set)
-    weakened: dict[str, SourceLoss] = field(default_factory=dict)
-    reinstated: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    reopened: list[DisputedPair] = field(default_factory=list)
-
-
-def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> RetractionPlan:
-    """Return what retracting a source would change among the visible memories.
+def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> SourceRetraction:
+    """Return what retracting a source would change among the visible memories, with whole lists.
 
     Raises:
         NotFound: no visible memory, whether active or retracted, comes from the source.
@@ -78,92 +43,87 @@ def plan_retraction(snapshot: Snapshot, source: NamedSource, view: View) -> Retr
     supported = sources.supported_by(snapshot, source, view)
     if not supported and sources.info(snapshot, source, view) is None:
         raise no_source(source)
-    plan, is_gone = RetractionPlan(), is_of(source)
-    given_ids = sources.memories_of(snapshot, source, view)
-    plan.said_own = known_ids = set(given_ids)
-    for memory_id in [key for key in supported if key not in known_ids]:
+    is_gone, given_ids = is_of(source), sources.memories_of(snapshot, source, view)
+    own_ids = set(given_ids)
+    for memory_id in (key for key in supported if key not in own_ids):
         # For a memory whose own source was retracted before, this source may be the last one.
         own, _ = supports.origins(snapshot, memory_id)
         given_ids += [memory_id] * any(map(is_gone, own))
-    otherwise_supported = supported_elsewhere(snapshot, given_ids, is_gone)
-    for memory_id in given_ids:
-        if memory_id in otherwise_supported:
-            plan.kept[memory_id] = "supported"
-        else:
-            plan.gone[memory_id] = "given"
-    _cascade(snapshot, plan, is_gone, view)
-    remaining = {key: tuple(rows) for key, rows in supported.items() if key not in plan.gone}
-    plan.weakened = _weakened(snapshot, remaining)
-    plan.reinstated = _reinstated(snapshot, plan.gone, view)
-    plan.reopened = sources.decided_for(snapshot, plan.reinstated)
-    return plan
-
-
-def retract(
-    transaction: JournalledTransaction, source: NamedSource, plan: RetractionPlan, *, reason: str
-) -> None:
-    """Apply a plan, with a journal entry for each memory and one for the source."""
-    ids = list(plan.gone)
-    details = {"reason": reason, "source": source.kind.value, "name": source.name}
-    why = f"{SOURCE_RETRACTED}: {reason}"
-    memories.set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=why)
-    transaction.record([NewEntry("retract", key, details | {"by": plan.gone[key]}) for key in ids])
-    for memory_id, loss in plan.weakened.items():
-        _weaken(transaction, memory_id, loss, details)
-    for memory_id, because in plan.kept.items():
-        if because == "supported" and memory_id in plan.said_own:
-            _disown(transaction, memory_id, details)
-    _reinstate(transaction, plan.reinstated, reason)
-    entry = {"kind": source.kind.value, "name": source.name, "reason": reason}
-    counts = _counts(plan)
-    del counts["reopened"]
-    transaction.record([NewEntry("retract_source", None, entry | counts)])
-
-
-def _counts(plan: RetractionPlan) -> dict[str, int]:
-    reasons = Counter(plan.gone.values())
-    return {
-        "given": reasons["given"],
-        "derived": reasons["derived"],
-        "kept": len(plan.kept),
-        "weakened": len(plan.weakened),
-        "reinstated": len(plan.reinstated),
-        "reopened": len(plan.reopened),
+    elsewhere = supported_elsewhere(snapshot, given_ids, is_gone)
+    gone: dict[str, Because] = {key: "given" for key in given_ids if key not in elsewhere}
+    kept: dict[str, KeptBecause] = {key: "supported" for key in given_ids if key in elsewhere}
+    _cascade(snapshot, gone, kept, is_gone, view)
+    losses = {key: rows for key, rows in supported.items() if key not in gone}
+    confidences = {
+        memory.memory_id: memory.confidence for memory in memories.get_many(snapshot, list(losses))
     }
+    reinstated = _reinstated(snapshot, gone, view)
+    reopened = sources.decided_for(snapshot, reinstated)
+    summaries = sources.summaries(snapshot, [*gone, *kept, *losses, *reinstated])
 
+    def named(memory_id: str) -> dict[str, Any]:
+        return {"memory_id": memory_id, "summary": summaries[memory_id]}
 
-def retraction_report(
-    snapshot: Snapshot, source: NamedSource, plan: RetractionPlan, *, dry_run: bool
-) -> SourceRetraction:
-    """Return a retraction plan as a report."""
-    lists = (plan.gone, plan.kept, plan.weakened, plan.reinstated)
-    shown = [memory_id for found in lists for memory_id in islice(found, MAX_TOLD)]
-    summaries = sources.summaries(snapshot, shown)
+    def loss_of(memory_id: str, rows: Sequence[str]) -> WeakenedMemory:
+        before, gains = confidences[memory_id], supports.gained(snapshot, memory_id, rows)
+        after = round(weakened(before, gains), 6)
+        return WeakenedMemory(**named(memory_id), confidence_before=before, confidence_after=after)
 
-    def items(
-        kind: Callable[..., Any], found: Mapping[str, F], fields: Callable[[F], dict[str, Any]]
-    ) -> Any:
-        return tuple(
-            kind(memory_id=memory_id, summary=summaries[memory_id], **fields(value))
-            for memory_id, value in islice(found.items(), MAX_TOLD)
-        )
-
+    reasons = Counter(gone.values())
     return SourceRetraction(
         kind=source.kind,
         name=source.name,
-        dry_run=dry_run,
-        **_counts(plan),
-        retracted_items=items(RetractedMemory, plan.gone, lambda why: {"because": why}),
-        kept_items=items(RetainedMemory, plan.kept, lambda why: {"because": why}),
-        weakened_items=items(
-            WeakenedMemory,
-            plan.weakened,
-            lambda loss: {"confidence_before": loss.before, "confidence_after": loss.after},
+        dry_run=True,
+        given=reasons["given"],
+        derived=reasons["derived"],
+        kept=len(kept),
+        weakened=len(losses),
+        reinstated=len(reinstated),
+        reopened=len(reopened),
+        retracted_items=tuple(RetractedMemory(**named(key), because=gone[key]) for key in gone),
+        kept_items=tuple(RetainedMemory(**named(key), because=kept[key]) for key in kept),
+        weakened_items=tuple(loss_of(*loss) for loss in losses.items()),
+        reinstated_items=tuple(
+            ReinstatedMemory(**named(key), by=by) for key, by in reinstated.items()
         ),
-        reinstated_items=items(ReinstatedMemory, plan.reinstated, lambda by: {"by": by}),
-        reopened_items=tuple(plan.reopened[:MAX_TOLD]),
-        cut=any(len(found) > MAX_TOLD for found in (*lists, plan.reopened)),
+        reopened_items=tuple(reopened),
     )
+
+
+def retract(
+    transaction: JournalledTransaction, source: NamedSource, view: View, *, reason: str
+) -> SourceRetraction:
+    """Retract a source, with a journal entry for each memory and one for the source."""
+    plan = plan_retraction(transaction, source, view)
+    supported = sources.supported_by(transaction, source, view)
+    own = set(sources.memories_of(transaction, source, view))
+    details = {"reason": reason, "source": source.kind.value, "name": source.name}
+    ids, why = [item.memory_id for item in plan.retracted_items], f"{SOURCE_RETRACTED}: {reason}"
+    memories.set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=why)
+    transaction.record(
+        [
+            NewEntry("retract", item.memory_id, details | {"by": item.because})
+            for item in plan.retracted_items
+        ]
+    )
+    for loss in plan.weakened_items:
+        _weaken(transaction, loss, supported[loss.memory_id], details)
+    for item in plan.kept_items:
+        if item.because == "supported" and item.memory_id in own:
+            _disown(transaction, item.memory_id, details)
+    _reinstate(transaction, {item.memory_id: item.by for item in plan.reinstated_items}, reason)
+    numbers = plan.model_dump(include={"given", "derived", "kept", "weakened", "reinstated"})
+    entry = {"kind": source.kind.value, "name": source.name, "reason": reason}
+    transaction.record([NewEntry("retract_source", None, entry | numbers)])
+    return plan.model_copy(update={"dry_run": False})
+
+
+def shortened(report: SourceRetraction) -> SourceRetraction:
+    """Return a report with at most ``MAX_TOLD`` entries in each list."""
+    lists = {name: items for name, items in report if name.endswith("_items")}
+    cut = any(len(items) > MAX_TOLD for items in lists.values())
+    shown = {name: items[:MAX_TOLD] for name, items in lists.items()}
+    return report.model_copy(update={**shown, "cut": cut})
 
 
 def supported_elsewhere(
@@ -181,28 +141,18 @@ def supported_elsewhere(
     }
 
 
-def _weakened(
-    snapshot: Snapshot, remaining: Mapping[str, tuple[str, ...]]
-) -> dict[str, SourceLoss]:
-    """Return the losses of memories that a source supported, from the gains in the journal."""
-    losses: dict[str, SourceLoss] = {}
-    for memory in memories.get_many(snapshot, list(remaining)):
-        rows, before = remaining[memory.memory_id], memory.confidence
-        gains = supports.gained(snapshot, memory.memory_id, rows)
-        losses[memory.memory_id] = SourceLoss(rows, before, round(weakened(before, gains), 6))
-    return {memory_id: losses[memory_id] for memory_id in remaining}
-
-
 def _weaken(
-    transaction: JournalledTransaction, memory_id: str, loss: SourceLoss, details: Mapping[str, str]
+    transaction: JournalledTransaction,
+    loss: WeakenedMemory,
+    source_ids: Sequence[str],
+    details: Mapping[str, str],
 ) -> None:
-    at = transaction.at
-    supports.end(transaction, memory_id, loss.source_ids)
-    if loss.after != loss.before:
-        memories.update(transaction, memory_id, confidence=loss.after, updated_at=at)
-    changed = {"confidence": {"before": loss.before, "after": loss.after}}
-    entry = {**details, "source_ids": list(loss.source_ids), **changed}
-    transaction.record([NewEntry("weaken", memory_id, entry)])
+    before, after = loss.confidence_before, loss.confidence_after
+    supports.end(transaction, loss.memory_id, source_ids)
+    if after != before:
+        memories.update(transaction, loss.memory_id, confidence=after, updated_at=transaction.at)
+    entry = {**details, "source_ids": source_ids, "confidence": {"before": before, "after": after}}
+    transaction.record([NewEntry("weaken", loss.memory_id, entry)])
 
 
 def _reinstate(
@@ -243,24 +193,28 @@ def is_of(source: NamedSource) -> Callable[[Origin], bool]:
 
 
 def _cascade(
-    snapshot: Snapshot, plan: RetractionPlan, is_gone: Callable[[Origin], bool], view: View
+    snapshot: Snapshot,
+    gone: dict[str, Because],
+    kept: dict[str, KeptBecause],
+    is_gone: Callable[[Origin], bool],
+    view: View,
 ) -> None:
-    """Add to a plan the memories that depend only on retracted ones, at any distance."""
-    newly_gone = list(plan.gone)
+    """Add the memories that depend only on retracted ones, at any distance."""
+    newly_gone = list(gone)
     while newly_gone:
         evidence = sources.derived_from(snapshot, newly_gone, view)
         newly_gone = []
-        new = [memory_id for memory_id in evidence if memory_id not in plan.gone]
-        unsure = [memory_id for memory_id in new if plan.kept.get(memory_id) != "supported"]
+        new = [memory_id for memory_id in evidence if memory_id not in gone]
+        unsure = [memory_id for memory_id in new if kept.get(memory_id) != "supported"]
         otherwise_supported = supported_elsewhere(snapshot, unsure, is_gone)
         for memory_id in new:
-            if memory_id in otherwise_supported or plan.kept.get(memory_id) == "supported":
-                plan.kept[memory_id] = "supported"
-            elif any(ground not in plan.gone for ground in evidence[memory_id]):
-                plan.kept[memory_id] = "grounds"
+            if memory_id in otherwise_supported or kept.get(memory_id) == "supported":
+                kept[memory_id] = "supported"
+            elif any(ground not in gone for ground in evidence[memory_id]):
+                kept[memory_id] = "grounds"
             else:
-                plan.kept.pop(memory_id, None)
-                plan.gone[memory_id] = "derived"
+                kept.pop(memory_id, None)
+                gone[memory_id] = "derived"
                 newly_gone.append(memory_id)
 
 
