@@ -10,6 +10,7 @@ from typing import Final
 
 from memgraph.context.excerpts import excerpt
 from memgraph.model.context import BlockFormat
+from memgraph.rules.blocks import BLOCK_INTRO
 from memgraph.rules.lines import (
     BlockLine,
     cost_of,
@@ -69,7 +70,7 @@ class BlockPlan:
     def text_of(self, lines: Sequence[BlockLine]) -> str:
         """Return the block of some lines, in order of time."""
         if self.head:
-            return fenced(self.head + records(in_time(lines), self.zone), self.mark)
+            return fenced(self.head + records(in_time(lines), self.zone), self.mark, BLOCK_INTRO)
         return render(in_time(lines), self.format, mark=self.mark, zone=self.zone)
 
     def cost_of(self, line: BlockLine) -> int:

@@ -23,6 +23,7 @@ from memgraph.model.entities import EntityProfile
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import Memory, StoredSource
 from memgraph.rules.blocks import (
+    BLOCK_INTRO,
     FENCE_INTRO,
     FENCE_TAG,
     LIST_MESSAGE,
@@ -212,7 +213,7 @@ def render(
     mark: str,
     zone: tzinfo = UTC,
 ) -> str:
-    """Render memories as a block that ends in a newline, in the given order; "" if there are none.
+    """Render memories, oldest first, as a block that ends in a newline; "" if there are none.
 
     A reflection of several lines keeps them, each as an item.
 
@@ -236,7 +237,7 @@ def render(
     if not lines:
         return ""
     if format == BlockFormat.FENCED:
-        return fenced(records(lines, zone), mark)
+        return fenced(records(lines, zone), mark, BLOCK_INTRO)
     if format == BlockFormat.LIST:
         items = "".join(
             f"- {text}\n"
@@ -260,9 +261,9 @@ def render(
     return "\n".join(f"{title}\n{body}" for title, body in parts if body)
 
 
-def fenced(body: str, mark: str) -> str:
+def fenced(body: str, mark: str, intro: str = FENCE_INTRO) -> str:
     """Return lines between the marks of a block, after the introduction."""
-    return f"{FENCE_INTRO}\n<{FENCE_TAG} {mark}>\n{body}</{FENCE_TAG} {mark}>\n"
+    return f"{intro}\n<{FENCE_TAG} {mark}>\n{body}</{FENCE_TAG} {mark}>\n"
 
 
 def records(lines: Sequence[BlockLine], zone: tzinfo = UTC, first: int = 1) -> str:
@@ -359,7 +360,7 @@ def frame_cost(format: BlockFormat, count: Callable[[str], int]) -> int:  # noqa
     """Return the tokens of a block besides its lines."""
     if format == BlockFormat.FENCED:
         # A mark is random: the widest has a token for every digit.
-        return count(fenced("", "0a" * (MARK_DIGITS // 2)))
+        return count(fenced("", "0a" * (MARK_DIGITS // 2), BLOCK_INTRO))
     titles = (
         (LIST_TITLE, LIST_MESSAGE)
         if format == BlockFormat.LIST

@@ -98,7 +98,7 @@ def test_the_bench_notices_a_recall_that_takes_no_account_of_replacement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(SnapshotSearch, "_succession", lambda *_: None)
-    monkeypatch.setattr(graph, "pairs", lambda *_: [])
+    monkeypatch.setattr(graph, "read_pairs", lambda *_: None)
     neutral = replace(scores.MODIFIERS, superseded_factor=1.0)
     monkeypatch.setattr(scores, "MODIFIERS", neutral)
     found = staleness.run(SMALL, 5)

@@ -9,7 +9,7 @@ from hostile_texts import MARK, NUMBER, hostile_texts
 
 from memgraph.model.context import BlockFormat, ContextPackage
 from memgraph.model.enums import MemoryKind, MemoryType
-from memgraph.rules.blocks import FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
+from memgraph.rules.blocks import BLOCK_INTRO, FENCE_INTRO, LIST_TITLE, SECTION_TITLE, label
 from memgraph.rules.bulletin import BulletinSection, Entry, compose
 from memgraph.rules.lines import BlockLine, render
 from memgraph.service.turns.prompts import joined
@@ -18,12 +18,12 @@ BATCH = 20
 EVERYTHING = 1_000_000
 HEADINGS = "|".join(each.heading for each in BulletinSection)
 FRAME = re.compile(
-    rf"{re.escape(FENCE_INTRO)}|</?memory [0-9a-f]{{8}}>|"
+    rf"{re.escape(FENCE_INTRO)}|{re.escape(BLOCK_INTRO)}|</?memory [0-9a-f]{{8}}>|"
     rf"## (?:{HEADINGS}) \(\d+ of (?:over )?\d+\)|"
 )
 ITEM = re.compile(r"\[(\d+)\] Thu 1970-01-01, [^:\[\]<>]*: (.+) #(\d+)")
 BEGINS = {
-    BlockFormat.FENCED: FENCE_INTRO,
+    BlockFormat.FENCED: BLOCK_INTRO,
     BlockFormat.LIST: LIST_TITLE,
     BlockFormat.SECTIONS: SECTION_TITLE,
 }
