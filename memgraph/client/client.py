@@ -14,9 +14,10 @@ from memgraph.client.orchestrator import AsyncRemoteOrchestrator, RemoteOrchestr
 from memgraph.client.server import Call, Server, value_of
 from memgraph.model.access import Narrowing
 from memgraph.model.enums import Sensitivity
+from memgraph.model.operation import Awaited, Methods
 from memgraph.model.remote import Health, OrchestratorList
 from memgraph.model.values import validated
-from memgraph.operations.threads import ThreadPoolCaller, awaited, daemon_pool
+from memgraph.operations.threads import AwaitableMethod, daemon_pool
 
 
 class ViewOptions(TypedDict, total=False):
@@ -122,7 +123,7 @@ class Client:
         return f"<memgraph Client of {self._server.url}>"
 
 
-class AsyncClient(ThreadPoolCaller):
+class AsyncClient(Methods[Awaited]):
     """The methods of ``Client`` as coroutines, with its arguments; each runs in a thread.
 
     A request whose call is cancelled is not stopped, but the process can exit during it.
@@ -130,16 +131,17 @@ class AsyncClient(ThreadPoolCaller):
 
     def __init__(self, url: str, **options: Unpack[ClientOptions]) -> None:
         self.client = Client(url, **options)
-        super().__init__(self.client, daemon_pool())
+        self._target = self.client
+        self._pool = daemon_pool()
 
     def orchestrator(self, name: str, **narrowing: Unpack[ViewOptions]) -> AsyncRemoteOrchestrator:
         """Return the handle of one orchestrator; see ``Client.orchestrator``."""
         return AsyncRemoteOrchestrator(self.client.orchestrator(name, **narrowing))
 
-    orchestrators = awaited(Client.orchestrators)
-    create = awaited(Client.create)
-    health = awaited(Client.health)
-    close = awaited(Client.close)
+    orchestrators = AwaitableMethod(Client.orchestrators)
+    create = AwaitableMethod(Client.create)
+    health = AwaitableMethod(Client.health)
+    close = AwaitableMethod(Client.close)
 
     async def __aenter__(self) -> Self:
         return self

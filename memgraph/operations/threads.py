@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from memgraph.model.operation import Awaited, Method, Methods, is_local, is_operation, methods_of
+from memgraph.model.operation import Method, is_local, is_operation, methods_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,20 +21,12 @@ THREADS = 64
 IDLE_S = 30.0
 
 
-class ThreadPoolCaller(Methods[Awaited]):
-    """An object whose methods run in the threads of a pool.
-
-    Args:
-        target: the object with the blocking methods.
-    """
-
-    def __init__(self, target: Any, pool: Executor) -> None:
-        self._target = target
-        self._pool = pool
-
-
 class AwaitableMethod(Method[P, T]):
-    """A descriptor that turns a blocking method into a coroutine."""
+    """A descriptor that turns a blocking method into a coroutine.
+
+    It has the parameters, result, errors and docstring of the method, which it calls on the
+    ``_target`` of its object, in a thread of the object's ``_pool``.
+    """
 
     def __init__(self, method: Callable[Concatenate[Any, P], T]) -> None:
         self.__wrapped__ = method
@@ -53,11 +45,6 @@ class AwaitableMethod(Method[P, T]):
                 return await asyncio.get_running_loop().run_in_executor(caller._pool, call)
 
             return awaited
-
-
-def awaited(method: Callable[Concatenate[Any, P], T]) -> AwaitableMethod[P, T]:
-    """Return a method as a coroutine, with its parameters, result, errors and docstring."""
-    return AwaitableMethod(method)
 
 
 def await_all(kind: type[T]) -> type[T]:
