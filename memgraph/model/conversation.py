@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from memgraph.errors import InvalidInput
 from memgraph.model.values import EpisodeInput, Millis, Name, Value
-
-SILENT_ROLE: Final = "tool"
-"""The role of transcript entries without a speaker: tool calls and their outputs."""
-ENTRY_PREFIX: Final = "entry_"
-"""The prefix of the item id of such an entry."""
 
 
 class UserTurn(EpisodeInput):
@@ -76,23 +70,6 @@ class SessionInfo(SessionPlace):
     pending: int
     completed_at: Millis | None
     consolidated_at: Millis | None
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationEntry:
-    """One entry of a conversation.
-
-    Attributes:
-        record: any JSON value; returned equal, with its keys in the same order.
-        text: the spoken text, returned unchanged; "" if nothing was said.
-        speaker: who said it; required with a text, and not returned when read back.
-        label: a description for people when nothing was said.
-    """
-
-    record: Any
-    text: str = ""
-    speaker: DeclaredRole | None = None
-    label: str = "entry"
 
 
 DeclaredRole = Literal["person", "agent"]

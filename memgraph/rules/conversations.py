@@ -1,20 +1,14 @@
-"""Rules for conversations: session states, entries as episodes, and reflections."""
+"""Rules for conversations: session states and reflections."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import zip_longest
-from typing import Any, Final
+from typing import Any
 
 from memgraph.clock import MS_PER_DAY
-from memgraph.errors import InvalidInput
-from memgraph.model.conversation import ConversationEntry
 from memgraph.model.enums import Sensitivity
-from memgraph.model.values import MAX_CONTENT_CHARS
 
 
 class SessionState(StrEnum):
@@ -75,111 +69,6 @@ def taken_over(turns: Iterable[str], states: Mapping[str, SessionState]) -> list
     return [
         session_id for session_id in dict.fromkeys(turns) if states.get(session_id) not in waiting
     ]
-
-
-# Convert an entry of a conversation to episodes and back without loss.
-
-
-ATTRIBUTE: Final = "entry"
-CHUNK_CHARS: Final = 7_000
-"""Escaped within the JSON of attributes, a chunk at most doubles in length: below their limit."""
-
-MAX_LABEL_CHARS: Final = 200
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class EntryPart:
-    """One of the episodes in which an entry is stored.
-
-    Attributes:
-        said: True if the content is text of the entry; False if it is the label.
-        attributes: the attributes of the episode.
-    """
-
-    content: str
-    said: bool
-    attributes: dict[str, Any]
-
-
-def parts_of(entry: ConversationEntry) -> list[EntryPart]:
-    """Split an entry into episodes, in order; at least one.
-
-    Raises:
-        InvalidInput: the record is not plain JSON, or a text has no speaker.
-    """
-    if entry.text and entry.speaker is None:
-        raise InvalidInput("a text needs a speaker", field="speaker")
-    exact = _cut(entry.text)
-    if not entry.text or (not _UNSTORABLE.search(entry.text) and all(map(str.strip, exact))):
-        columns = [entry.record]
-    else:
-        # This text cannot be stored as it is: the episode gets a readable version of it.
-        columns = [entry.record, entry.text]
-        exact = _cut(" ".join(_UNSTORABLE.sub(" ", entry.text).split()))
-    chunks = _chunks(_json(columns))
-    count = max(len(chunks), len(exact))
-    label = " ".join(_UNSTORABLE.sub(" ", entry.label).split())[:MAX_LABEL_CHARS] or "entry"
-    return [
-        EntryPart(
-            content=verbatim or (label if count == 1 else f"{label} ({place + 1} of {count})"),
-            said=bool(verbatim),
-            attributes={
-                ATTRIBUTE: {
-                    "part": place,
-                    "of": count,
-                    "said": bool(verbatim),
-                    "record": chunk or "",
-                }
-            },
-        )
-        for place, (verbatim, chunk) in enumerate(zip_longest(exact, chunks))
-    ]
-
-
-def part_place(attributes: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the index of an episode's part and the number of parts; None if it is not a part."""
-    match attributes.get(ATTRIBUTE):
-        case {"part": int(place), "of": int(count), "said": bool(), "record": str()}:
-            return place, count
-    return None
-
-
-def entry_of(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> ConversationEntry:
-    """Restore an entry from the content and attributes of all its episodes, in order.
-
-    Raises:
-        ValueError, TypeError: the episodes do not form an entry.
-    """
-    rows = [(content, attributes[ATTRIBUTE]) for content, attributes in parts]
-    record, *text = json.loads("".join(fields["record"] for _, fields in rows))
-    verbatim = "".join(content for content, fields in rows if fields["said"])
-    return ConversationEntry(record, text[0] if text else verbatim)
-
-
-def _json(value: Any) -> str:
-    try:
-        # Plain ASCII: characters that cannot be stored (NUL, lone surrogates) are escaped.
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(
-            "an entry of a conversation must be plain JSON", field="record"
-        ) from error
-
-
-def _chunks(text: str) -> list[str]:
-    return [text[at : at + CHUNK_CHARS] for at in range(0, len(text), CHUNK_CHARS)]
-
-
-def _cut(text: str) -> list[str]:
-    """Split a text into pieces of the size of an episode, after white space if possible."""
-    pieces = []
-    while len(text) > MAX_CONTENT_CHARS:
-        space = max(text.rfind(mark, 0, MAX_CONTENT_CHARS) for mark in (" ", "\n"))
-        end = space + 1 if space > 0 else MAX_CONTENT_CHARS
-        pieces.append(text[:end])
-        text = text[end:]
-    return [*pieces, text] if text else pieces
 
 
 WEEKLY = "weekly"

@@ -17,10 +17,9 @@ from memgraph import CapturedBy, MemoryService, MemoryType, Orchestrator, Sensit
 from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.ids import CountingIds, encode_ulid, short_id
-from memgraph.model.conversation import AgentTurn, ConversationEntry, UserTurn
+from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.operations.tools.functions import NOTHING_FOUND, PAUSE_MS
 from memgraph.operations.tools.tools import SERVED, TOOLS, answer_calls, call_tool, tools_for
-from memgraph.operations.tools.transcript import Transcript
 from memgraph.operations.write.writer import Writer
 from memgraph.providers._litellm import load
 from memgraph.providers.litellm_tokens import tokenizer_of
@@ -322,26 +321,14 @@ def test_only_what_fitted_was_handed_out(service: MemoryService, agent: Orchestr
             assert {short_id(each) for each in named} == {*found}
 
 
-def test_a_search_gives_neither_the_question_nor_labels_of_tool_calls(
-    agent: Orchestrator,
-) -> None:
+def test_a_search_does_not_give_the_question(agent: Orchestrator) -> None:
     question = "When does the bakery open?"
-    call = {"name": "search_memory", "arguments": json.dumps({"query": question})}
-    transcript = Transcript(agent, "s1")
-    transcript.append(
-        [
-            ConversationEntry({"role": "user", "content": question}, question, "user"),
-            ConversationEntry(call, label="function_call recall"),
-            ConversationEntry({"output": "{}"}, label="function_call_output"),
-        ]
-    )
+    agent.save_episode(question, session_id="s1", source_role="user")
     agent.save_episode("when does the bakery  open?", session_id="s0", source_role="user")
     fact = put(agent, "The bakery opens at seven.")
     assert [*search(agent, question, limit=1)] == [short_id(fact)]
     [receipt] = agent.receipts.list().receipts
     assert [each.memory_id for each in receipt.items] == [fact]
-    more = search(agent, "function call of search").values()
-    assert {*more}.isdisjoint({"function_call recall", "function_call_output"})
 
 
 def test_of_an_entity_what_fits_is_told(agent: Orchestrator) -> None:

@@ -27,7 +27,7 @@ from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, validated
 from memgraph.operations.handle import Handle
 from memgraph.operations.read.lookup import members
-from memgraph.operations.read.recall import is_label, reading, with_damage
+from memgraph.operations.read.recall import reading, with_damage
 from memgraph.rules.blocks import (
     MARK_DIGITS,
     MIN_RELEVANCE,
@@ -266,8 +266,8 @@ def _folded(text: str) -> str:
 
 
 def _is_silent(memory: Memory) -> bool:
-    """Return True for a turn without any statement, and for the label of a tool call."""
-    return memory.kind is MemoryKind.EPISODE and (is_label(memory) or says_nothing(memory.content))
+    """Return True for a turn without any statement."""
+    return memory.kind is MemoryKind.EPISODE and says_nothing(memory.content)
 
 
 def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.RecallFilter) -> None:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 from memgraph.config.schema import MemorySettings
 from memgraph.errors import DatabaseCorrupt
 from memgraph.model.context import ContextBlock, ContextPackage
-from memgraph.model.conversation import ENTRY_PREFIX, SILENT_ROLE
 from memgraph.model.recall import (
     Bundle,
     Degraded,
     RecallRequest,
     RecallTrace,
 )
-from memgraph.model.values import Memory
 from memgraph.operations.write.embedding import other_model
 from memgraph.rules.scope import Viewer
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -31,11 +29,6 @@ if TYPE_CHECKING:
 
 
 AnswerT = TypeVar("AnswerT", Bundle, ContextBlock, ContextPackage)
-
-
-def is_label(memory: Memory) -> bool:
-    """Return True for the turn that only names a tool call."""
-    return memory.source_role == SILENT_ROLE and (memory.item_id or "").startswith(ENTRY_PREFIX)
 
 
 def answer(opened: OpenOrchestrator, viewer: Viewer, request: RecallRequest) -> Bundle:

@@ -149,14 +149,10 @@ def retract(
     *,
     reason: str,
     view: View,
-    replaced: bool = False,
 ) -> list[NewEntry]:
     """Retract a memory. It keeps its history and is no longer recalled.
 
     A retracted memory stays as it is, with the first reason.
-
-    Args:
-        replaced: also retract a memory that an active one has replaced.
 
     Raises:
         Conflict: an active memory has replaced it; see ``replaced_by``.
@@ -164,7 +160,7 @@ def retract(
     before = memories.get(transaction, memory_id, view).status
     if before is MemoryStatus.RETRACTED:
         return []
-    if before is MemoryStatus.SUPERSEDED and not replaced:
+    if before is MemoryStatus.SUPERSEDED:
         require_unreplaced(transaction, memory_id, view=view)
     status, reason = next_status(before, StatusAction.RETRACT), reason_of(before, reason)
     memories.set_status(transaction, memory_id, status, reason=reason)

@@ -9,18 +9,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar, Unpack, cast
+from typing import Any, Final, TypeVar, Unpack
 
 from memgraph.errors import ExtraMissing, MemgraphError
-from memgraph.model.enums import Scope, Sensitivity
 from memgraph.operations.orchestrator import Orchestrator
 from memgraph.operations.tools.tools import ToolOptions, as_text, call_tool, tools_for
-from memgraph.operations.tools.transcript import Transcript
-from memgraph.surfaces.adapters._openai_items import entry_of, item_of, text_of
 
 try:
     from agents import Agent, FunctionTool, RunContextWrapper, TResponseInputItem
-    from agents.memory import SessionSettings
+    from agents.memory import Session
     from agents.tool_context import ToolContext
 except ImportError as error:
     raise ExtraMissing.of(
@@ -30,89 +27,83 @@ except ImportError as error:
 _Result = TypeVar("_Result")
 
 MAX_PROMPT_CHARS: Final = 2_000
+_TEXTS: Final = {
+    "input_text": "text",
+    "output_text": "text",
+    "text": "text",
+    "refusal": "refusal",
+}
+"""The fields with the texts of a message's parts, by their types."""
 # Keywords that strict schemas do not allow; the tools still enforce these constraints.
 _NOT_STRICT: Final = frozenset({"default", "minLength", "maxLength"})
 _log = logging.getLogger("memgraph.openai_agents")
 
 
 class MemorySession:
-    """A session of the SDK, stored as episodes of an orchestrator: ``Runner.run(…, session=…)``.
+    """A session of the SDK whose turns are remembered: ``Runner.run(…, session=…)``.
 
-    Items are returned exactly as they were added, across restarts and processes. The turns of users
-    and assistants are recalled and consolidated. Tool calls, their outputs, reasoning and system
-    messages are stored with the session but never become facts. Removed items are retracted, so
-    they stay in the history and the journal. Calls do not block the event loop, and a change that
-    has begun is awaited even if the task is cancelled.
+    The SDK's session keeps the items. What users and assistants say is also stored as turns of the
+    conversation, which are recalled and consolidated; tool calls, their outputs and reasoning are
+    not. Items that are removed from the session stay remembered. If the memory fails, a warning is
+    logged and the run goes on. Calls do not block the event loop.
 
     Args:
-        orchestrator: the orchestrator, whose viewer and actor the session uses.
-        session_id: the id of the conversation; an existing one is continued.
-        session_settings: settings of the SDK; ``limit`` is the default of ``get_items``.
+        session: a session of the SDK, such as ``SQLiteSession``; its id is the conversation's.
+        orchestrator: the orchestrator, whose viewer and actor store the turns.
         person, agent: the names of the speakers, stored as ``source_role`` of their turns.
-        scope, scope_id, sensitivity: where the episodes belong, and their sensitivity.
-
-    Raises:
-        InvalidInput: an argument is invalid; the error names it.
-        AccessDenied: the orchestrator's viewer would not see what the session stores.
+        project_id: the project to which the turns belong; None: they are global.
     """
 
     def __init__(
         self,
+        session: Session,
         orchestrator: Orchestrator,
-        session_id: str,
         *,
-        session_settings: SessionSettings | None = None,
         person: str = "user",
         agent: str = "assistant",
-        scope: Scope | str = Scope.GLOBAL,
-        scope_id: str | None = None,
-        sensitivity: Sensitivity | str = Sensitivity.INTERNAL,
+        project_id: str | None = None,
     ) -> None:
-        self._transcript = Transcript(
-            orchestrator,
-            session_id,
-            person=person,
-            agent=agent,
-            scope=scope,
-            scope_id=scope_id,
-            sensitivity=sensitivity,
-        )
-        self.session_id = self._transcript.session_id
-        self.session_settings = session_settings
+        self._session = session
+        self._turns = orchestrator.turns
+        self._names = {"user": person, "assistant": agent}
+        self._project_id = project_id
+        self.session_id = session.session_id
+        self.session_settings = session.session_settings
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the last ``limit`` items, oldest first.
-
-        Args:
-            limit: the maximum number of items; None: the limit in the settings, or no limit.
-
-        Raises:
-            InvalidInput: the limit is negative.
-        """
-        if limit is None and self.session_settings is not None:
-            limit = self.session_settings.limit
-        entries = await asyncio.to_thread(self._transcript.entries, limit)
-        items: list[Any] = [item_of(entry) for entry in entries]
+        """Return the last ``limit`` items of the session, oldest first; None: as its settings."""
+        items: list[Any] = await self._session.get_items(limit)
         return items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append all of the items or none of them.
+        """Add items to the session, and remember what was said in them.
 
         Raises:
-            InvalidInput: an item is not a plain JSON object.
+            AccessDenied: the project is closed to the orchestrator's handle.
         """
-        entries = [entry_of(item) for item in items]
-        await _to_its_end(self._transcript.append, entries)
+        await self._session.add_items(items)
+        said: list[dict[str, Any]] = []
+        for item in items:
+            role, text = _said(item)
+            if text.strip():
+                name = self._names[role]
+                said.append({"content": text, "source_role": name, "from_agent": role != "user"})
+        if not said:
+            return
+        transcript = {"conversation_id": self.session_id, "turns": said}
+        if self._project_id is not None:
+            transcript["project_id"] = self._project_id
+        written = await _to_its_end(self._turns.on_transcript, transcript)
+        for warning in written.warnings:
+            _log.warning("a turn may not be remembered: %s (%s)", warning.text, warning.code)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Retract and return the last item, or return None if there is none."""
-        entry = await _to_its_end(self._transcript.pop)
-        item: Any = None if entry is None else item_of(entry)
-        return cast("TResponseInputItem | None", item)
+        """Remove the last item from the session and return it; None if there is none."""
+        return await self._session.pop_item()
 
     async def clear_session(self) -> None:
-        """Retract all items."""
-        await _to_its_end(self._transcript.clear)
+        """Remove all items from the session."""
+        await self._session.clear_session()
 
 
 def memory_tools(orchestrator: Orchestrator, **options: Unpack[ToolOptions]) -> list[FunctionTool]:
@@ -178,8 +169,22 @@ def memory_instructions(
 
 def _last_user_text(items: Collection[Any]) -> str:
     """Return the text of the user's last message that has one, truncated."""
-    texts = (text_of(item) for item in reversed([*items]) if item.get("role") == "user")
+    texts = (text for role, text in map(_said, reversed([*items])) if role == "user")
     return next((text for text in texts if text.strip()), "")[:MAX_PROMPT_CHARS]
+
+
+def _said(item: Any) -> tuple[str, str]:
+    """Return the role and the text of a message of a user or an assistant; else two empty texts."""
+    role, content = item.get("role"), item.get("content")
+    if item.get("type", "message") != "message" or role not in ("user", "assistant"):
+        return "", ""
+    if isinstance(content, str):
+        return role, content
+    parts = content if isinstance(content, list) else []
+    texts = [
+        part.get(_TEXTS.get(str(part.get("type")), "")) for part in parts if isinstance(part, dict)
+    ]
+    return role, "\n".join(text for text in texts if isinstance(text, str))
 
 
 async def _to_its_end(function: Callable[..., _Result], *arguments: Any) -> _Result:

@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_env import FunctionTool, assistant_message, function_call, helper, remembering, run
+from agents_env import (
+    FunctionTool,
+    SQLiteSession,
+    assistant_message,
+    function_call,
+    helper,
+    remembering,
+    run,
+)
 from jsonschema import Draft202012Validator
 
 from memgraph import tools_for
 from memgraph.errors import StorageError
 from memgraph.operations.tools.tools import TOOLS
 from memgraph.surfaces.adapters.openai_agents import (
-    MemorySession,
     memory_instructions,
     memory_tools,
 )
@@ -67,7 +74,7 @@ def test_schemas_are_strict(tmp_path: Path) -> None:
 def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
     async def drive(orc: Any) -> tuple[Any, Any]:
         told = {"content": "Anna lives in Berlin.", "confidence": 0.8, "entity_names": ["Anna"]}
-        first, second = MemorySession(orc, "one"), MemorySession(orc, "two")
+        first, second = SQLiteSession("one"), SQLiteSession("two")
         agent, _ = helper(*call("remember_fact", told), tools=memory_tools(orc, session_id="one"))
         await run(agent, "Remember where Anna lives.", first)
         agent, _ = helper(*call("search_memory", SEARCH), tools=memory_tools(orc))
@@ -90,7 +97,7 @@ def test_a_model_remembers_and_finds(tmp_path: Path) -> None:
 )
 def test_an_error_is_a_value_for_the_model(tmp_path: Path, arguments: Any, code: str) -> None:
     async def drive(orc: Any) -> list[Any]:
-        session = MemorySession(orc, "s")
+        session = SQLiteSession("s")
         agent, model = helper(*call("search_memory", arguments), tools=memory_tools(orc))
         assert (await run(agent, "Find it.", session)).final_output == "Done."
         assert len(model.calls) == 2
@@ -103,7 +110,7 @@ def test_an_error_is_a_value_for_the_model(tmp_path: Path, arguments: Any, code:
 
 def test_instructions_bring_what_belongs_to_the_last_message(tmp_path: Path) -> None:
     async def drive(orc: Any) -> list[str]:
-        session = MemorySession(orc, "s")
+        session = SQLiteSession("s")
         agent, model = helper(
             [assistant_message("Hello.")],
             [assistant_message("In Berlin.")],
