@@ -32,7 +32,7 @@ ABOUT_ALL = (
     *("ingest", "sessions", "bulletin", "contradictions", "stale", "sources"),
     *("receipts", "bulletins", "files", "expiring", "reflection", "list"),
     *("entities", "stats", "verify", "repair", "erasures", "rebuild"),
-    *("jobs"),
+    "jobs",
 )
 """The commands that need an orchestrator alone."""
 
