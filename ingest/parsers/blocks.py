@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import zip_longest
 
 import yaml
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParsedDocument, clean_tags, lines
@@ -47,6 +49,14 @@ class _Open:
     texts: list[str] = field(default_factory=list)
     links: list[TextLink] = field(default_factory=list)
     checked: bool | None = None
+
+    def add(self, text: str, links: Sequence[TextLink], last: int) -> None:
+        if not self.texts and self.checked is None and (box := _TASK.match(text)):
+            self.checked = box[1] != " "
+            text = text[box.end() :]
+        self.texts.append(text)
+        self.links.extend(links)
+        self.last = last
 
 
 @cache
@@ -88,10 +98,10 @@ def read_blocks(text: str) -> tuple[str, tuple[Block, ...]]:
             raise refuse(
                 RejectionReason.MARKDOWN_TOO_DEEP,
                 f"lists and quotes are nested deeper than {MAX_NESTING} levels",
-                line=_span(token)[0],
+                line=(token.map or (0,))[0] + 1,
             )
     front = "".join(token.content for token in tokens if token.type == "front_matter")
-    return front, tuple(_without_boilerplate(_walk(tokens)))
+    return front, tuple(_without_boilerplate(_walk(SyntaxTreeNode(tokens).children)))
 
 
 def _without_boilerplate(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -118,91 +128,60 @@ def _is_contents(block: Block) -> bool:
     return bool(linked) and all(link.href[:1] == "#" for link in block.links) and words == linked
 
 
-def _walk(tokens: Sequence[Token]) -> Iterator[Block]:
-    items: list[_Open] = []
-    depth = 0
-    head: list[str] = []
-    rows = False
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        if token.type in ("bullet_list_open", "ordered_list_open"):
-            depth += 1
-            if items:
-                yield from _close(items[-1])
-        elif token.type in ("bullet_list_close", "ordered_list_close"):
-            depth -= 1
-        elif token.type == "list_item_open":
-            first, last = _span(token)
-            items.append(_Open(depth, first, last))
-        elif token.type == "list_item_close":
-            yield from _close(items.pop())
-        elif token.type == "heading_open":
-            text, links = _inline(tokens[index + 1])
-            first, last = _span(token)
-            level = int(token.tag[1])
+def _walk(
+    nodes: Iterable[SyntaxTreeNode], item: _Open | None = None, depth: int = 1
+) -> Iterator[Block]:
+    """Yield the blocks of nodes within a list item, if any; ``depth`` is that of a list in it."""
+    for node in nodes:
+        first, last = _span(node)
+        if node.type in ("bullet_list", "ordered_list"):
+            yield from _close(item)
+            for child in node.children:
+                inner = _Open(depth, *_span(child))
+                yield from _walk(child.children, inner, depth + 1)
+                yield from _close(inner)
+        elif node.type == "heading":
+            text, links = _inline(node)
+            level = int(node.tag[1])
             yield Block("heading", joined(text), first, last, level, links=tuple(links))
-            index += 2
-        elif token.type == "table_open":
-            head = []
-            rows = False
-        elif token.type == "table_close" and head and not rows:
-            yield Block("row", "; ".join(filter(None, head)), first, last)
-        elif token.type == "tr_open":
-            rows = rows or bool(head)
-            first, last = _span(token)
-            index = yield from _row(tokens, index, head)
-        elif token.type == "hr":
-            yield omitted(SkippedPart.RULE, *_span(token))
-        elif token.type in ("fence", "code_block"):
-            first, last = _span(token)
-            if items:
-                yield from _close(items[-1])
-            if token.content.strip():
-                yield Block("code", token.content.rstrip("\n"), first, last)
-        elif token.type in ("inline", "html_block"):
-            yield from _text_block(token, items)
-        index += 1
+        elif node.type == "table":
+            yield from _table(node)
+        elif node.type == "hr":
+            yield omitted(SkippedPart.RULE, first, last)
+        elif node.type in ("fence", "code_block"):
+            yield from _close(item)
+            if node.content.strip():
+                yield Block("code", node.content.rstrip("\n"), first, last)
+        elif node.type in ("inline", "html_block"):
+            yield from _pictures_and_comments(node)
+            text, links = _inline(node)
+            if text and item is not None:
+                item.add(text, links, last)
+            elif text:
+                raw = text.replace(_BREAK, "\n")
+                yield Block("paragraph", joined(text), first, last, links=tuple(links), raw=raw)
+        else:
+            yield from _walk(node.children, item, depth)
 
 
-def _text_block(token: Token, items: Sequence[_Open]) -> Iterator[Block]:
-    first, last = _span(token)
-    yield from _pictures_and_comments(token)
-    if token.type == "inline":
-        text, links = _inline(token)
-    else:
-        text, links = _strip_html(token.content), []
-    if not text:
-        return
-    if not items:
-        raw = text.replace(_BREAK, "\n")
-        yield Block("paragraph", joined(text), first, last, links=tuple(links), raw=raw)
-        return
-    item = items[-1]
-    if not item.texts and item.checked is None and (box := _TASK.match(text)):
-        item.checked = box[1] != " "
-        text = text[box.end() :]
-    item.texts.append(text)
-    item.links.extend(links)
-    item.last = last
-
-
-def _pictures_and_comments(token: Token) -> Iterator[Block]:
-    html = token.content if token.type == "html_block" else ""
+def _pictures_and_comments(node: SyntaxTreeNode) -> Iterator[Block]:
+    html = node.content if node.type == "html_block" else ""
     pictures = html.count("<img")
     comments = html.count("<!--")
-    for child in token.children or ():
+    for child in _marks_in(node):
         pictures += child.type == "image"
         if child.type == "html_inline":
             pictures += child.content.startswith("<img")
             comments += child.content.startswith("<!--")
     for reason, count in ((SkippedPart.PICTURE, pictures), (SkippedPart.COMMENT, comments)):
         for _ in range(count):
-            yield omitted(reason, *_span(token))
+            yield omitted(reason, *_span(node))
 
 
-def _close(item: _Open) -> Iterator[Block]:
+def _close(item: _Open | None) -> Iterator[Block]:
     """Yield the text read so far as an item; text after a nested list or code is a new item."""
+    if item is None:
+        return
     text = "\n".join(joined(text) for text in item.texts).strip()
     if text:
         raw = "\n".join(item.texts).replace(_BREAK, "\n")
@@ -212,49 +191,49 @@ def _close(item: _Open) -> Iterator[Block]:
     item.texts, item.links = [], []
 
 
-def _row(tokens: Sequence[Token], index: int, head: list[str]) -> Generator[Block, None, int]:
-    """Read one table row; return (through ``yield from``) the index of its last token."""
-    cells: list[str] = []
-    links: list[TextLink] = []
-    is_head = False
-    first, last = _span(tokens[index])
-    while tokens[index].type != "tr_close":
-        token = tokens[index]
-        is_head = is_head or token.type == "th_open"
-        if token.type == "inline":
-            text, cell_links = _inline(token)
-            cells.append(joined(text))
-            links.extend(cell_links)
-        index += 1
-    if is_head:
-        head.extend(cells)
-        return index
-    if len(cells) == 2 and all(cells) and not any(head):
-        cells = [": ".join(cells)]
-    labelled = [
-        f"{head[place]}: {cell}" if place < len(head) and head[place] else cell
-        for place, cell in enumerate(cells)
-        if cell
-    ]
-    if labelled:
-        yield Block("row", "; ".join(labelled), first, last, links=tuple(links))
-    else:
-        yield omitted(SkippedPart.EMPTY_ROW, first, last)
-    return index
+def _table(node: SyntaxTreeNode) -> Iterator[Block]:
+    """Yield the rows of a table, or its head if it has no others."""
+    head, *rows = (row for part in node.children for row in part.children)
+    names = [joined(_inline(cell)[0]) for cell in head.children]
+    if not rows and any(names):
+        yield Block("row", "; ".join(filter(None, names)), *_span(head))
+    for row in rows:
+        read = [_inline(cell) for cell in row.children]
+        links = tuple(link for _, found in read for link in found)
+        cells = [joined(text) for text, _ in read]
+        if len(cells) == 2 and all(cells) and not any(names):
+            cells = [": ".join(cells)]
+        labelled = [
+            f"{name}: {cell}" if name else cell
+            for name, cell in zip_longest(names, cells, fillvalue="")
+            if cell
+        ]
+        if labelled:
+            yield Block("row", "; ".join(labelled), *_span(row), links=links)
+        else:
+            yield omitted(SkippedPart.EMPTY_ROW, *_span(row))
 
 
-def _span(token: Token) -> tuple[int, int]:
+def _span(node: SyntaxTreeNode) -> tuple[int, int]:
     """Return the first and the last line, counted from 1."""
-    if token.map is None:
-        return 1, 1
-    return token.map[0] + 1, max(token.map[1], token.map[0] + 1)
+    first, end = node.map or (0, 1)
+    return first + 1, max(end, first + 1)
 
 
-def _inline(token: Token) -> tuple[str, list[TextLink]]:
+def _marks_in(node: SyntaxTreeNode) -> Sequence[Token]:
+    return () if node.token is None else node.token.children or ()
+
+
+def _inline(node: SyntaxTreeNode) -> tuple[str, list[TextLink]]:
+    """Return the text of a block with its links; that of a cell or a heading is its only child."""
+    if node.type == "html_block":
+        return _strip_html(node.content), []
+    if node.type != "inline":
+        return _inline(node.children[0]) if node.children else ("", [])
     parts: list[str] = []
     links: list[TextLink] = []
     opened: list[tuple[str, int]] = []
-    for child in token.children or ():
+    for child in _marks_in(node):
         if child.type == "link_open":
             opened.append((str(child.attrGet("href") or ""), len(parts)))
         elif child.type == "link_close" and opened:
