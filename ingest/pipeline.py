@@ -395,15 +395,14 @@ class _Work:
         self, content: FileContent, recorded: Mapping[str, Any], *, resumed: bool = False
     ) -> FileResult:
         manifest = with_partial(recorded)
-        if not manifest["partial"]:
-            return self._close("processed", content, manifest, resumed=resumed)
         count = sum(manifest["rejected_items"].values())
+        left_out = f"{count} invalid items of the file were left out"
         return self._close(
             "processed",
             content,
             manifest,
-            reason=RejectionReason.PARTIAL,
-            message=f"{count} invalid items of the file were left out",
+            reason=RejectionReason.PARTIAL if count else None,
+            message=left_out if count else None,
             resumed=resumed,
         )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from ingest_runs import ingest
 
 from ingest.parsers.decision_record import MAX_DECISION_CHARS
-from ingest.pipeline import IngestPipeline
 from memgraph import Orchestrator
 from memgraph.model.enums import STORED_STATUSES, MemoryStatus
 from memgraph.model.values import Memory
@@ -24,12 +24,6 @@ def record(number: int, status: str, *, doors: int = 60) -> str:
         f"## Decision\n\n{decision}\n\n"
         f"## Consequences\n\nThe miller carries key number {number}.\n"
     )
-
-
-def drop(orc: Orchestrator, name: str, text: str) -> None:
-    (orc.paths.ingest / name).write_text(text)
-    (result,) = IngestPipeline(orc).run().results
-    assert result.outcome == "processed"
 
 
 def parts(orc: Orchestrator, number: int) -> dict[str, list[Memory]]:
@@ -51,7 +45,7 @@ def test_the_rest_of_a_decision_is_replaced_with_it(
     new = record(2, "Accepted\n\nSupersedes [1](1.md)" if told_by == "new" else "Accepted")
     dropped = [("1.md", old), ("2.md", new)]
     for name, text in dropped[::-1] if newer_first else dropped:
-        drop(orc, name, text)
+        ingest(orc, name, text)
     replaced, standing = parts(orc, 1), parts(orc, 2)
     assert len(replaced["decision_detail"]) >= 60 * len(SENTENCE) // MAX_DECISION_CHARS
     gone = {role for role, each in replaced.items() if each[0].status is MemoryStatus.SUPERSEDED}
@@ -66,9 +60,9 @@ def test_the_rest_of_a_decision_is_replaced_with_it(
 
 
 def test_it_is_journalled_and_stands_in_the_history(orc: Orchestrator) -> None:
-    drop(orc, "1.md", record(1, "Accepted"))
+    ingest(orc, "1.md", record(1, "Accepted"))
     before = parts(orc, 1)
-    drop(orc, "2.md", record(2, "Supersedes [1](1.md)"))
+    ingest(orc, "2.md", record(2, "Supersedes [1](1.md)"))
     (decision,), (new,) = before["decision"], parts(orc, 2)["decision"]
     for part in before["decision_detail"]:
         trace = orc.trace(part.memory_id)
@@ -79,8 +73,8 @@ def test_it_is_journalled_and_stands_in_the_history(orc: Orchestrator) -> None:
 
 
 def test_amended_or_corrected_decisions_keep_their_parts(orc: Orchestrator) -> None:
-    drop(orc, "1.md", record(1, "Accepted"))
-    drop(orc, "2.md", record(2, "Accepted\n\nAmends [1](1.md)"))
+    ingest(orc, "1.md", record(1, "Accepted"))
+    ingest(orc, "2.md", record(2, "Accepted\n\nAmends [1](1.md)"))
     (decision,) = parts(orc, 1)["decision"]
     assert decision.status is MemoryStatus.ACTIVE
     orc.correct(decision.memory_id, "The doors stay open.", reason="a mistake")
@@ -91,18 +85,18 @@ def test_amended_or_corrected_decisions_keep_their_parts(orc: Orchestrator) -> N
 
 def test_a_part_of_two_records_stands_as_long_as_one_of_them(orc: Orchestrator) -> None:
     shared = record(1, "Accepted")
-    drop(orc, "1.md", shared)
+    ingest(orc, "1.md", shared)
     twin = shared.replace("# 1. Doors 1", "# 2. Doors 1").replace(
         SENTENCE.format("north door 1-0"), SENTENCE.format("north door 2-0")
     )
-    drop(orc, "2.md", twin)
-    drop(orc, "3.md", record(3, "Supersedes [1](1.md)", doors=1))
+    ingest(orc, "2.md", twin)
+    ingest(orc, "3.md", record(3, "Supersedes [1](1.md)", doors=1))
     after = parts(orc, 1)
     assert {each.status for each in after["decision"]} == {
         MemoryStatus.SUPERSEDED,
         MemoryStatus.ACTIVE,
     }
     assert {each.status for each in after["decision_detail"]} == {MemoryStatus.ACTIVE}
-    drop(orc, "4.md", record(4, "Supersedes [2](2.md)", doors=1))
+    ingest(orc, "4.md", record(4, "Supersedes [2](2.md)", doors=1))
     after = parts(orc, 1)
     assert {each.status for each in after["decision_detail"]} == {MemoryStatus.SUPERSEDED}

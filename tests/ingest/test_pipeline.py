@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from ingest_runs import drop, interrupt, manifest
 
 from ingest.claims import CLAIMS, FileResult, IngestReport, claim
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
@@ -26,19 +27,6 @@ LONG_RECORD = f"{RECORD}\n## Consequences\n\nLess coffee.\n".format(
 )
 ALL = STORED_STATUSES
 
-Drop = Callable[[str, str | bytes], Path]
-
-
-@pytest.fixture
-def drop(orc: Orchestrator) -> Drop:
-    def put(name: str, content: str | bytes) -> Path:
-        path = orc.paths.ingest / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return put
-
 
 def run(orc: Orchestrator, **options: Any) -> IngestReport:
     return IngestPipeline(orc, now_ms=lambda: 1_767_225_600_000, **options).run()
@@ -47,12 +35,6 @@ def run(orc: Orchestrator, **options: Any) -> IngestReport:
 def only(report: IngestReport) -> FileResult:
     (result,) = report.results
     return result
-
-
-def manifest(orc: Orchestrator, result: FileResult) -> dict[str, Any]:
-    assert result.manifest is not None
-    told: dict[str, Any] = json.loads((orc.paths.ingest / result.manifest).read_bytes())
-    return told
 
 
 def record(number: int, title: str, status: str = "Accepted") -> str:
@@ -69,8 +51,8 @@ def edges_between(orc: Orchestrator, ids: list[str]) -> set[tuple[str, str, Edge
     return {(edge.from_id, edge.to_id, edge.edge_type) for edge in graph.edges}
 
 
-def test_a_file_becomes_memories_and_ends_in_processed(orc: Orchestrator, drop: Drop) -> None:
-    path = drop("adr/0001-tea.md", record(1, "Tea"))
+def test_a_file_becomes_memories_and_ends_in_processed(orc: Orchestrator) -> None:
+    path = drop(orc, "adr/0001-tea.md", record(1, "Tea"))
     result = only(run(orc))
     assert (result.outcome, result.reason) == ("processed", None)
     assert not path.exists()
@@ -90,9 +72,9 @@ def test_a_file_becomes_memories_and_ends_in_processed(orc: Orchestrator, drop: 
     assert list((orc.paths.ingest / CLAIMS).glob("[!.]*")) == []
 
 
-def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.txt", "The crane is slow.\nMira has the key.\n")
-    drop("b.txt", "We met at noon.\nMira has the key.\n----\n")
+def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator) -> None:
+    drop(orc, "a.txt", "The crane is slow.\nMira has the key.\n")
+    drop(orc, "b.txt", "We met at noon.\nMira has the key.\n----\n")
     first, second = run(orc).results
     assert second.left_out == manifest(orc, second)["left_out"] == {"rule": 1}
     crane, key = (item["memory_id"] for item in manifest(orc, first)["items"]["memories"])
@@ -106,11 +88,11 @@ def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator, drop: Drop) -> N
     assert "support" in {entry.action for entry in orc.trace(key).journal}
 
 
-def test_the_same_content_again_is_a_duplicate(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.md", record(1, "Tea"))
+def test_the_same_content_again_is_a_duplicate(orc: Orchestrator) -> None:
+    drop(orc, "a.md", record(1, "Tea"))
     run(orc)
-    drop("b.md", record(1, "Tea"))
-    drop("a.md", record(1, "Tea"))
+    drop(orc, "b.md", record(1, "Tea"))
+    drop(orc, "a.md", record(1, "Tea"))
     report = run(orc)
     assert [each.outcome for each in report.results] == ["duplicate", "duplicate"]
     first = manifest(orc, report.results[1])["first"]
@@ -146,7 +128,7 @@ def test_a_bad_file_ends_in_rejected_with_its_reason(
 @pytest.mark.parametrize("content", ["nothing of use", b"\xff\xfe\x00"], ids=["taken", "refused"])
 @pytest.mark.parametrize("folder", ["processed", "rejected"])
 def test_nothing_goes_through_a_link_that_was_set_aside(
-    orc: Orchestrator, drop: Drop, tmp_path: Path, folder: str, content: str | bytes
+    orc: Orchestrator, tmp_path: Path, folder: str, content: str | bytes
 ) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -154,7 +136,7 @@ def test_nothing_goes_through_a_link_that_was_set_aside(
     assert only(run(orc)).reason == RejectionReason.LINK
     if folder == "processed":
         (orc.paths.rejected / "sub").rename(orc.paths.processed / "sub")
-    dropped = [drop("sub/a.md", content), drop("sub/a.exe", b"x")]
+    dropped = [drop(orc, "sub/a.md", content), drop(orc, "sub/a.exe", b"x")]
     results = run(orc).results
     assert [each.exists() for each in dropped] == [False, False]
     assert list(outside.iterdir()) == []
@@ -164,32 +146,32 @@ def test_nothing_goes_through_a_link_that_was_set_aside(
         assert (orc.paths.ingest / str(result.stored_as)).is_file()
 
 
-def test_a_file_in_the_way_of_a_folder_stops_nothing(orc: Orchestrator, drop: Drop) -> None:
-    drop("sub.md", "We close at six on Fridays.")
+def test_a_file_in_the_way_of_a_folder_stops_nothing(orc: Orchestrator) -> None:
+    drop(orc, "sub.md", "We close at six on Fridays.")
     assert only(run(orc)).outcome == "processed"
-    drop("sub.md/a.md", "We open at nine on Mondays.")
+    drop(orc, "sub.md/a.md", "We open at nine on Mondays.")
     result = only(run(orc))
     assert (result.outcome, result.stored_as) == ("processed", "processed/a.md")
 
 
 @pytest.mark.parametrize("own", [CLAIMS, "processed", "rejected"])
 def test_a_link_in_the_place_of_an_own_folder_is_refused(
-    orc: Orchestrator, drop: Drop, tmp_path: Path, own: str
+    orc: Orchestrator, tmp_path: Path, own: str
 ) -> None:
     outside, place = tmp_path / "outside", orc.paths.ingest / own
     outside.mkdir()
     if place.exists():
         place.rmdir()
     place.symlink_to(outside)
-    dropped = drop("a.md", "We close at six on Fridays.")
+    dropped = drop(orc, "a.md", "We close at six on Fridays.")
     with pytest.raises(IngestRejected):
         run(orc)
     assert dropped.exists()
     assert list(outside.iterdir()) == []
 
 
-def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Drop) -> None:
-    path = drop("a.md", "")
+def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator) -> None:
+    path = drop(orc, "a.md", "")
     with path.open("w") as file:
         file.write(record(1, "Tea")[:20])
         file.flush()
@@ -201,15 +183,13 @@ def test_a_file_that_is_being_written_is_left_alone(orc: Orchestrator, drop: Dro
     assert list(decisions(orc)) == ["Tea"]
 
 
-def test_a_part_that_was_left_out_is_counted_and_nothing_else(
-    orc: Orchestrator, drop: Drop
-) -> None:
+def test_a_part_that_was_left_out_is_counted_and_nothing_else(orc: Orchestrator) -> None:
     tea = {"content": "Tea is served at four.", "type": "Fact"}
     items = [tea | {"key": "a"}, tea | {"key": "b"}, tea | {"weight": 3}]
     ends = [("a", "nowhere"), ("a", "b")]
     edges = [{"from": start, "to": end, "type": "RelatedTo"} for start, end in ends]
-    drop("m.json", json.dumps({"memories": items, "edges": edges}))
-    drop("n.json", json.dumps({"memories": [tea | {"importance": 95}]}))
+    drop(orc, "m.json", json.dumps({"memories": items, "edges": edges}))
+    drop(orc, "n.json", json.dumps({"memories": [tea | {"importance": 95}]}))
     first, second = run(orc).results
     # Two items with one content are one memory, which cannot be joined with itself.
     assert first.counts["rejected_items"] == {"memories": 1, "edges": 2}
@@ -221,21 +201,17 @@ def test_a_part_that_was_left_out_is_counted_and_nothing_else(
 
 @pytest.mark.parametrize(("name", "hours"), [("a.json", 0), ("b.txt", 2)])
 def test_a_copy_waits_for_an_interrupted_file_and_nothing_of_it_is_retracted(
-    orc: Orchestrator, drop: Drop, clock: FixedClock, name: str, hours: int
+    orc: Orchestrator, clock: FixedClock, name: str, hours: int
 ) -> None:
     turns = 200
     talk = "\n".join(f"{'Ann' if n % 2 else 'Bo'}: Noted, hall {n}." for n in range(turns))
-    drop("a.txt", talk)
-    parts: list[Progress] = []
-    interrupted = run(
-        orc, progress=lambda at: parts.extend([at] * (at.steps > 0)), stop=lambda: bool(parts)
-    )
-    assert only(interrupted).reason == RejectionReason.INTERRUPTED
+    drop(orc, "a.txt", talk)
+    interrupt(orc)
     before = {each.memory_id for each in orc.memories.list(limit=1000)}
     assert 0 < len(before) < turns
     orc.confirm(min(before))
     clock.advance(ms=hours * ABANDONED_MS)
-    drop(name, talk)
+    drop(orc, name, talk)
     told = {each.path: (each.outcome, each.reason, each.resumed) for each in run(orc).results}
     assert told == {
         name: ("skipped", RejectionReason.BEING_STORED, False),
@@ -270,7 +246,7 @@ def test_a_run_that_dies_is_ended_by_the_next_with_the_same_manifest(
 ) -> None:
     calm_one, dying = (service.orchestrator(name, create=True) for name in ("calm", "dying"))
     for each in (calm_one, dying):
-        (each.paths.ingest / "a.md").write_text(LONG_RECORD)
+        drop(each, "a.md", LONG_RECORD)
     with failing(KeyboardInterrupt(), after=after), pytest.raises(KeyboardInterrupt):
         run(dying)
     assert list(dying.paths.processed.iterdir()) == []
@@ -291,9 +267,9 @@ def test_a_run_that_dies_is_ended_by_the_next_with_the_same_manifest(
     assert calm == died
 
 
-def test_a_busy_database_costs_one_file_one_run(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.md", record(1, "Tea"))
-    drop("b.md", record(2, "Juice"))
+def test_a_busy_database_costs_one_file_one_run(orc: Orchestrator) -> None:
+    drop(orc, "a.md", record(1, "Tea"))
+    drop(orc, "b.md", record(2, "Juice"))
     with failing(DatabaseBusy("busy"), after=False):
         report = run(orc)
     assert [(each.outcome, each.reason) for each in report.results] == [
@@ -304,16 +280,16 @@ def test_a_busy_database_costs_one_file_one_run(orc: Orchestrator, drop: Drop) -
     assert len(decisions(orc)) == 2
 
 
-def test_a_broken_database_stops_the_run_and_loses_nothing(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.md", record(1, "Tea"))
-    drop("b.md", record(2, "Juice"))
+def test_a_broken_database_stops_the_run_and_loses_nothing(orc: Orchestrator) -> None:
+    drop(orc, "a.md", record(1, "Tea"))
+    drop(orc, "b.md", record(2, "Juice"))
     with failing(StorageError("broken"), after=False), pytest.raises(StorageError):
         run(orc)
     assert [each.outcome for each in run(orc).results] == ["processed", "processed"]
 
 
-def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.md", record(1, "Tea"))
+def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator) -> None:
+    drop(orc, "a.md", record(1, "Tea"))
     taken = claim(orc.paths.ingest, "a.md", at=1)
     assert taken is not None
     for _ in range(MAX_ATTEMPTS):
@@ -322,9 +298,9 @@ def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator, dro
     assert taken.file.exists()
 
 
-def test_progress_is_told_before_and_after(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.md", record(1, "Tea"))
-    drop("b.md", "")
+def test_progress_is_told_before_and_after(orc: Orchestrator) -> None:
+    drop(orc, "a.md", record(1, "Tea"))
+    drop(orc, "b.md", "")
     told: list[Progress] = []
     run(orc, progress=told.append)
     assert [(each.done, each.total, each.path) for each in told] == [
@@ -347,20 +323,23 @@ def test_ingestion_can_be_switched_off(tmp_path: Path) -> None:
         assert (orc.paths.ingest / "a.md").exists()
 
 
-def test_every_file_is_logged(orc: Orchestrator, drop: Drop) -> None:
-    drop("a.md", record(1, "Tea"))
-    drop("b.md", "")
+def test_every_file_is_logged(orc: Orchestrator) -> None:
+    drop(orc, "a.md", record(1, "Tea"))
+    drop(orc, "b.md", "")
     run(orc)
     lines = [json.loads(line) for line in orc.paths.log_file.read_text().splitlines()]
     told = {each["event"]: each["reason"] for each in lines if each["event"].startswith("ingest.")}
     assert told == {"ingest.processed": None, "ingest.rejected": RejectionReason.EMPTY}
 
 
-def test_a_date_is_read_as_those_of_the_other_records_are(orc: Orchestrator, drop: Drop) -> None:
-    for number, day in ((1, "05/06/2023"), (2, "13/06/2023")):
-        text = record(number, f"Use queue {number}").replace("# ", "# ", 1)
-        drop(f"adr/000{number}-q.md", text.replace("## Status", f"Date: {day}\n\n## Status", 1))
-    drop("other/0001-q.md", record(9, "Use calls").replace("## S", "Date: 05/06/2023\n\n## S", 1))
+def test_a_date_is_read_as_those_of_the_other_records_are(orc: Orchestrator) -> None:
+    def dated(number: int, day: str) -> str:
+        text = record(number, f"Use queue {number}")
+        return text.replace("## Status", f"Date: {day}\n\n## Status", 1)
+
+    drop(orc, "adr/0001-q.md", dated(1, "05/06/2023"))
+    drop(orc, "adr/0002-q.md", dated(2, "13/06/2023"))
+    drop(orc, "other/0001-q.md", dated(9, "05/06/2023"))
     run(orc)
     days = {
         each.attributes["title"]: each.event_time
@@ -369,5 +348,5 @@ def test_a_date_is_read_as_those_of_the_other_records_are(orc: Orchestrator, dro
     assert days == {
         "Use queue 1": 1685923200000,
         "Use queue 2": 1686614400000,
-        "Use calls": None,
+        "Use queue 9": None,
     }

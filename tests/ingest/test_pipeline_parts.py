@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 
+from ingest_runs import drop, exhaust, interrupt, manifest
 from sqlmodel import col, select
 
 from ingest.claims import CLAIMS
-from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
+from ingest.pipeline import IngestPipeline, Progress
 from ingest.reasons import RejectionReason
 from memgraph import MemoryService, Orchestrator
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
@@ -20,31 +20,6 @@ TODOS = 400
 
 def notes(count: int = TODOS) -> str:
     return "# Keys\n\n" + "\n".join(f"- [ ] Ask Ann for the key of room {n}." for n in range(count))
-
-
-def drop(orc: Orchestrator, name: str, text: str) -> None:
-    (orc.paths.ingest / name).write_text(text)
-
-
-class Stopping:
-    """Stops a run when it has told of so many parts."""
-
-    def __init__(self, parts: int) -> None:
-        self._left = parts
-
-    def told(self, at: Progress) -> None:
-        self._left -= at.steps > 0
-
-    def stop(self) -> bool:
-        return self._left <= 0
-
-
-def interrupt(orc: Orchestrator, parts: int) -> None:
-    stopping = Stopping(parts)
-    report = IngestPipeline(orc, progress=stopping.told, stop=stopping.stop).run()
-    assert [(each.outcome, each.reason) for each in report.results] == [
-        ("skipped", RejectionReason.INTERRUPTED)
-    ]
 
 
 def todos(orc: Orchestrator) -> list[str]:
@@ -62,12 +37,11 @@ def test_an_interrupted_file_goes_on_where_it_was(orc: Orchestrator) -> None:
     assert len(todos(orc)) == len(set(todos(orc))) == TODOS
     steps = [(each.steps_done, each.steps) for each in told if each.steps]
     assert len(before) <= steps[0][0] <= steps[-1][0] <= steps[-1][1]
-    assert result.manifest is not None
-    manifest = json.loads((orc.paths.ingest / result.manifest).read_bytes())
-    assert manifest["memories"]["stored"] == len(manifest["items"]["memories"])
+    written = manifest(orc, result)
+    assert written["memories"]["stored"] == len(written["items"]["memories"])
     recorded = orc.ingestion.get(str(result.sha256)).manifest
     assert recorded is not None
-    assert recorded["items"] == manifest["items"]
+    assert recorded["items"] == written["items"]
     assert orc.verify().totals == {}
 
 
@@ -91,13 +65,6 @@ def test_a_claim_whose_folder_was_deleted_is_taken_over_at_once(orc: Orchestrato
     (result,) = IngestPipeline(orc).run().results
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS
-
-
-def exhaust(orc: Orchestrator) -> None:
-    """Make it seem as if the claimed file had killed its reader again and again."""
-    (claim,) = (orc.paths.ingest / CLAIMS).glob("[0-9]*")
-    state = json.loads((claim / "claim.json").read_text())
-    (claim / "claim.json").write_text(json.dumps({**state, "attempts": MAX_ATTEMPTS}))
 
 
 def journalled(service: MemoryService) -> list[str]:
@@ -134,16 +101,18 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
 
 def test_a_held_file_that_fails_again_is_held_again(orc: Orchestrator) -> None:
     drop(orc, "keys.md", notes())
-    interrupt(orc, 1)
+    interrupt(orc)
     exhaust(orc)
     IngestPipeline(orc).run()
-    stopping = Stopping(1)
-    pipeline = IngestPipeline(orc, progress=stopping.told, stop=stopping.stop, retry=True)
+    told: list[Progress] = []
+    pipeline = IngestPipeline(
+        orc, progress=told.append, stop=lambda: any(at.steps for at in told), retry=True
+    )
     (result,) = pipeline.run().results
     assert (result.outcome, result.reason) == ("skipped", RejectionReason.INTERRUPTED)
     exhaust(orc)
     # A pipeline that follows the drop zone takes up once what it was asked for.
-    stopping._left = 1
+    told.clear()
     (result,) = pipeline.run().results
     assert (result.outcome, result.reason) == ("held", RejectionReason.HELD)
     assert todos(orc) == []

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import ingest_runs
 import pytest
+from ingest_runs import manifest
 from model_server import KEY, ModelServer
 from page_models import PageModel
 
@@ -49,14 +51,7 @@ def answer(*items: Any) -> dict[str, Any]:
 
 
 def ingest(orc: Orchestrator, content: str = NOTES, name: str = "n.md") -> FileResult:
-    (orc.paths.ingest / name).write_text(content)
-    (result,) = IngestPipeline(orc).run().results
-    return result
-
-
-def manifest(orc: Orchestrator, result: FileResult) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((orc.paths.ingest / str(result.manifest)).read_bytes())
-    return told
+    return ingest_runs.ingest(orc, name, content)
 
 
 def reasons(orc: Orchestrator, result: FileResult) -> dict[str, int]:

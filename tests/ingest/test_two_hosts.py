@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ingest_runs import drop, exhaust, interrupt
 
 import ingest.pipeline
-from ingest.claims import claims
 from ingest.parse import parse_document
-from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
+from ingest.pipeline import IngestPipeline, Progress
 from ingest.reasons import RejectionReason
 from memgraph import MemoryKind, MemoryService, Orchestrator
 from memgraph.clock import FixedClock
@@ -43,8 +43,7 @@ def hosts(tmp_path: Path, clock: FixedClock, postgres_url: str) -> Iterator[Host
         ]
         one, two, three = (service.orchestrator("orc-1", create=True) for service in services)
         for orc in (one, two, three):
-            orc.paths.ingest.mkdir(parents=True, exist_ok=True)
-            (orc.paths.ingest / "talk.txt").write_text(TALK)
+            drop(orc, "talk.txt", TALK)
         yield one, two, three
     drop_schemas(postgres_url)
 
@@ -52,22 +51,6 @@ def hosts(tmp_path: Path, clock: FixedClock, postgres_url: str) -> Iterator[Host
 def outcome(orc: Orchestrator) -> tuple[str, str | None]:
     (result,) = IngestPipeline(orc).run().results
     return result.outcome, result.reason
-
-
-def interrupt(orc: Orchestrator) -> None:
-    """Run until the first part is stored."""
-    parts: list[Progress] = []
-    pipeline = IngestPipeline(
-        orc, progress=lambda at: parts.extend([at] * (at.steps > 0)), stop=lambda: bool(parts)
-    )
-    assert pipeline.run().results[0].reason == RejectionReason.INTERRUPTED
-
-
-def exhaust(orc: Orchestrator) -> None:
-    """Make it seem as if the claimed file had killed its reader again and again."""
-    (claimed,) = claims(orc.paths.ingest)
-    claimed.attempts = MAX_ATTEMPTS
-    claimed.save()
 
 
 def turns(orc: Orchestrator) -> dict[str, MemoryStatus]:
