@@ -58,11 +58,11 @@ def _strategy(provider: str, settings: Settings | None) -> EntityStrategy:
 
 def _entities(rows: list[dict[str, Any]], strategy: EntityStrategy) -> dict[str, Any]:
     gold = [[(e["start"], e["end"], e["type"]) for e in row["entities"]] for row in rows]
-    found = strategy.extract([row["text"] for row in rows])
-    for error in found.failures.values():
+    found, failures = strategy.extract([row["text"] for row in rows])
+    for error in failures.values():
         # A score of what the others found would be taken for that of all.
         raise error
-    predicted = [[(one.start, one.end, str(one.type)) for one in spans] for spans in found.spans]
+    predicted = [[(one.start, one.end, str(one.type)) for one in each.spans] for each in found]
     return dict(score_entities(gold, predicted))
 
 

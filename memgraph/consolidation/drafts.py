@@ -22,7 +22,7 @@ from memgraph.rules.proposals import (
     MAX_IMPORTANCE,
     is_quoted,
 )
-from memgraph.rules.similarity import Similarity, compare, content_hash, same_order
+from memgraph.rules.similarity import content_hash, is_near, same_order
 from memgraph.store import memories
 from memgraph.store.sessions import ComparisonPlace, TurnRow, same_facts
 from memgraph.store.snapshot import Snapshot
@@ -248,7 +248,7 @@ def repeats(stored: str, new: str) -> bool:
 
     They share three quarters of their words, in one order, and all names, numbers and negations.
     """
-    return compare(stored, new) is not Similarity.DIFFERENT and same_order(stored, new)
+    return is_near(stored, new) and same_order(stored, new)
 
 
 def _with_all_evidence(

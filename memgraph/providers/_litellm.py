@@ -258,9 +258,13 @@ def _translated(error: BaseException, openai: ModuleType, httpx: ModuleType) -> 
     """Translate an error of litellm by its class, status and causes, never by its text."""
     chain = list(_causes(error))
     kind = type(error).__name__
-    status = _status(chain, httpx)
-    if status is not None:
-        return _by_status(kind, status, _retry_after(chain, httpx))
+    # litellm itself reports the status 500 without a response.
+    answers = (each.response for each in chain if isinstance(each, httpx.HTTPStatusError))
+    if (response := next(answers, None)) is not None:
+        # The date form of Retry-After is ignored.
+        wait_s = response.headers.get("retry-after", "")
+        is_number = wait_s.isascii() and wait_s.isdigit()
+        return _by_status(kind, response.status_code, float(wait_s) if is_number else None)
     if any(isinstance(e, (httpx.TimeoutException, openai.APITimeoutError)) for e in chain):
         return ProviderUnavailable(
             "The provider did not answer in time.", reason="timeout", error=kind
@@ -308,23 +312,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         visited.add(id(current))
         yield current
         current = current.__cause__ or current.__context__
-
-
-def _status(chain: list[BaseException], httpx: ModuleType) -> int | None:
-    """Return the HTTP status of the response, if any; litellm itself reports 500 without one."""
-    for error in chain:
-        if isinstance(error, httpx.HTTPStatusError):
-            return int(error.response.status_code)
-    return None
-
-
-def _retry_after(chain: list[BaseException], httpx: ModuleType) -> float | None:
-    """Return the seconds of a Retry-After header; its date form is ignored."""
-    for error in chain:
-        if isinstance(error, httpx.HTTPStatusError):
-            value = error.response.headers.get("retry-after", "")
-            return float(value) if value.isascii() and value.isdigit() else None
-    return None
 
 
 def _by_status(kind: str, status: int, retry_after_s: float | None) -> ProviderError:

@@ -74,21 +74,6 @@ class RegexNames:
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyResult:
-    """The results of a strategy for some texts.
-
-    Attributes:
-        spans: the entities of each text, without overlap; see ``memgraph.text.names.merge``.
-        rejected: the codes of rejected proposals for each text.
-        failures: the errors of failed providers, by name; their results are missing.
-    """
-
-    spans: list[list[EntitySpan]]
-    rejected: list[tuple[str, ...]]
-    failures: dict[str, MemgraphError]
-
-
-@dataclass(frozen=True, slots=True)
 class EntityStrategy:
     """Providers in order of preference. A provider that fails is reported and skipped."""
 
@@ -98,35 +83,33 @@ class EntityStrategy:
     def names(self) -> tuple[str, ...]:
         return tuple(provider.name for provider in self.providers)
 
-    def extract(self, texts: Sequence[str], *, without: Collection[str] = ()) -> StrategyResult:
-        """Return the entities of each text.
+    def extract(
+        self, texts: Sequence[str], *, without: Collection[str] = ()
+    ) -> tuple[list[EntityFindings], dict[str, MemgraphError]]:
+        """Return what was found in each text, and the errors of failed providers by name.
+
+        Entities of a text do not overlap; see ``memgraph.text.names.merge``.
 
         Args:
             without: names of providers that must not see these texts.
         """
         failures: dict[str, MemgraphError] = {}
-        by_text: list[list[EntityFindings]] = [[] for _ in texts]
+        results: list[list[EntityFindings]] = []
         for provider in self.providers:
             if provider.name in without:
                 continue
             try:
-                results = provider.extract(texts)
+                results.append(provider.extract(texts))
             except (ProviderError, ExtraMissing) as error:
                 failures[provider.name] = error
-                continue
-            for findings, result in zip(by_text, results, strict=True):
-                findings.append(result)
-        return StrategyResult(
-            spans=[
-                merge(span for result in results_of_text for span in result.spans)
-                for results_of_text in by_text
-            ],
-            rejected=[
-                tuple(code for result in results_of_text for code in result.rejected)
-                for results_of_text in by_text
-            ],
-            failures=failures,
-        )
+        merged = [
+            EntityFindings(
+                merge(span for found in of_text for span in found.spans),
+                tuple(code for found in of_text for code in found.rejected),
+            )
+            for of_text in (zip(*results, strict=True) if results else [()] * len(texts))
+        ]
+        return merged, failures
 
 
 # A fixed value, because a model gives no probability that is comparable to the others'.

@@ -5,20 +5,14 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Final
 
 from memgraph.text.lexicon import NEGATIONS
 from memgraph.text.sentences import split_sentences
 from memgraph.text.stem import CONTRACTIONS
 
-JACCARD_THRESHOLD = 0.75
-
-
-class Similarity(StrEnum):
-    EXACT = "exact"
-    NEAR = "near"
-    DIFFERENT = "different"
+JACCARD_THRESHOLD: Final = 0.75
+"""The share of words that two near texts have in common, at least."""
 
 
 def normalise_content(text: str) -> str:
@@ -63,19 +57,17 @@ def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     return shared / union if union else 0.0
 
 
-def compare(left: str, right: str, threshold: float = JACCARD_THRESHOLD) -> Similarity:
-    """Return how similar two texts are.
+def is_near(left: str, right: str) -> bool:
+    """Return True if two texts are equal, or differ in a few words.
 
-    NEAR requires a word overlap of at least ``threshold``, and the same names, numbers and
-    negations: "the limit is 10" and "the limit is not 20" overlap, but say different things. The
-    order of words is ignored; see ``same_order``.
+    These may be no names, numbers or negations: "the limit is 10" and "the limit is not 20" overlap
+    by ``JACCARD_THRESHOLD``, but say different things. The order of words is ignored; see
+    ``same_order``.
     """
     if _identity(left) == _identity(right):
-        return Similarity.EXACT
-    words_left, words_right = word_set(left), word_set(right)
-    if jaccard(words_left, words_right) < threshold:
-        return Similarity.DIFFERENT
-    return Similarity.NEAR if same_weights(left, right) else Similarity.DIFFERENT
+        return True
+    near = jaccard(word_set(left), word_set(right)) >= JACCARD_THRESHOLD
+    return near and same_weights(left, right)
 
 
 def same_order(left: str, right: str) -> bool:

@@ -41,8 +41,8 @@ TEXT = "Oswin Tarrant saw Vellmark"
 
 
 def found(*providers: Says) -> list[tuple[str, EntityType]]:
-    [spans] = EntityStrategy(providers).extract([TEXT]).spans
-    return [(each.text, each.type) for each in spans]
+    [found], _ = EntityStrategy(providers).extract([TEXT])
+    return [(each.text, each.type) for each in found.spans]
 
 
 def test_the_more_confident_wins_an_overlap_then_the_longer() -> None:
@@ -57,11 +57,10 @@ def test_the_more_confident_wins_an_overlap_then_the_longer() -> None:
 def test_a_provider_that_fails_is_told_and_the_others_count() -> None:
     down = Says("llm", error=ProviderUnavailable("down"))
     missing = Says("spacy", error=ExtraMissing("no spaCy"))
-    told = EntityStrategy((down, missing, Says("regex", [("Vellmark", PLACE, 0.9)]))).extract(
-        [TEXT]
-    )
-    assert [[each.text for each in one] for one in told.spans] == [["Vellmark"]]
-    assert {name: error.code for name, error in told.failures.items()} == {
+    rules = Says("regex", [("Vellmark", PLACE, 0.9)])
+    [one], failures = EntityStrategy((down, missing, rules)).extract([TEXT])
+    assert [each.text for each in one.spans] == ["Vellmark"]
+    assert {name: error.code for name, error in failures.items()} == {
         "llm": "provider.unavailable",
         "spacy": "extra.missing",
     }
@@ -69,5 +68,5 @@ def test_a_provider_that_fails_is_told_and_the_others_count() -> None:
 
 def test_a_provider_that_must_not_see_a_text_does_not() -> None:
     model = Says("llm", [("Vellmark", PLACE, 0.9)])
-    told = EntityStrategy((model,)).extract([TEXT], without=("llm",))
-    assert (told.spans, model.asked) == ([[]], 0)
+    [one], _ = EntityStrategy((model,)).extract([TEXT], without=("llm",))
+    assert (one.spans, model.asked) == ([], 0)

@@ -12,7 +12,7 @@ from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderReject
 from memgraph.model.enums import MemoryType
 from memgraph.providers.completion import CompletionProvider, completion_provider, random_mark
 from memgraph.providers.options import options_of
-from memgraph.rules.similarity import Similarity, compare
+from memgraph.rules.similarity import is_near
 
 # After this many failures in a row the provider is not called for the rest of a text.
 MAX_FAILURES = 3
@@ -50,7 +50,7 @@ class Proposals:
 
 def says_the_same(proposal: str, line: str) -> bool:
     """Return True if a line says what a proposal says, perhaps in slightly different words."""
-    return compare(proposal, line) is not Similarity.DIFFERENT
+    return is_near(proposal, line)
 
 
 def configured_extractor(

@@ -24,7 +24,7 @@ from memgraph.store.entities import EntityName
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 
 if TYPE_CHECKING:
-    from memgraph.providers.entity_names import StrategyResult
+    from memgraph.providers.entity_names import EntityFindings
 
 PART: Final = "enrichment"
 ACTOR: Final = "enrichment"
@@ -131,7 +131,7 @@ class _Run:
             for without, group in groups
         ]
         if len(batch) > 1 and any(
-            _is_refusal(error) for answer in answers for error in answer.failures.values()
+            _is_refusal(error) for _, failures in answers for error in failures.values()
         ):
             # Send the texts one by one to find the refused one.
             if not all(self.work_off([memory], memory.pk) for memory in batch):
@@ -139,7 +139,7 @@ class _Run:
             self.cursor = through
             return True
         for (without, group), answer in zip(groups, answers, strict=True):
-            self._take(group, without, answer, names_by_pk)
+            self._take(group, without, *answer, names_by_pk)
         self.taken += len(names_by_pk)
         if names_by_pk:
             self._write(names_by_pk, {memory.pk: memory for memory in batch}, through)
@@ -164,18 +164,19 @@ class _Run:
         self,
         group: Sequence[MemoryRow],
         without: Sequence[str],
-        answer: StrategyResult,
+        answer: Sequence[EntityFindings],
+        failures: Mapping[str, MemgraphError],
         names_by_pk: dict[int, list[EntityName]],
     ) -> None:
         for provider in self.opened.naming.accurate.names:
-            error = answer.failures.get(provider)
+            error = failures.get(provider)
             if error is not None:
                 self._failed(provider, error, group)
             elif provider not in without:
                 self.refused[provider] = 0
-        for memory, spans, codes in zip(group, answer.spans, answer.rejected, strict=True):
-            names_by_pk[memory.pk] = names_of(spans)
-            for code in codes:
+        for memory, found in zip(group, answer, strict=True):
+            names_by_pk[memory.pk] = names_of(found.spans)
+            for code in found.rejected:
                 self._reject(code, memory.memory_id)
 
     def _failed(self, provider: str, error: MemgraphError, group: Sequence[MemoryRow]) -> None:

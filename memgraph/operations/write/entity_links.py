@@ -164,9 +164,9 @@ class NameFinders:
         return self._strategy(self._settings.fast)
 
     def _find_fast(self, text: str) -> list[EntityName]:
-        result = self._fast.extract([text])
-        self.fast_failure = next((failure.code for failure in result.failures.values()), None)
-        return names_of(result.spans[0])
+        [found], failures = self._fast.extract([text])
+        self.fast_failure = next((failure.code for failure in failures.values()), None)
+        return names_of(found.spans)
 
     def _strategy(self, names: Sequence[str]) -> EntityStrategy:
         from memgraph.providers.entity_names import EntityStrategy
