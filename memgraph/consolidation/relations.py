@@ -22,6 +22,7 @@ from memgraph.consolidation.statements import (
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Relation
 from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
+from memgraph.rules.blocks import cut
 from memgraph.rules.proposals import items_of, number_of
 from memgraph.store.comparisons import ComparedMemory
 
@@ -109,7 +110,7 @@ def relate(
     for (pair, relation), both, (verdict, _) in zip(pairs.items(), ordered, checked, strict=True):
         if verdict is Verdict.YES:
             reason = f"by {provider.name}: {_MEANING[relation]}"
-            reason += ": “{}” / “{}”".format(*(_short(each.content) for each in both))
+            reason += ": “{}” / “{}”".format(*(cut(each.content, MAX_SHOWN_CHARS) for each in both))
             found.append(FactRelation(*pair, relation, reason))
         else:
             refused[f"verdict.said_{verdict}"] += 1
@@ -157,8 +158,3 @@ def _claim(
     )
     form = said_again if relation is Relation.DUPLICATE else no_longer
     return CitingStatement(form(earlier.content), lines, (1,))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_SHOWN_CHARS else f"{line[: MAX_SHOWN_CHARS - 1]}…"

@@ -14,7 +14,7 @@ from memgraph.model.entities import EntitySummary
 from memgraph.model.enums import EntityType, MemoryKind, Scope, Sensitivity
 from memgraph.model.values import Memory
 from memgraph.store import tables
-from memgraph.store.entities import ENTITY_NAMES, TOLD, is_full_name
+from memgraph.store.entities import ENTITY_NAMES, TOLD, people_of
 from memgraph.store.memories import existing_ids
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -22,7 +22,6 @@ from memgraph.store.statements import (
     Column,
     among,
     bound,
-    listed,
     member,
     ordered,
     prepared,
@@ -171,17 +170,11 @@ def aliases(snapshot: Snapshot, pks: Collection[int]) -> list[tuple[int, str, st
     return snapshot.rows(query.order_by(a.c.entity_pk, a.c.alias_key))
 
 
-@prepared
-def _by_one_name() -> Any:
-    f, e = listed("keys", "f"), tables.entities.alias("e")
-    first = _merge_targets(e, ordered(f, (e, is_full_name(e, f.c.value)))).distinct()
-    last = _merge_targets(e, e).distinct().where(among(e.c.last_name, "keys"))
-    return _most_mentioned_first(first.where(e.c.type == EntityType.PERSON).union(last))
-
-
 def called(snapshot: Snapshot, keys: Collection[str]) -> list[EntityRecord]:
     """Return people whose full name begins or ends with one of these, most mentioned first."""
-    return list(_rows(_by_one_name().rows(snapshot, keys=sorted(keys))))
+    pks = set().union(*people_of(snapshot, keys).values())
+    query = _most_mentioned_first(_fields().where(among(_row().c.pk, sorted(pks))))
+    return list(_rows(snapshot.rows(query))) if pks else []
 
 
 @prepared

@@ -59,12 +59,12 @@ def latest(snapshot: Snapshot, view: View) -> Memory | None:
     return None if row is None else memory_from_row(row)
 
 
-def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[tuple[str, int]]:
-    """Return the ids and times of a scope's unretracted reflections."""
+def times(snapshot: Snapshot, scope: str, scope_id: str | None) -> list[int]:
+    """Return the times of a scope's unretracted reflections."""
     m = tables.memories
     of_scope = (m.c.scope == bound(scope), m.c.scope_id.is_not_distinct_from(bound(scope_id)))
-    weekly = sa.select(m.c.memory_id, m.c.created_at).where(_is_weekly(m), *of_scope)
-    return snapshot.rows(weekly.where(m.c.status != MemoryStatus.RETRACTED).order_by(m.c.pk))
+    weekly = sa.select(m.c.created_at).where(_is_weekly(m), *of_scope)
+    return snapshot.column(weekly.where(m.c.status != MemoryStatus.RETRACTED).order_by(m.c.pk))
 
 
 def projects(

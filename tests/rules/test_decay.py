@@ -59,26 +59,9 @@ days_ = st.floats(0, 100_000)
 exponents = st.floats(0.1, 2)
 
 
-def retires(
-    kind: MemoryKind = MemoryKind.FACT,
-    status: MemoryStatus = MemoryStatus.ACTIVE,
-    confidence: float = 1.0,
-    decay_rate: float = 0.1,
-    days: float = 30.0,
-) -> bool:
-    return should_retire(
-        kind=kind, status=status, confidence=confidence, decay_rate=decay_rate, days=days
-    )
-
-
 def test_the_formula_by_hand() -> None:
     assert effective_confidence(0.8, 0.1, 10) == pytest.approx(0.8 * math.exp(-1))
     assert effective_confidence(1.0, 0.1, 32, exponent=0.8) == pytest.approx(math.exp(-1.6))
-
-
-@given(confidences, rates, days_, exponents)
-def test_never_above_the_base_nor_below_zero(c: float, rate: float, d: float, e: float) -> None:
-    assert 0.0 <= effective_confidence(c, rate, d, e) <= c
 
 
 @given(confidences, rates, days_, days_, exponents)
@@ -91,21 +74,6 @@ def test_days_count_from_the_last_access_else_from_creation() -> None:
     assert days_idle(now, now - 4 * MS_PER_DAY, None) == 4.0
     assert days_idle(now, now - 4 * MS_PER_DAY, now - MS_PER_DAY // 2) == 0.5
     assert days_idle(now, now + 1, None) == 0.0
-
-
-@pytest.mark.parametrize(
-    "stays",
-    [
-        {"kind": MemoryKind.EPISODE},
-        {"kind": MemoryKind.REFLECTION},
-        {"status": MemoryStatus.SUPERSEDED},
-        {"status": MemoryStatus.RETRACTED},
-        {"decay_rate": 0.0, "confidence": 0.01},
-    ],
-)
-def test_what_never_retires(stays: dict[str, object]) -> None:
-    assert retires(days=10_000.0)
-    assert not retires(days=10_000.0, **stays)  # type: ignore[arg-type]  # one keyword at a time
 
 
 @given(confidences, rates, days_, st.floats(0, 1))

@@ -50,23 +50,6 @@ def applied(before: MemoryState, changes: tuple[MemoryChange, ...]) -> MemorySta
     return before
 
 
-@pytest.mark.parametrize(
-    ("current", "action", "target"),
-    [
-        (ACTIVE, StatusAction.SUPERSEDE, SUPERSEDED),
-        (ACTIVE, StatusAction.RETRACT, RETRACTED),
-        (SUPERSEDED, StatusAction.REACTIVATE, ACTIVE),
-        (SUPERSEDED, StatusAction.RETRACT, RETRACTED),
-        (RETRACTED, StatusAction.RESTORE, ACTIVE),
-    ],
-)
-def test_allowed_transitions(
-    current: MemoryStatus, action: StatusAction, target: MemoryStatus
-) -> None:
-    assert next_status(current, action) is target
-    assert may(current, action)
-
-
 def test_every_other_transition_is_illegal_and_says_which() -> None:
     refused = [(s, a) for s in STORED_STATUSES for a in StatusAction if not may(s, a)]
     assert len(refused) == 7
@@ -74,15 +57,6 @@ def test_every_other_transition_is_illegal_and_says_which() -> None:
         with pytest.raises(IllegalTransition) as caught:
             next_status(status, action)
         assert caught.value.details == {"status": status.value, "action": action.value}
-
-
-def test_supersession_changes_the_older_alone() -> None:
-    change = plan_supersession(state("fact_new"), state("fact_old"))
-    assert change == MemoryChange("fact_old", status=SUPERSEDED)
-
-
-def test_second_successor_changes_nothing() -> None:
-    assert plan_supersession(state("b"), state("a", SUPERSEDED)) is None
 
 
 @pytest.mark.parametrize(("new", "old"), [(RETRACTED, ACTIVE), (ACTIVE, RETRACTED)])

@@ -249,10 +249,8 @@ def link_names(
         open_memories: the current rows of those memories that are not enriched yet.
         enriched_at: the time to record in them, in milliseconds; None: they stay to be enriched.
     """
-    linker, naming = opened.writer.linker, opened.naming
-    names = [
-        (memory.pk, tuple(naming.resolved(names_by_pk[memory.pk]))) for memory in open_memories
-    ]
+    linker, resolved = opened.writer.linker, opened.naming.nicknames.resolved
+    names = [(memory.pk, tuple(resolved(names_by_pk[memory.pk]))) for memory in open_memories]
     transaction.record(linker.mend_types(transaction, names))
     linked = entities.links_of(transaction, [memory.pk for memory in open_memories])
     new = linker.link(transaction, names, linked)
@@ -274,10 +272,14 @@ def _stamped(
 ) -> dict[str, Any]:
     """Return the attributes of an enriched memory, with the names that only models found."""
     by_rules = {(name.key, name.type) for name in opened.find_names(memory.content)}
+    resolved = opened.naming.nicknames.resolved
     beyond = [
         [name.name, name.type.value]
         for name in names
-        if all((each.key, each.type) not in by_rules for each in opened.naming.resolved([name]))
+        if all(
+            (each.key, each.type) not in by_rules
+            for each in opened.naming.nicknames.resolved([name])
+        )
     ]
     attributes = {**memory.attributes, ENRICHED_AT: now_ms}
     if beyond:

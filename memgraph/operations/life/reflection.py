@@ -188,7 +188,7 @@ def _reflect_on(run: _Run, place: ReflectionScope) -> str:
 
 def _is_too_soon(run: _Run, snapshot: Snapshot, place: ReflectionScope) -> bool:
     times = queries.times(snapshot, place.scope.value, place.scope_id)
-    return rules.is_too_soon([at for _, at in times], run.now_ms, MIN_DAYS_BETWEEN)
+    return rules.is_too_soon(times, run.now_ms, MIN_DAYS_BETWEEN)
 
 
 def _said(run: _Run, place: ReflectionScope, week: WeekMaterial) -> list[WeekLine]:

@@ -39,6 +39,7 @@ from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
 from memgraph.providers.local import LocalEmbedding
 from memgraph.providers.pair_reader import PairVerdict, StatementPair
 from memgraph.providers.usage import usage_tally
+from memgraph.rules.blocks import cut
 from memgraph.rules.lines import speaker_of
 from memgraph.store import comparisons, edges, embeddings, memories, sessions
 from memgraph.store.comparisons import ComparedMemory, WaitingMemory
@@ -145,10 +146,7 @@ class _Question(NamedTuple):
             edge_type = EdgeType.UPDATES if same else EdgeType.CONTRADICTS
         if not reason:
             text = other.content if self.is_later(other) else self.memory.content
-            quoted = " ".join(text.split())
-            if len(quoted) > MAX_QUOTED:
-                quoted = f"{quoted[: MAX_QUOTED - 1]}…"
-            reason = f"{_RELATION[edge_type]}: {quoted}"
+            reason = f"{_RELATION[edge_type]}: {cut(text, MAX_QUOTED)}"
         return EdgeInput(
             from_id=later,
             to_id=earlier,

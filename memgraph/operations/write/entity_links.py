@@ -87,10 +87,6 @@ class NameFinders:
         # With rules only and no nicknames, writes call the rules directly.
         return self.nicknames.applied(finder) if self.nicknames.by_key else finder
 
-    def resolved(self, names: Iterable[EntityName]) -> list[EntityName]:
-        """Replace nicknames by full names; return each name once."""
-        return self.nicknames.resolved(names)
-
     def kept(self, content: str, names: Any) -> list[EntityName]:
         """Return the names that models found in a text earlier, from ``attributes.enriched_names``.
 
@@ -100,7 +96,7 @@ class NameFinders:
             return []
         text = _key(content)
         candidates = (_kept(name) for name in names[:MAX_KEPT_NAMES])
-        return self.resolved(
+        return self.nicknames.resolved(
             candidate
             for candidate in candidates
             if candidate is not None and (candidate.key in text or has_part(candidate, text))
@@ -109,7 +105,7 @@ class NameFinders:
     def named_by_model(self, names: Iterable[tuple[str, EntityType]]) -> list[EntityName]:
         """Return the entities that a model named with their types, each once."""
         found = (_name(name, kind, BY_MODEL, "llm") for name, kind in names)
-        return self.resolved(name for name in found if name is not None)
+        return self.nicknames.resolved(name for name in found if name is not None)
 
     def given(self, names: Any) -> list[EntityName]:
         """Return the names supplied with a memory (``attributes.entity_names``), each once.
@@ -524,7 +520,7 @@ class EntityLinker:
         names = [person for person in people if person is not None]
         if context.given is not None:
             names += self._naming.given(json.loads(context.given))
-        return self._naming.resolved(names)
+        return self._naming.nicknames.resolved(names)
 
     def _keys_of(
         self, transaction: JournalledTransaction, names: Iterable[EntityName]

@@ -78,19 +78,3 @@ def test_what_a_model_has_read_before_it_was_gone_is_not_read_again(
         assert "harbour" in model.pages[1]
         [session] = orchestrator.sessions.list()
         assert session.pending == 0
-
-
-def test_a_model_that_fails_leaves_them_for_the_next_run(
-    tmp_path: Path, server: ModelServer
-) -> None:
-    with start(tmp_path) as service:
-        orchestrator = service.orchestrator("ana", create=True)
-        say(orchestrator, "monday", *TURNS)
-        orchestrator.jobs.run("consolidation")
-    server.behave(server.fails(503))
-    with start(tmp_path, server) as service:
-        orchestrator = service.orchestrator("ana")
-        assert orchestrator.jobs.run("consolidation").error_code == "provider.unavailable"
-        PageModel(server, OSLO)
-        assert orchestrator.jobs.run("consolidation").counts["facts"] == 1
-        assert "Bruno lives in Oslo." in facts(orchestrator)

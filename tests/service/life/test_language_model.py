@@ -57,12 +57,3 @@ def test_an_open_orchestrator_has_the_configured_one_or_the_one_given(
             service.orchestrator("ana", create=True)
             with service.opened("ana") as opened:
                 assert (opened.llm.name if opened.llm else None) == name
-
-
-def test_a_service_whose_clock_stands_asks_the_same_one(tmp_path: Path) -> None:
-    given = LanguageModel(FakeCompletion([{"n": 1}]))
-    with MemoryService(tmp_path, environ={}, llm=given) as service:
-        service.create("ana")
-        with service.at(0) as then, then.opened("ana") as opened:
-            assert opened.llm is not None
-            assert opened.llm.completion.complete_json("s", "u", {}) == {"n": 1}

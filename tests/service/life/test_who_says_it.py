@@ -140,19 +140,3 @@ def test_a_copied_turn_is_no_source(service: MemoryService, orc: Orchestrator) -
     assert after.confidence == before.confidence
     assert len(orc.trace(after.memory_id).supports) == 4
     assert orc.trace(after.memory_id).independent_sources == 1
-
-
-def test_the_trace_tells_who_else_said_it(orc: Orchestrator) -> None:
-    for number in range(3):
-        orc.save_episode(
-            "Preference: green tea in the morning.", session_id=f"talk-{number}", source_role="user"
-        )
-        orc.sessions.end(f"talk-{number}")
-        orc.jobs.consolidate(f"talk-{number}")
-    [fact] = orc.memories.list(kinds=[MemoryKind.FACT])
-    traced = orc.trace(fact.memory_id)
-    assert traced.source.conversation_id == "talk-0"
-    assert {each.source.conversation_id for each in traced.supports} == {"talk-1", "talk-2"}
-    # Three conversations, but one speaker.
-    assert traced.independent_sources == 1
-    assert len(traced.grounds) == 3
