@@ -276,10 +276,7 @@ def _stamped(
     beyond = [
         [name.name, name.type.value]
         for name in names
-        if all(
-            (each.key, each.type) not in by_rules
-            for each in opened.naming.nicknames.resolved([name])
-        )
+        if all((each.key, each.type) not in by_rules for each in resolved([name]))
     ]
     attributes = {**memory.attributes, ENRICHED_AT: now_ms}
     if beyond:
