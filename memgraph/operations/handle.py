@@ -180,7 +180,7 @@ class Handle(Methods[F]):
 
         Raises AccessDenied, which is logged, if the file may not be its source.
         """
-        from memgraph.operations.write.checks import with_canonical_source
+        from memgraph.operations.write.writer import with_canonical_source
 
         try:
             return with_canonical_source(

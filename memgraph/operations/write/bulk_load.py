@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from memgraph.errors import AccessDenied, InvalidInput, MemgraphError, ProviderError
 from memgraph.model.values import EpisodeInput, MemoryInput, Outcome, validated
-from memgraph.operations.write.checks import with_canonical_source
-from memgraph.operations.write.writer import PreparedMemory
+from memgraph.operations.write.writer import PreparedMemory, with_canonical_source
 from memgraph.providers.local import LocalEmbedding
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store.embeddings import embedded_text

@@ -32,7 +32,7 @@ from memgraph.model.enums import (
     Relation,
     Sensitivity,
 )
-from memgraph.model.values import Edge, EdgeInput, MemoryInput
+from memgraph.model.values import Edge, EdgeInput
 from memgraph.operations.write.changes import is_protected
 from memgraph.operations.write.edges import StoredBatch
 from memgraph.operations.write.embedding import MAX_REFUSALS, pause_ms
@@ -87,11 +87,6 @@ _RELATION: Final = {
     EdgeType.CONTRADICTS: "probably contradicts",
     EdgeType.RELATED_TO: "probably says the same as",
 }
-
-
-def is_comparable(memory: MemoryInput) -> bool:
-    """Return True for an active fact or turn."""
-    return memory.kind is not MemoryKind.REFLECTION and memory.status is MemoryStatus.ACTIVE
 
 
 @dataclass(slots=True)

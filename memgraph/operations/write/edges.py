@@ -84,8 +84,6 @@ class EdgeWriter:
         self, transaction: JournalledTransaction, links: Sequence[EdgeInput], written: StoredBatch
     ) -> list[Outcome]:
         """Store edges and return their outcomes; ``#key`` ends refer to memories of ``written``."""
-        if not links:
-            return []
         plain = self._join_plain(transaction, links, written)
         outcomes = [
             plain.get(place) or self._try_join(transaction, link, written)

@@ -437,7 +437,8 @@ class EntityLinker:
             ]
             for context in contexts
         }
-        linked = _without_short(transaction, linked, in_full)
+        if linked:
+            linked = _without_short(transaction, linked, in_full)
         names = dict.fromkeys(name for group in all_names.values() for name in group)
         keys, new_names = self._keys_of(transaction, names)
         found: dict[Link, set[str]] = {}

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.errors import AccessDenied, NotFound
 from memgraph.ids import IdSource
+from memgraph.model.conversation import TOLD_AS, AgentTurn, SessionCompleted, UserTurn, voice_of
 from memgraph.model.entities import METADATA
 from memgraph.model.enums import (
     ComparisonStage,
     MemoryKind,
     MemoryStatus,
 )
-from memgraph.model.values import EdgeInput, MemoryInput, Outcome
-from memgraph.operations.write import checks as conversing
-from memgraph.operations.write.comparisons import is_comparable
+from memgraph.model.values import EdgeInput, EpisodeInput, MemoryInput, Outcome
 from memgraph.operations.write.edges import EdgeWriter, StoredBatch
 from memgraph.operations.write.embedding import claim_model
 from memgraph.operations.write.entity_links import EntityLinker, NameFinder
+from memgraph.paths import OrchestratorPaths, canonical_source
 from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.rules.budget import summarise, token_cost
+from memgraph.rules.conversations import follow, taken_over
 from memgraph.rules.decay import rate_of
 from memgraph.rules.scope import ScopeFacts, Viewer, writable
 from memgraph.rules.similarity import content_hash
@@ -189,7 +190,7 @@ class Writer:
             embedding: the provider of the items' vectors; None: they have none.
             view: what the writer may see; None: everything. Hidden memories are not used as
                 duplicates, evidence or ends of edges, and a confined writer may not store any.
-            live: True if the turns among the items were said just now, see ``checks.note``.
+            live: True if the turns among the items were said just now, see ``_note_turns``.
             compare: queue facts and turns for comparison with the stored ones.
             known: the ids of memories that the model of the items' page saw: they are compared
                 with other facts alone; None: they are not from a page that a model has read.
@@ -205,7 +206,8 @@ class Writer:
         embeddings.enqueue(transaction, [row["pk"] for row, _ in rows if row["pk"] not in ready])
         if compare:
             self._enqueue(transaction, rows, written, known)
-        EdgeWriter(self.ids, view, folder=folder).join_all(transaction, links, written)
+        if links:
+            EdgeWriter(self.ids, view, folder=folder).join_all(transaction, links, written)
         return written
 
     def store_all(
@@ -241,7 +243,8 @@ class Writer:
         waiting = {
             row["memory_id"]: row["pk"]
             for row, item in rows
-            if is_comparable(item.given)
+            if item.given.kind is not MemoryKind.REFLECTION
+            and item.given.status is MemoryStatus.ACTIVE
             and (
                 self.reads_pairs
                 or (self.asks_model and known is None and item.given.kind is MemoryKind.FACT)
@@ -319,7 +322,7 @@ class Writer:
             for row, item in stored
             if row["session_id"] in sequences and item.given.kind is MemoryKind.EPISODE
         ]
-        conversing.note(transaction, stored_turns, sequences, known_sessions, live=live, view=view)
+        _note_turns(transaction, stored_turns, sequences, known_sessions, live=live, view=view)
         return stored
 
     def _insert(
@@ -390,7 +393,7 @@ class Writer:
         self, item: PreparedMemory, pk: int, memory_id: str, sequence: int | None, at: int
     ) -> dict[str, Any]:
         memory = item.given
-        attributes = conversing.attributes_of(memory)
+        attributes = _attributes(memory)
         return {
             "pk": pk,
             "memory_id": memory_id,
@@ -479,3 +482,78 @@ def _remembered(row: dict[str, Any]) -> NewEntry:
     numbers = ("importance", "confidence", "decay_rate")
     details = {name: row[name] for name in ("content_hash", "kind", "type", *numbers)}
     return NewEntry("remember", row["memory_id"], details | {"seal": memory_seal(row)})
+
+
+def _attributes(memory: MemoryInput) -> dict[str, Any]:
+    """Return the attributes to store with a memory.
+
+    The kind of a ``UserTurn`` or ``AgentTurn`` is stored if its role alone would imply another
+    kind.
+    """
+    if not isinstance(memory, EpisodeInput):
+        return memory.attributes
+    kept_fields = {name: value for name, value in memory.attributes.items() if name != TOLD_AS}
+    if isinstance(memory, UserTurn | AgentTurn):
+        role = memory.source_role
+        if voice_of(role) is not voice_of(role, memory.told_as):
+            kept_fields[TOLD_AS] = memory.told_as
+    return kept_fields
+
+
+def _note_turns(
+    transaction: JournalledTransaction,
+    turns: Sequence[str],
+    following: Mapping[str, int],
+    sessions_by_id: Mapping[str, RegisteredSession],
+    *,
+    live: bool,
+    view: View | None = None,
+) -> None:
+    """Register the sessions of stored turns, and announce the completed ones.
+
+    Args:
+        turns: the session of each stored turn, in order.
+        following: the next position in each session of ``turns``.
+        sessions_by_id: the sessions that were registered before.
+        live: True for turns said just now: the first turn of a new session completes the open
+            ones. False for whole sessions from a file or another store.
+        view: what the writer sees; a confined writer completes only sessions with a turn it sees.
+    """
+    if not turns:
+        return
+    if live:
+        ending = view if view is not None and view.viewer.confined else None
+        has_new_session = any(session_id not in sessions_by_id for session_id in following)
+        open_now = sessions.open_ids(transaction, ending) if has_new_session else ()
+        transition = follow(turns, sessions_by_id, open_now)
+        sessions.complete(transaction, transition.done - following.keys())
+        ends = dict.fromkeys(following, transaction.at) | dict.fromkeys(transition.open)
+        completed = [session_id for ended in transition.completes for session_id in ended]
+    else:
+        states = {name: session.state for name, session in sessions_by_id.items()}
+        completed = taken_over(turns, states)
+        ends = {name: session.completed_at for name, session in sessions_by_id.items()}
+        ends |= dict.fromkeys(completed, transaction.at)
+    sessions.note_turns(transaction, following, ends)
+    transaction.session_events += [SessionCompleted(session_id=name) for name in completed]
+
+
+def with_canonical_source(
+    memory: MemoryInput, paths: OrchestratorPaths, allowed_roots: Sequence[str]
+) -> MemoryInput:
+    """Return the memory with its source's path made absolute and free of links.
+
+    Raises:
+        AccessDenied: the path lies outside the drop zone and ``memory.ingest.allowed_roots``, or in
+            another orchestrator's folder; the caller journals it.
+    """
+    path = memory.source.source_path
+    if path is None:
+        return memory
+    try:
+        real = canonical_source(path, paths, allowed_roots)
+    except AccessDenied as error:
+        error.asked = path
+        raise
+    source = memory.source.model_copy(update={"source_path": str(real)})
+    return memory.model_copy(update={"source": source})
