@@ -7,7 +7,7 @@ they cite; the second call checks what each of them says (``memgraph.consolidati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -36,7 +36,7 @@ from memgraph.model.conversation import HAPPENED, SpeakerRole, voice_of
 from memgraph.model.enums import EntityType, MemoryType
 from memgraph.model.jobs import MAX_REJECTED_KEPT, RejectedItem
 from memgraph.model.values import MAX_NAME_CHARS
-from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
+from memgraph.providers.completion import ask_json, fenced_lines, object_schema
 from memgraph.rules.proposals import (
     MAX_CONTENT_CHARS,
     MAX_IMPORTANCE,
@@ -144,7 +144,6 @@ class ModelExtractor:
         provider: the model.
         otherwise: the extractor for pages that the model cannot or must not read.
         max_sensitivity: pages above it are not sent.
-        mark: makes the random word that fences data in a prompt.
     """
 
     def __init__(
@@ -153,12 +152,10 @@ class ModelExtractor:
         otherwise: Extractor,
         *,
         max_sensitivity: Sensitivity,
-        mark: Callable[[], str] = random_mark,
     ) -> None:
         self._provider = provider
         self._otherwise = otherwise
         self._max_sensitivity = max_sensitivity
-        self._mark = mark
 
     @property
     def name(self) -> str:
@@ -175,7 +172,7 @@ class ModelExtractor:
             return self._otherwise.propose(page)
         try:
             prompt = PagePrompt(page.turns, page.before, page.known())
-            return _proposed(self._provider, prompt, page.max_facts, self._mark)
+            return _proposed(self._provider, prompt, page.max_facts)
         except ProviderRejected as error:
             if error.details.get("status") in _NOT_OF_THE_PAGE:
                 raise
@@ -187,7 +184,6 @@ class ModelExtractor:
 def read_text(
     provider: CompletionProvider,
     paragraphs: Mapping[str, str],
-    mark: Callable[[], str] = random_mark,
 ) -> PageProposal:
     """Return the facts that a model finds in a text, checked as those of a page.
 
@@ -201,16 +197,14 @@ def read_text(
     if not turns:
         return PageProposal()
     prompt = PagePrompt(turns, (), ())
-    return _proposed(provider, prompt, MAX_PROPOSALS, mark)
+    return _proposed(provider, prompt, MAX_PROPOSALS)
 
 
-def _proposed(
-    provider: CompletionProvider, prompt: PagePrompt, max_facts: int, mark: Callable[[], str]
-) -> PageProposal:
-    operations = ask_json(provider, SYSTEM, prompt.text(mark()), SCHEMA, operations_of)
+def _proposed(provider: CompletionProvider, prompt: PagePrompt, max_facts: int) -> PageProposal:
+    operations = ask_json(provider, SYSTEM, prompt.text(), SCHEMA, operations_of)
     accepted = AnswerReader(prompt, provider.name, max_facts).read(operations)
     statements = [claim.statement for claim in accepted.claims]
-    return accepted.supported(check_statements(provider, statements, mark=mark))
+    return accepted.supported(check_statements(provider, statements))
 
 
 def operations_of(answer: Any) -> dict[str, list[Any]]:
@@ -255,9 +249,9 @@ class PagePrompt:
         """The ids of the turns of which the model sees only the beginning."""
         return [turn.memory_id for turn in self.turns if len(turn.content) > self._size]
 
-    def text(self, mark: str) -> str:
+    def text(self) -> str:
         """Return the page as fenced lines of plain text."""
-        return fenced_lines(self._lines(), mark)
+        return fenced_lines(self._lines())
 
     def _lines(self) -> Iterator[str]:
         speakers = dict.fromkeys((turn.source_role, turn.told_as) for turn in self.turns)

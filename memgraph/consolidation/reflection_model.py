@@ -7,7 +7,7 @@ Reflections never expire, so this is the protection against hostile sentences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from memgraph.clock import iso
@@ -25,7 +25,6 @@ from memgraph.providers.completion import (
     estimated_tokens,
     fenced_lines,
     object_schema,
-    random_mark,
 )
 from memgraph.rules.citations import SENTENCES, CitedSentence, cited_sentences
 from memgraph.rules.lines import speaker_of
@@ -59,7 +58,6 @@ def reflect_with_model(
     changes: Sequence[tuple[str, str, float]] = (),
     *,
     max_sensitivity: Sensitivity,
-    mark: Callable[[], str] = random_mark,
 ) -> tuple[list[WeekLine], list[RejectedItem]]:
     """Ask for a reflection on memories, with one call, and check it with another.
 
@@ -80,12 +78,12 @@ def reflect_with_model(
     sent, lines = _chosen(open_ones, changes)
     if not sent:
         return [], []
-    user = fenced_lines(lines, mark())
+    user = fenced_lines(lines)
     sentences, uncited = ask_json(
         provider, SYSTEM, user, SCHEMA, lambda answer: _read(answer, len(sent))
     )
     statements = [_statement(each, sent) for each in sentences]
-    judgements = check_statements(provider, statements, mark=mark)
+    judgements = check_statements(provider, statements)
     kept: list[WeekLine] = []
     rejected: list[RejectedItem] = []
     if uncited:

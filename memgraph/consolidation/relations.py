@@ -7,7 +7,7 @@ statements says it (``memgraph.consolidation.statements``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.clock import iso
@@ -21,7 +21,7 @@ from memgraph.consolidation.statements import (
 )
 from memgraph.errors import ProviderAnswerInvalid
 from memgraph.model.enums import Relation
-from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
+from memgraph.providers.completion import ask_json, fenced_lines, object_schema
 from memgraph.rules.blocks import cut
 from memgraph.rules.proposals import items_of, number_of
 from memgraph.store.comparisons import ComparedMemory
@@ -69,8 +69,6 @@ class FactRelation(NamedTuple):
 def relate(
     provider: CompletionProvider,
     facts: Sequence[tuple[ComparedMemory, Sequence[ComparedMemory]]],
-    *,
-    mark: Callable[[], str] = random_mark,
 ) -> tuple[list[FactRelation], Counter[str]]:
     """Ask how new facts relate to stored ones: one call, and one to check what it finds.
 
@@ -93,7 +91,7 @@ def relate(
         lines.append(f"n{number} (compare with {compared}) {_shown(fact)}")
     refused: Counter[str] = Counter()
     pairs: dict[tuple[int, int], Relation] = {}
-    for item in ask_json(provider, SYSTEM, fenced_lines(lines, mark()), SCHEMA, _verdicts):
+    for item in ask_json(provider, SYSTEM, fenced_lines(lines), SCHEMA, _verdicts):
         read = _pair(item, shown)
         if isinstance(read, str):
             refused[f"verdict.{read}"] += 1
@@ -105,7 +103,7 @@ def relate(
     statements = [
         _claim(*both, relation) for both, relation in zip(ordered, pairs.values(), strict=True)
     ]
-    checked = check_statements(provider, statements, mark=mark)
+    checked = check_statements(provider, statements)
     found = []
     for (pair, relation), both, (verdict, _) in zip(pairs.items(), ordered, checked, strict=True):
         if verdict is Verdict.YES:

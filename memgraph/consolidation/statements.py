@@ -7,13 +7,13 @@ that the evidence says it. The evidence is numbered for the prompt, so no text c
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memgraph.errors import ProviderAnswerInvalid
-from memgraph.providers.completion import ask_json, fenced_lines, object_schema, random_mark
+from memgraph.providers.completion import ask_json, fenced_lines, object_schema
 from memgraph.rules.proposals import folded_quote, items_of, number_of, text_of
 from memgraph.text.names import is_unspaced
 from memgraph.text.stem import WORDS, fold
@@ -127,8 +127,6 @@ def said_again(text: str) -> str:
 def check_statements(
     provider: CompletionProvider,
     statements: Sequence[CitingStatement],
-    *,
-    mark: Callable[[], str] = random_mark,
 ) -> list[Judgement]:
     """Judge each statement, with one call for every ``CHECKED_AT_ONCE``.
 
@@ -146,7 +144,7 @@ def check_statements(
         answers = ask_json(
             provider,
             SYSTEM,
-            fenced_lines(_lines(asked), mark()),
+            fenced_lines(_lines(asked)),
             SCHEMA,
             partial(_read, size=len(asked)),
         )

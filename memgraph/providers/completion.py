@@ -230,9 +230,10 @@ def _plain_character(char: str) -> str:
 _JOINERS: Final = frozenset("\u200c\u200d")
 
 
-def fenced_lines(lines: Iterable[str], mark: str) -> str:
+def fenced_lines(lines: Iterable[str]) -> str:
     """Return lines of data between two marks that contain a random word.
 
     No text can end the data, or begin a line of its own: each becomes one line of plain UTF-8.
     """
+    mark = random_mark()
     return "\n".join((f"<data-{mark}>", *map(plain_line, lines), f"</data-{mark}>"))

@@ -22,7 +22,6 @@ from memgraph.providers.completion import (
     CompletionProvider,
     fenced_lines,
     object_schema,
-    random_mark,
 )
 from memgraph.rules.proposals import number_of
 from memgraph.text.dates import find_dates
@@ -153,29 +152,19 @@ TOO_MANY: Final = "entity.too_many"
 
 
 class LlmNames:
-    """Find entities with a language model, up to ``TEXTS_PER_CALL`` texts with one call.
-
-    Args:
-        mark: returns a random word that fences the texts in the prompt.
-    """
+    """Find entities with a language model, up to ``TEXTS_PER_CALL`` texts with one call."""
 
     name = "llm"
 
-    def __init__(
-        self,
-        model: CompletionProvider,
-        *,
-        mark: Callable[[], str] = random_mark,
-    ) -> None:
+    def __init__(self, model: CompletionProvider) -> None:
         self._model = model
-        self._mark = mark
 
     def extract(self, texts: Sequence[str]) -> list[EntityFindings]:
         return [found for batch in _batches(texts) for found in self._ask(batch)]
 
     def _ask(self, texts: Sequence[str]) -> list[EntityFindings]:
         lines = (f"{number} {text}" for number, text in enumerate(texts, start=1))
-        user = fenced_lines(lines, self._mark())
+        user = fenced_lines(lines)
         try:
             return judge(self._model.complete_json(SYSTEM, user, ANSWER_SCHEMA), texts)
         except ProviderAnswerInvalid as error:

@@ -90,9 +90,6 @@ class ReflectionPeriod:
     since: int
     until: int
 
-    def holds(self, at_ms: int) -> bool:
-        return self.since <= at_ms < self.until
-
 
 def period(now_ms: int, days: float) -> ReflectionPeriod:
     """Return the last ``days`` days; a memory that is stored right now is included."""

@@ -31,7 +31,6 @@ def rate_of(
     importance: int,
     source: Source,
     inferred_rate: float,
-    quoted: bool = False,
 ) -> float:
     """Return the default decay rate of a memory, per day.
 
@@ -45,14 +44,12 @@ def rate_of(
     importance 80 or more                                          0
     captured by a user or by the host (``user``, ``system``)       0
     extracted from a file or a decision record (``ingest_file``)   0
-    the words of a person, quoted from a conversation              0
     any other fact: what a model concluded, what an agent's tool   ``inferred_rate``
     remembered, what a step put out or a diagnosis found
     =============================================================  =================
 
     Args:
         inferred_rate: the setting ``memory.decay.rate``.
-        quoted: True if the content is the exact words of a person.
     """
     if (
         kind is not MemoryKind.FACT
@@ -61,7 +58,7 @@ def rate_of(
     ):
         return 0.0
     recorded = source.captured_by is not CapturedBy.EXTRACTOR
-    if quoted or recorded or source.source_type is SourceType.INGEST_FILE:
+    if recorded or source.source_type is SourceType.INGEST_FILE:
         return 0.0
     return inferred_rate
 

@@ -62,14 +62,11 @@ def test_memories_are_fenced_and_numbered_with_their_speaker_and_what_came_inste
         [memory(7, source_role="Mira"), memory(8), memory(9)],
         [("fact_9", "fact_7", 1.0), ("fact_9", "fact_8", 0.9), ("fact_9", "fact_4", 1.0)],
         max_sensitivity=Sensitivity.INTERNAL,
-        mark=lambda: "mark",
     )
-    assert provider.calls[0][1].split("\n") == [
-        "<data-mark>",
+    assert provider.calls[0][1].split("\n")[1:-1] == [
         "1 [1970-01-02] Mira: The garden has 7 <trees>. (replaced by 3)",
         "2 [1970-01-02] Fact: The garden has 8 <trees>. (probably changed by 3)",
         "3 [1970-01-02] Fact: The garden has 9 <trees>.",
-        "</data-mark>",
     ]
 
 

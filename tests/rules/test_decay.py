@@ -43,7 +43,6 @@ def test_only_what_a_machine_inferred_decays() -> None:
             inferred = captured_by is CapturedBy.EXTRACTOR
             decays = inferred and source_type is not SourceType.INGEST_FILE
             assert rate(source=source) == (RATE if decays else 0.0)
-    assert rate(quoted=True) == 0.0
     assert {kind for kind in MemoryKind if rate(kind=kind)} == {MemoryKind.FACT}
     lasting = {each for each in MemoryType if not rate(memory_type=each)}
     assert {each.value for each in lasting} == {"Identity", "Preference", "Decision", "Goal"}

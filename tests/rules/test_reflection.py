@@ -14,7 +14,6 @@ from memgraph.rules.conversations import (
     highest,
     is_done,
     is_too_soon,
-    period,
 )
 
 NOW = 1_767_225_600_000
@@ -39,14 +38,6 @@ def test_any_near_one_is_enough(others: list[int], pause: float) -> None:
     assert is_too_soon(others, NOW, pause) == any(
         is_too_soon([each], NOW, pause) for each in others
     )
-
-
-def test_a_period_ends_with_what_was_stored_just_now() -> None:
-    during = period(NOW, 7)
-    assert during.holds(NOW)
-    assert during.holds(NOW - 7 * MS_PER_DAY)
-    assert not during.holds(NOW + 1)
-    assert not during.holds(NOW - 7 * MS_PER_DAY - 1)
 
 
 @pytest.mark.parametrize(

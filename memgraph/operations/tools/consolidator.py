@@ -23,7 +23,7 @@ from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
 from memgraph.model.enums import ModelUse
 from memgraph.operations.tools.declaration import Answer
 from memgraph.operations.tools.tools import error_answer
-from memgraph.providers.completion import object_schema, parsed_answer, random_mark
+from memgraph.providers.completion import object_schema, parsed_answer
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import TurnPage
@@ -124,7 +124,7 @@ class ConsolidatorTools:
         """Return the next turns, numbered, and the known memories k1, k2 … that they may touch."""
         if self._run(dry_run=True).state == "unchanged" or self._prompt is None:
             return {"consolidated": True}
-        return self._prompt.text(random_mark())
+        return self._prompt.text()
 
     def _opened(self) -> tuple[PagePrompt, AnswerReader]:
         if self._prompt is None or self._reader is None:
