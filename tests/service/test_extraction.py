@@ -22,7 +22,7 @@ def test_it_is_off_by_default(orc: Orchestrator) -> None:
 def test_proposals_know_their_place_in_the_whole_text() -> None:
     text = "." * 90 + "\n" + TEXT
     model = FakeCompletion([{"add": []}, answer("They use Postgres.", "we go with Postgres")])
-    told = propose(model, text, max_chars=100, mark=lambda: "m")
+    told = propose(model, text, max_chars=100)
     assert [text[each.start : each.end] for each in told.accepted] == ["we go with Postgres"]
     assert len(model.calls) == 2
 
@@ -31,7 +31,7 @@ def test_a_model_that_fails_costs_its_piece_alone() -> None:
     model = FakeCompletion(
         [ProviderUnavailable("down"), answer("Ben orders a server.", "order the server")]
     )
-    told = propose(model, TEXT, max_chars=40, mark=lambda: "m")
+    told = propose(model, TEXT, max_chars=40)
     assert (told.error_code, told.pieces, told.failed) == ("provider.unavailable", 2, 1)
     assert [TEXT[each.start : each.end] for each in told.accepted] == ["order the server"]
 

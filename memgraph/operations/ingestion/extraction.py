@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from memgraph.config import Settings
 from memgraph.consolidation.page_model import read_text
 from memgraph.errors import ProviderAnswerInvalid, ProviderError, ProviderRejected
 from memgraph.model.enums import MemoryType
-from memgraph.providers.completion import CompletionProvider, completion_provider, random_mark
+from memgraph.providers.completion import CompletionProvider, completion_provider
 from memgraph.providers.options import options_of
 from memgraph.rules.similarity import is_near
 
@@ -69,23 +69,19 @@ def propose(
     text: str,
     *,
     max_chars: int = MAX_CHARS,
-    mark: Callable[[], str] = random_mark,
 ) -> Proposals:
     """Ask a model for the memories in ``text``, in pieces of at most ``max_chars`` characters.
 
     An unusable answer loses only its piece. A provider that rejects the key or the request, or
     fails ``MAX_FAILURES`` times in a row, is not called for the rest. The code of the last error is
     reported.
-
-    Args:
-        mark: returns the random word that fences the text in the prompt.
     """
     pieces = _pieces(text, max_chars)
     proposals = Proposals(provider.name, pieces=len(pieces))
     answered = consecutive_failures = 0
     for offset, piece in pieces:
         try:
-            accepted, codes = _proposed(provider, piece, mark)
+            accepted, codes = _proposed(provider, piece)
         except ProviderError as error:
             proposals.error_code = error.code
             consecutive_failures = (
@@ -104,14 +100,10 @@ def propose(
     return proposals
 
 
-def _proposed(
-    provider: CompletionProvider, text: str, mark: Callable[[], str]
-) -> tuple[list[Proposal], list[str]]:
+def _proposed(provider: CompletionProvider, text: str) -> tuple[list[Proposal], list[str]]:
     """Return a model's proposals for a text, and the codes of those that were not accepted."""
     paragraphs = {str(place): span for place, span in enumerate(_paragraphs(text))}
-    read = read_text(
-        provider, {str(place): text[a:b] for place, (a, b) in paragraphs.items()}, mark
-    )
+    read = read_text(provider, {str(place): text[a:b] for place, (a, b) in paragraphs.items()})
     proposals = []
     for fact in read.facts:
         start, end = paragraphs[fact.quoted]
