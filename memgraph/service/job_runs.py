@@ -111,7 +111,7 @@ def _reported(
     }
     try:
         with (
-            opened.timed("job", row.job),
+            opened.meters.timed("job", row.job),
             usage_tally() as usage,
             naming_full_disk(opened.paths.root),
         ):

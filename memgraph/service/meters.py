@@ -33,7 +33,7 @@ _NOTHING: Final = nullcontext()
 class Meters:
     """Receives metrics, and discards them; called from many threads, and never raises."""
 
-    def timed(self, _work: Work, _part: str) -> AbstractContextManager[object]:
+    def timed(self, _work: Work, _part: str = TOTAL) -> AbstractContextManager[object]:
         """Measure the block as one part of an operation.
 
         The part is ``total``; for a recall, a leg or ``prepare`` (embedding the question); for a

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,6 @@ from memgraph.operations.write.embedding import EmbeddingWorker, model_mismatch
 from memgraph.operations.write.entity_links import NameFinders
 from memgraph.paths import OrchestratorPaths
 from memgraph.service.background import BackgroundWork
-from memgraph.service.meters import TOTAL, Work
 from memgraph.store import comparisons, embeddings, journal, metadata, postings, whole_tables
 from memgraph.store import receipts as receipts_rows
 from memgraph.store.engine import Database
@@ -229,7 +228,7 @@ class OpenOrchestrator:
                 # The change is durable; a stale anchor is not damage.
                 self.log.failure("journal.anchor", error)
 
-        with self.timed("write"), self._writing(after_commit) as transaction:
+        with self.meters.timed("write"), self._writing(after_commit) as transaction:
             anchored = anchor.read(path)
             if accepting:
                 anchor_state = anchor.compare(transaction, anchored, path)
@@ -259,14 +258,10 @@ class OpenOrchestrator:
                     )
         self.callbacks.announce(transaction.session_events)
 
-    def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
-        """Measure the block as one part of an operation on this orchestrator."""
-        return self.meters.timed(work, part)
-
     @contextmanager
     def _writing(self, after_commit: Callable[[], None]) -> Iterator[Transaction]:
         with ExitStack() as stack:
-            with self.timed("write", "wait"):
+            with self.meters.timed("write", "wait"):
                 transaction = stack.enter_context(self.database.write(after_commit))
             yield transaction
 

@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 
 from memgraph.errors import ExtraMissing, JournalBroken
 from memgraph.model.jobs import ServiceReadiness, StandingStatus
-from memgraph.service.meters import COUNTERS, Counted, Meters, Work
+from memgraph.service.meters import COUNTERS, TOTAL, Counted, Meters, Work
 
 try:
     from prometheus_client import (
@@ -90,7 +90,7 @@ class PrometheusMeters(Meters):
             for name, (text, *labels) in GAUGES.items()
         }
 
-    def timed(self, work: Work, part: str) -> AbstractContextManager[object]:
+    def timed(self, work: Work, part: str = TOTAL) -> AbstractContextManager[object]:
         return self._work[work].labels(part).time()
 
     def count(self, counted: Counted, *labels: str, amount: int = 1) -> None:

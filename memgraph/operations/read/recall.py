@@ -95,7 +95,7 @@ def reading(
     if opened.other_model is not None:
         with opened.database.read() as snapshot:
             embed = None if _model_changed(opened, recall_rows.read(snapshot)) else embed
-    timed = partial(opened.timed, "recall")
+    timed = partial(opened.meters.timed, "recall")
     searches = by_filters or bool(request.query.strip())
     with ExitStack() as stack:
         with timed(), opened.recalls:

@@ -151,8 +151,6 @@ def handle_of(gate: Gate, narrowing: Narrowing | None = None, **fields: Any) -> 
 @pytest.mark.parametrize(
     "opening",
     [
-        lambda orc: orc.stores.task("s2"),
-        lambda orc: orc.stores.project("p2"),
         lambda orc: functions.remember_fact(orc, "Tea is hot.", scope="project", scope_id="p2"),
         lambda orc: functions.remember_fact(orc, "Tea is cold.", scope="session", scope_id="s2"),
     ],
