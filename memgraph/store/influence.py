@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
@@ -42,8 +42,13 @@ PURPOSE: Final = "recall"
 _BLOCK: Final = 500
 
 
+_FIELDS: Final = tuple(name for name in ReceiptMention.model_fields if name != "memory_ids")
+_HEAD: Final = (*_FIELDS, "beside", "viewer")
+"""The columns of a receipt: fields of a mention, the ids of its bulletin's memories as a JSON array
+or None, and the reader as JSON."""
+
+
 def _head(r: Table) -> list[Column]:
-    """Return the columns of ``_Head``."""
     columns = {
         "receipt_id": r.c.recall_id,
         "at": r.c.created_at,
@@ -51,7 +56,7 @@ def _head(r: Table) -> list[Column]:
         "as_of": member(r.c.request, "as_of"),
         "beside": member(r.c.request, "bulletin.memory_ids"),
     }
-    return [columns[name] if name in columns else r.c[name] for name in _Head._fields]
+    return [columns[name] if name in columns else r.c[name] for name in _HEAD]
 
 
 def receipts_naming(
@@ -198,46 +203,19 @@ def hidden_locators(snapshot: Snapshot, sha256: str, view: View) -> list[str | N
     return snapshot.column(query, view.params)
 
 
-class _Head(NamedTuple):
-    """The main columns of a receipt.
-
-    Attributes:
-        as_of: ISO 8601, or None.
-        beside: the ids of its bulletin's memories as a JSON array, or None.
-        viewer: the reader, as JSON.
-    """
-
-    receipt_id: str
-    at: int
-    purpose: str | None
-    actor: str | None
-    conversation_id: str | None
-    workflow_run_id: str | None
-    step_id: str | None
-    bulletin_id: str | None
-    same_as: str | None
-    as_of: str | None
-    beside: str | None
-    viewer: str | None
-
-    @property
-    def holder(self) -> str:
-        """Return the id of the receipt that has its items: its own, or that of the repeated one."""
-        return self.same_as or self.receipt_id
-
-
 def _visible(
-    snapshot: Snapshot, view: View, heads: Sequence[_Head]
-) -> Iterator[tuple[_Head, list[str]]]:
+    snapshot: Snapshot, view: View, heads: Sequence[dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], list[str]]]:
     """Yield the visible receipts with the ids of their memories.
 
     A receipt with a hidden memory is not visible; erased memories do not count as hidden. A
     bulletin's receipt is visible to readers who may see everything that its recipient could.
     """
-    holders = sorted({head.holder for head in heads})
-    bulletins = sorted({head.bulletin_id for head in heads if head.bulletin_id})
+    # A receipt that repeats another has the items of that one.
+    holders = [head["same_as"] or head["receipt_id"] for head in heads]
+    bulletins = sorted({head["bulletin_id"] for head in heads if head["bulletin_id"]})
     # One JSON value is faster than ten thousand rows.
-    f, i = listed(holders, "f"), tables.recall_items.alias("i")
+    f, i = listed(sorted(set(holders)), "f"), tables.recall_items.alias("i")
     of_one = sa.func.json_group_array(i.c.memory_id).aggregate_order_by(i.c.rank)
     own = sa.select(of_one).where(i.c.recall_id == f.c.value).correlate(f).scalar_subquery()
     query = sa.select(sa.func.json_group_object(f.c.value, sa.func.json(own)))
@@ -247,16 +225,17 @@ def _visible(
     cited = {key: json.loads(ids) for key, ids in snapshot.rows(citing)}
     ids_per_receipt = [
         [
-            *items[head.holder],
-            *cited.get(head.bulletin_id, ()),
-            *(json.loads(head.beside or "null") or ()),
+            *items[holder],
+            *cited.get(head["bulletin_id"], ()),
+            *(json.loads(head["beside"] or "null") or ()),
         ]
-        for head in heads
+        for head, holder in zip(heads, holders, strict=True)
     ]
     hidden = set(hidden_ids(snapshot, view, sorted(set().union(*ids_per_receipt))))
     for head, ids in zip(heads, ids_per_receipt, strict=True):
         if hidden.isdisjoint(ids) and (
-            head.bulletin_id is None or is_covered(view.viewer, head.receipt_id, head.viewer)
+            head["bulletin_id"] is None
+            or is_covered(view.viewer, head["receipt_id"], head["viewer"])
         ):
             yield head, ids
 
@@ -272,7 +251,7 @@ def _mentions(
     """
     mentions: list[ReceiptMention] = []
     while len(mentions) < limit and (block := rows.fetchmany(min(limit, _BLOCK))):
-        heads = [_Head._make(row) for row in block]
+        heads = [dict(zip(_HEAD, row, strict=True)) for row in block]
         for head, ids in _visible(snapshot, view, heads):
             kept = ids if reported is None else filter(reported.__contains__, ids)
             mentions.append(_mention(head, tuple(dict.fromkeys(kept))))
@@ -280,12 +259,12 @@ def _mentions(
     return mentions[:limit]
 
 
-def _mention(head: _Head, memory_ids: tuple[str, ...]) -> ReceiptMention:
+def _mention(head: dict[str, Any], memory_ids: tuple[str, ...]) -> ReceiptMention:
     fields = {
-        **{name: getattr(head, name) for name in _Head._fields if name not in ("beside", "viewer")},
-        "purpose": head.purpose or PURPOSE,
+        **{name: head[name] for name in _FIELDS},
+        "purpose": head["purpose"] or PURPOSE,
         "memory_ids": memory_ids,
         # Requests are stored as JSON, with times in ISO 8601.
-        "as_of": None if head.as_of is None else parse_time(head.as_of),
+        "as_of": None if head["as_of"] is None else parse_time(head["as_of"]),
     }
     return built(ReceiptMention, fields)
