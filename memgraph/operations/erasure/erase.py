@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 from memgraph.audit.redactions import digest, sealed
@@ -33,7 +33,7 @@ from memgraph.model.erasure import (
 )
 from memgraph.model.sources import NamedSource
 from memgraph.operations.erasure import files
-from memgraph.operations.erasure.files import strings_in
+from memgraph.operations.erasure.files import ErasedTexts, strings_in
 from memgraph.operations.provenance.retraction import is_of, supported_elsewhere
 from memgraph.rules.erasure import names_of, strings_of
 from memgraph.rules.evidence import Origin
@@ -60,16 +60,10 @@ _BEGINNING: Final = 80
 # -- what goes -------------------------------------------------------------------------------------
 
 
-class Chosen(NamedTuple):
-    """The memories that go, those of them that were derived, and why others stay."""
-
-    ids: frozenset[str]
-    derived: frozenset[str]
-    kept: dict[str, Why]
-
-
-def _chosen(snapshot: Snapshot, target: ErasureTarget, meant: set[str]) -> Chosen:
-    """Return the memories that a target means and those derived from them alone."""
+def _chosen(
+    snapshot: Snapshot, target: ErasureTarget, meant: set[str]
+) -> tuple[frozenset[str], frozenset[str], dict[str, Why]]:
+    """Return the memories that go, those of them that were derived, and why others stay."""
     source, kept = _source(target), dict[str, Why]()
 
     def is_gone(origin: Origin) -> bool:
@@ -90,7 +84,7 @@ def _chosen(snapshot: Snapshot, target: ErasureTarget, meant: set[str]) -> Chose
         chosen |= fresh
     if len(chosen) > MAX_MEMORIES:
         raise InvalidInput(f"an erasure is limited to {MAX_MEMORIES:,} memories")
-    return Chosen(frozenset(chosen), frozenset(chosen - meant), kept | stays)
+    return frozenset(chosen), frozenset(chosen - meant), kept | stays
 
 
 def _source(target: ErasureTarget) -> NamedSource | None:
@@ -137,30 +131,6 @@ def _meant(snapshot: Snapshot, target: ErasureTarget) -> tuple[set[str], set[str
 
 
 # -- the texts -------------------------------------------------------------------------------------
-
-
-@dataclass
-class ErasedTexts:
-    """What an erasure removes from rows and files; the row ``erasing`` holds it encrypted.
-
-    Attributes:
-        target: the named target.
-        asked: the texts that the erasure was asked for; ``names``: the names of what goes;
-            ``own``: the texts of memories; ``labels``: what only stands beside them, as titles do.
-        lines, removals: see ``SourceFiles``.
-    """
-
-    target: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    own: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    lines: dict[str, list[int]] = field(default_factory=dict)
-    removals: list[str] = field(default_factory=list)
-
-    @property
-    def strings(self) -> dict[str, None]:
-        return dict.fromkeys([*self.asked, *self.names, *self.own, *self.labels])
 
 
 class Search(NamedTuple):
@@ -230,27 +200,22 @@ def _plan(
 ) -> Plan:
     """Return what an erasure takes. Raises NotFound, Conflict, InvalidInput: see ``erase``."""
     meant, entity_ids = _meant(snapshot, target)
-    chosen = _chosen(snapshot, target, meant)
-    rows = erasure.memories_to_erase(snapshot, chosen.ids)
+    chosen, derived, kept = _chosen(snapshot, target, meant)
+    rows = erasure.memories_to_erase(snapshot, chosen)
     named = erasure.entity_forms(snapshot, entity_ids)
-    only_theirs = erasure.named_only_by(snapshot, chosen.ids)
+    only_theirs = erasure.named_only_by(snapshot, chosen)
     gone = erasure.entity_forms(snapshot, entity_ids | only_theirs)
-    sources = files.source_files(opened.paths, snapshot, target.kind, rows)
     attributes = [json.loads(row.attributes) for row in rows]
     quotes = strings_in([fields.get("quote") for fields in attributes])
     beside = strings_in([[row.item_id or "", json.loads(row.tags)] for row in rows] + attributes)
     said = [text for row in rows for text in (row.content, row.summary) if text.strip()]
     is_text = target.kind is ErasureTargetKind.TEXT
-    texts = ErasedTexts(
-        target=_identity(target),
-        asked=[target.value] if is_text else names_of(named.names),
-        names=names_of(gone.names),
-        own=strings_of(said, [*sources.texts, *quotes]),
-        labels=strings_of((), beside),
-        lines=sources.lines,
-        removals=sources.removals,
-    )
-    search = _search(snapshot, texts, chosen.ids, gone.pks)
+    asked = [target.value] if is_text else names_of(named.names)
+    texts = ErasedTexts(target=_identity(target), asked=asked, names=names_of(gone.names))
+    read, outside = files.source_files(opened.paths, snapshot, target.kind, rows, texts)
+    texts.own = strings_of(said, [*read, *quotes])
+    texts.labels = strings_of((), beside)
+    search = _search(snapshot, texts, chosen, gone.pks)
     if search.terms.scrub(reason) != reason:
         raise InvalidInput("the reason repeats the text to be erased; use other words")
     shown = target.value
@@ -274,18 +239,18 @@ def _plan(
         started_at=now,
         ended_at=now,
         memory_ids=tuple(row.memory_id for row in rows),
-        derived=len(chosen.derived),
+        derived=len(derived),
         entities=len(gone.pks),
-        kept=_kept(search.says_it, chosen.kept),
-        outside=(*sources.outside, *moved),
+        kept=_kept(search.says_it, kept),
+        outside=(*outside, *moved),
         searched=Searched(
             strings=len(search.sought.strings),
             too_short=len(({text.strip() for text in said} | gone.names) - texts.strings.keys()),
             shared=search.shared,
         ),
     )
-    ids = erasure.gone_with(snapshot, chosen.ids, gone.ids)
-    return Plan(report, rows, chosen.derived, gone, texts, search, ids)
+    ids = erasure.gone_with(snapshot, chosen, gone.ids)
+    return Plan(report, rows, derived, gone, texts, search, ids)
 
 
 def _identity(target: ErasureTarget) -> list[str]:

@@ -43,20 +43,29 @@ _COPY: Final = (
 )
 
 
-@dataclass(slots=True)
-class SourceFiles:
-    """What an erasure takes from the files of its memories, relative to the folder.
+@dataclass
+class ErasedTexts:
+    """What an erasure removes from rows and files; the row ``erasing`` holds it encrypted.
 
     Attributes:
-        lines: the numbers of the lines that go; ``texts``: these lines, and values of JSON.
-        removals: files that go as a whole.
-        outside: source files outside of the drop zone, which stay.
+        target: the named target.
+        asked: the texts that the erasure was asked for; ``names``: the names of what goes;
+            ``own``: the texts of memories; ``labels``: what only stands beside them, as titles do.
+        lines: the numbers of the lines that go from files, by path relative to the folder;
+            ``removals``: the files that go as a whole.
     """
 
+    target: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    own: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
     lines: dict[str, list[int]] = field(default_factory=dict)
     removals: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
+
+    @property
+    def strings(self) -> dict[str, None]:
+        return dict.fromkeys([*self.asked, *self.names, *self.own, *self.labels])
 
 
 @dataclass(slots=True)
@@ -87,18 +96,23 @@ def source_files(
     snapshot: Snapshot,
     kind: ErasureTargetKind,
     rows: Sequence[MemoryToErase],
-) -> SourceFiles:
-    """Return what goes from the files that erased memories were read from.
+    erased: ErasedTexts,
+) -> tuple[list[str], list[str]]:
+    """Add the lines and files to erase of those that erased memories were read from.
 
     A named file is removed if no remaining memory comes from it. In other files the lines of erased
     memories are overwritten, except lines that a remaining memory cites.
+
+    Returns:
+        The texts of these lines, and values of JSON; then the files outside of the drop zone,
+        which stay.
     """
-    result, ids = SourceFiles(), [row.memory_id for row in rows]
+    texts, outside, ids = list[str](), list[str](), [row.memory_id for row in rows]
     zone = Path(os.path.realpath(paths.ingest))
     for name in sorted({row.source_path for row in rows if row.source_path is not None}):
         path = Path(os.path.realpath(name))
         if not path.is_relative_to(zone):
-            result.outside.append(name)
+            outside.append(name)
             continue
         relative = str(paths.ingest.relative_to(paths.directory) / path.relative_to(zone))
         try:
@@ -108,20 +122,20 @@ def source_files(
             continue
         kept = erasure.remaining_locators(snapshot, name, ids)
         if kind in _WHOLE and not kept:
-            result.removals += [relative, relative + MANIFEST_ENDING]
+            erased.removals += [relative, relative + MANIFEST_ENDING]
             continue
         own = [row.locator or "" for row in rows if row.source_path == name]
         text = _as_utf8(data)
         places = line_spans(text)
         lines = sorted(_numbers(own, len(places)) - _numbers(kept, len(places)))
-        result.lines[relative] = lines
+        erased.lines[relative] = lines
         spans = (slice(*places[number - 1]) for number in lines)
-        result.texts += [text[span].decode("utf-8", "replace") for span in spans]
+        texts += [text[span].decode("utf-8", "replace") for span in spans]
         file = FileText.of(data)
         for pointer in own:
             if pointer.startswith("/"):
-                result.texts += strings_in(json.loads(file.value_at(pointer) or "null"))
-    return result
+                texts += strings_in(json.loads(file.value_at(pointer) or "null"))
+    return texts, outside
 
 
 def _numbers(locators: Iterable[str | None], lines: int) -> set[int]:
@@ -162,7 +176,7 @@ def erase_files(
     and so is every snapshot of a bulletin.
 
     Args:
-        lines, removals: see ``SourceFiles``.
+        lines, removals: see ``ErasedTexts``.
     """
     done, own = FoundFiles(), store_of(paths).files()
     ids = SearchTerms(memory_ids, whole=memory_ids)
