@@ -20,6 +20,7 @@ from memgraph.errors import (
     MemgraphError,
     NotFound,
     OrchestratorMissing,
+    Unauthenticated,
     without_kind,
 )
 from memgraph.paths import orchestrator_names, runtime_root
@@ -223,6 +224,8 @@ def _message(invocation: Invocation, error: MemgraphError) -> str:
         root = runtime_root(invocation.root)
         names = orchestrator_names(root)
         return f"{error.message}. {root} has {', '.join(names[:10]) or 'no orchestrator'}"
+    if isinstance(error, Unauthenticated):
+        return f"{error.message}; name a key with --key-file or MEMGRAPH_KEY"
     if error.code == Conflict.code and "path" in error.details and command in ("backup", "export"):
         return f"{error.message}. Name another file, or replace it: --force"
     if isinstance(error, NotFound) and name is not None:

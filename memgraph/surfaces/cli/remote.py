@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from memgraph.errors import InvalidInput, MemgraphError, Unauthenticated
+from memgraph.errors import MemgraphError
 from memgraph.operations.handle import Handle
 from memgraph.surfaces.cli.invocation import InvalidContent
 
@@ -72,37 +72,10 @@ def client(call: Invocation, url: str) -> Iterator[Client]:
 
     from memgraph.client import Client
 
-    key = _key(call)
     authorities = os.environ.get("SSL_CERT_FILE")
     verify = ssl.create_default_context(cafile=authorities) if authorities else True
-    with (
-        _errors_about_options(key),
-        Client(url, key=key, verify=verify, plain_http=call.plain_http) as remote,
-    ):
+    with Client(url, key=_key(call), verify=verify, plain_http=call.plain_http) as remote:
         yield remote
-
-
-@contextmanager
-def _errors_about_options(key: str | None) -> Iterator[None]:
-    """Translate the client's errors about headers and arguments into errors about options."""
-    try:
-        yield
-    except Unauthenticated as error:
-        reason = (
-            "the server requires a key"
-            if key is None
-            else "the server does not accept this key: it is mistyped, revoked or expired"
-        )
-        raise Unauthenticated(
-            f"{reason}; name one with --key-file or {KEY_VARIABLE}", **error.details
-        ) from error
-    except InvalidInput as error:
-        if error.details.get("option") != "plain_http":
-            raise
-        raise InvalidInput(
-            "a key must not be sent to another machine unencrypted: use https, or --plain-http",
-            **error.details,
-        ) from error
 
 
 class RemoteHandle:

@@ -133,7 +133,6 @@ MAX_FIELDS: Final = 100
 _FILES: Final = re.compile(rf"{PLACE}/[^/]+/activity/files")
 SAFE: Final = ("GET", "HEAD")
 """Methods that do not change anything."""
-FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class Console:
@@ -176,7 +175,7 @@ class Console:
         except Unauthenticated:
             return None
 
-    def visit(self, request: Request, form: FormData | None = None) -> Visit:
+    def visit(self, request: Request, form: FormData) -> Visit:
         """Return the visit of a request.
 
         Raises:
@@ -194,10 +193,9 @@ class Console:
             principal = KEYLESS
         if session is None or principal is None:
             raise Unauthenticated("not signed in")
-        fields = {} if form is None else {k: v for k, v in form.items() if isinstance(v, str)}
-        several = FormData() if form is None else form
-        marked = tuple(item for item in several.getlist("chosen") if isinstance(item, str))
-        files = tuple(item for item in several.getlist("files") if isinstance(item, UploadFile))
+        fields = {name: item for name, item in form.items() if isinstance(item, str)}
+        marked = tuple(item for item in form.getlist("chosen") if isinstance(item, str))
+        files = tuple(item for item in form.getlist("files") if isinstance(item, UploadFile))
         if request.method not in SAFE:
             require_own_page(request)
         return Visit(self, request, session, cookie, principal, fields, marked, files)
@@ -248,33 +246,21 @@ def console_of(request: Request) -> Console:
 
 def _route(console: Console, page: ConsolePage) -> Route:
     async def endpoint(request: Request) -> Response:
-        form = await read_form(request)
         if page.lengthy:
             request.scope.get(UNTIMED, lambda: None)()
+        # ``RequestLimits`` has limited the size already.
+        async with request.form(max_files=MAX_FIELDS, max_fields=MAX_FIELDS) as form:
+            return await run_sync(answer, request, form)
 
-        def answer() -> Response:
-            visit = console.visit(request, form)
-            visit.timed = page.timed
-            request.scope[VISIT] = visit
-            response = page.work(visit)
-            keep_cookie(request, response, visit.cookie)
-            return response
-
-        try:
-            return await run_sync(answer)
-        finally:
-            if form is not None:
-                await form.close()
+    def answer(request: Request, form: FormData) -> Response:
+        visit = console.visit(request, form)
+        visit.timed = page.timed
+        request.scope[VISIT] = visit
+        response = page.work(visit)
+        keep_cookie(request, response, visit.cookie)
+        return response
 
     return Route(page.path, endpoint, methods=[page.method])
-
-
-async def read_form(request: Request) -> FormData | None:
-    """Return the fields of a form, or None. ``RequestLimits`` has limited the size already."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.method != "POST" or kind not in FORMS:
-        return None
-    return await request.form(max_files=MAX_FIELDS, max_fields=MAX_FIELDS)
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import jinja2
 from markupsafe import Markup
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 
 from memgraph.clock import iso
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
@@ -21,13 +23,6 @@ from memgraph.service.readiness import REMEDIES
 from memgraph.service.sanitizer import without_root
 
 FOLDER: Final = Path(__file__).parent
-TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".json": "application/json",
-}
 ORDINARY: Final = "\n\r\t\u200c\u200d"
 """Invisible characters that occur in ordinary text and in emoji."""
 SIGNS_OF_NUMBERS: Final = frozenset(
@@ -42,21 +37,21 @@ BRAILLE_BLANK: Final = "\u2800"
 FEW_NAMES: Final = 8
 
 
-class Assets:
-    """The static files, held in memory. Their URL contains a digest of all of them."""
+class Assets(StaticFiles):
+    """The static files. Their URL contains a digest of all of them, so that browsers keep them."""
 
     def __init__(self, folder: Path = FOLDER / "static") -> None:
-        paths = sorted(item for item in folder.rglob("*") if item.suffix in TYPES)
-        self._files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+        super().__init__(directory=folder)
         digest = hashlib.sha256()
-        for name, body in self._files.items():
-            digest.update(f"{name}\0{len(body)}\0".encode() + body)
+        for path in sorted(item for item in folder.rglob("*") if item.is_file()):
+            body = path.read_bytes()
+            digest.update(f"{path.relative_to(folder)}\0{len(body)}\0".encode() + body)
         self.version = digest.hexdigest()[:16]
 
-    def find(self, name: str) -> tuple[bytes, str] | None:
-        """Return the content and the media type of a file, or None if it does not exist."""
-        body = self._files.get(name)
-        return None if body is None else (body, TYPES[Path(name).suffix])
+    def file_response(self, *args: Any, **values: Any) -> Response:
+        response = super().file_response(*args, **values)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
 
 
 def environment(values: Mapping[str, Any], root: Path | None = None) -> jinja2.Environment:

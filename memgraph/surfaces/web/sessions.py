@@ -22,7 +22,7 @@ from anyio.to_thread import run_sync
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from memgraph.errors import AccessDenied, RateLimited, Unauthenticated
 from memgraph.model.access import Narrowing
@@ -255,7 +255,7 @@ def require_own_page(request: Request) -> None:
 MAX_SECRET_CHARS: Final = 200
 
 
-def routes(console: Console) -> list[Route]:
+def routes(console: Console) -> list[BaseRoute]:
     """Return the routes that require no session: the sign-in form, signing out, static files."""
 
     async def form(request: Request) -> Response:
@@ -274,18 +274,11 @@ def routes(console: Console) -> list[Route]:
         console.sessions.end(cookie_of(request))
         return drop_cookie(request, RedirectResponse(f"{PLACE}/login", 303))
 
-    async def asset(request: Request) -> Response:
-        result = console.assets.find(request.path_params["name"])
-        if result is None or request.path_params["version"] != console.assets.version:
-            return Response(status_code=404)
-        forever = {"Cache-Control": "public, max-age=31536000, immutable"}
-        return Response(result[0], media_type=result[1], headers=forever)
-
     return [
         Route("/login", form, methods=["GET"]),
         Route("/login", sign_in, methods=["POST"]),
         Route("/logout", sign_out, methods=["POST"]),
-        Route("/-/static/{version}/{name:path}", asset, methods=["GET"]),
+        Mount(f"/-/static/{console.assets.version}", console.assets),
     ]
 
 
