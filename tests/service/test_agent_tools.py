@@ -309,18 +309,6 @@ def test_maintenance_is_asked_for_by_the_host_and_rare(
     assert "runs" in call_tool(agent, MAINTENANCE, only=[MAINTENANCE])
 
 
-def test_only_what_fitted_was_handed_out(service: MemoryService, agent: Orchestrator) -> None:
-    for number in range(40):
-        put(agent, f"Novatech pilot {number} " + "ended well in the old harbour " * 20)
-    found = search(agent, "Novatech pilot harbour")
-    assert 5 < len(found) < 40
-    with service.opened("orc-1") as opened:
-        opened.receipts.flush()
-        with opened.database.read() as connection:
-            named = connection.exec_driver_sql("SELECT memory_id FROM recall_items").scalars()
-            assert {short_id(each) for each in named} == {*found}
-
-
 def test_a_search_does_not_give_the_question(agent: Orchestrator) -> None:
     question = "When does the bakery open?"
     agent.save_episode(question, session_id="s1", source_role="user")
@@ -483,6 +471,9 @@ def test_what_is_no_tool_call_is_refused_before_any_is_done(agent: Orchestrator,
         ("remember_fact", {"content": "x" * 1_001}),
         ("remember_fact", {"content": "tea", "confidence": float("nan")}),
         ("remember_fact", {"content": "tea", "type": "Identity"}),
+        ("remember_fact", {"content": "tea", "scope": "project", "scope_id": "web"}),
+        ("search_memory", {"query": "tea", "clearance": "Restricted"}),
+        ("search_memory", {"query": "tea", "project_ids": ["web"]}),
         ("remember_fact", {"content": "tea", "entity_names": ["x"] * 21}),
         ("remember_fact", {"content": "a\x00b"}),
         ("correct_fact", {"memory_id": "fact_1"}),

@@ -61,13 +61,9 @@ _NOT_TEXT = {0: "\ufffd"} | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 
 @dataclass(frozen=True, slots=True)
 class HookCall(Generic[TurnT]):
-    """A call of a hook.
+    """A call of a hook, which has to return at ``until``, in the time of ``time.monotonic``.
 
-    Attributes:
-        hook: its name.
-        turn: what it was given.
-        until: when it has to return, in the time of ``time.monotonic``.
-        denied: the warning if the caller expects another orchestrator.
+    ``denied``: the warning if the caller expects another orchestrator.
     """
 
     hook: str
@@ -193,10 +189,8 @@ class HookHost:
     def _viewer(self, place: TurnInput, granted: Viewer | None = None) -> Viewer:
         """Return a viewer of the global tier and the place's task and project, for the agent.
 
-        Other agents' private memories are left out, also for writes.
-
-        Args:
-            granted: the clearance; None: what the profile may read.
+        Other agents' private memories are left out, also for writes. Without ``granted`` it sees
+        what the profile may read.
         """
         return replace(
             granted or self._granted,
@@ -220,10 +214,6 @@ class HookHost:
 
     def _handle(self, viewer: Viewer) -> CaptureHandle:
         return CaptureHandle(self._service, self.name, viewer=viewer, actor=self.actor)
-
-    def _writer_for(self, place: TurnInput) -> CaptureHandle:
-        """Return a handle that sees what it has to recognise as a duplicate in a place."""
-        return self._handle(self._viewer(place, self._writing))
 
     def _capture(self, turns: Sequence[Turn]) -> LaneTask[Sequence[Outcome]]:
         """Submit messages of a conversation to be stored in one transaction, in order."""

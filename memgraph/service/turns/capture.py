@@ -27,14 +27,10 @@ class CaptureHandle(Handle):
     def store(
         self, inputs: Sequence[MemoryInput], links: Sequence[EdgeInput] = (), *, live: bool = False
     ) -> StoredBatch:
-        """Store memories in one transaction, durable on return.
+        """Store memories in one transaction, durable on return; on an error nothing is stored.
 
-        Args:
-            links: edges, whose ends may be the ``#key`` of one of ``inputs``.
-            live: True if the turns among ``inputs`` were just said, in this order.
-
-        Raises:
-            MemgraphError: the database cannot be written; nothing was stored.
+        The ends of ``links`` may be the ``#key`` of one of ``inputs``. With ``live`` the turns
+        among these were just said, in this order.
         """
         with self._service.opened(self.name) as opened:
             checked = [self._canonical(opened, memory) for memory in inputs]

@@ -75,9 +75,6 @@ def gather(
 
     The evidence is the requested memories and those of the run, what they depend on, the best
     matches of the question, and the neighbours of all of these, in this order.
-
-    Raises:
-        StorageError: the database cannot be read.
     """
     settings, at = opened.settings.memory, opened.clock.now_ms()
     asked = _asked(opened, viewer, inquiry)
@@ -259,10 +256,9 @@ class DiagnosisHooks(WriteBackHooks):
             evidence = [item.memory for item in evidence.items]
         memories = tuple(evidence)
         shelter = _restrictions(memories, place.scope, self._granted.agent_id)
-        # The writer sees what it stores in the shelter, to recognise duplicates.
-        scope_ids = {Scope.SESSION: "task_id", Scope.PROJECT: "project_id"}
-        inside = {scope_ids[shelter["scope"]]: shelter["scope_id"]} if shelter["scope_id"] else {}
-        handle = self._writer_for(place.model_copy(update=inside))
+        # It sees what it stores in the shelter, to recognise duplicates.
+        inside = {f"{shelter['scope'].tier}_id": shelter["scope_id"]} if shelter["scope_id"] else {}
+        handle = self._handle(self._viewer(place.model_copy(update=inside), self._writing))
         accepted = {f"f{number}": each for number, each in enumerate(parsed) if each is not None}
         rejected = tuple(
             RejectedPart(locator=f"/{number}", code="content")

@@ -50,15 +50,9 @@ class LaneTask(Generic[T_co]):
         self.abandoned = False
 
     def result(self, until: float) -> T_co:
-        """Return the result of the work.
+        """Return the result of the work, or raise its error or a LaneError.
 
-        Args:
-            until: when to stop waiting, in the time of ``time.monotonic``.
-
-        Raises:
-            LaneError: the work was not done in time, the lane did not accept it, or was closed
-                before it began.
-            Exception: whatever the work raised.
+        ``until`` is when to stop waiting, in the time of ``time.monotonic``.
         """
         if self.refusal is not None:
             raise self.refusal

@@ -33,8 +33,7 @@ class PromptHooks(HookHost):
     ) -> StepContext:
         """Build the bulletin and the context of a text; return what is available in time.
 
-        Args:
-            wanted: the budget and the shares of the context.
+        ``wanted`` has the budget and the shares of the context.
         """
         viewer, task = self._viewer(call.turn), call.turn.task
         query = query_of(text)

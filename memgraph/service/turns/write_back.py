@@ -121,7 +121,8 @@ class WriteBackHooks(HookHost):
         parse_output = cache(lambda: parse(said))
         if not isinstance(said, str):
             parse_output()
-        handle = self._writer_for(place)
+        # It sees what it has to recognise as a duplicate.
+        handle = self._handle(self._viewer(place, self._writing))
 
         def work() -> WriteBackResult:
             parsed = parse_output()

@@ -92,13 +92,7 @@ def _log_bug(context: Context, error: Exception) -> None:
 
 
 def _authenticated(gate: Gate, request: Request) -> HandleAccess:
-    """Authenticate a request and return its access to an orchestrator. Blocks on disk access.
-
-    Raises:
-        Unauthenticated: the request has no valid key.
-        InvalidInput: the query is invalid. Ignoring a misspelt parameter would widen the view.
-        MemgraphError: an error of ``Gate.enter``.
-    """
+    """Authenticate a request and return its access to an orchestrator. Blocks on disk access."""
     principal = gate.authenticate(shown_key(request.scope))
     query = _parsed_query(request)
     name = request.scope["path"].removeprefix(request.scope.get("root_path", "")).strip("/")
@@ -125,6 +119,7 @@ class _Query(Value):
 
 
 def _parsed_query(request: Request) -> _Query:
+    # Ignoring a misspelt parameter would widen the view.
     query = request.query_params
     names = {*REPEATED, *SINGLE, *_OPTIONS}
     unknown = set(query) - names

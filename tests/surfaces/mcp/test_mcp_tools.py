@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import jsonschema
 import pytest
@@ -20,7 +19,6 @@ from mcp_worlds import (
 )
 from serving_worlds import Served, serving
 
-from memgraph import CapturedBy
 from memgraph.model.access import Permission
 from memgraph.operations.tools.tools import SERVED, offered
 
@@ -98,31 +96,6 @@ def test_a_key_is_shown_what_it_may_use(served: Served, fresh: str, permission: 
             assert agent.refused(name) == "access.denied"
         if not reads:
             assert agent.failed("read_resource", "memgraph://bulletin") == "access.denied"
-
-
-def test_what_an_agent_writes_is_a_machines_word(served: Served, fresh: str, agent: Agent) -> None:
-    stored = agent.call("remember_fact", content="The gate code is 4711.", confidence=1.0)[
-        "memory_id"
-    ]
-    found = served.orchestrator(fresh).trace(stored)
-    assert found.source.captured_by is CapturedBy.EXTRACTOR
-    assert found.memory.confidence == 1.0
-    assert found.journal[0].actor.startswith("key:")
-    assert agent.refused("confirm_fact", memory_id=stored) == "access.denied"
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("search_memory", {"query": "x", "clearance": "Restricted"}),
-        ("search_memory", {"query": "x", "project_ids": ["web"]}),
-        ("remember_fact", {"content": "x", "scope": "project", "scope_id": "web"}),
-    ],
-)
-def test_arguments_that_a_tool_does_not_take_are_refused(
-    agent: Agent, tool: str, arguments: dict[str, Any]
-) -> None:
-    assert agent.refused(tool, **arguments) == "input.invalid"
 
 
 @pytest.mark.parametrize(
