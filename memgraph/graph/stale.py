@@ -26,38 +26,26 @@ _NAMES_AT_ONCE: Final = 50
 _PLACE: Final = re.compile(r"(-?[0-9]{1,15})\.([^.\s]{1,200})\.([^.\s]{0,200})")
 
 
-class RetractedEvidence(NamedTuple):
-    """A memory with superseded or retracted evidence.
+Place = tuple[int, str, str]
+"""The end of a page: the time at which evidence ended in milliseconds, its id, and a memory's.
 
-    ``since``: the time at which the evidence ended, in milliseconds.
-    """
+Without a memory, the next page begins after this evidence."""
+
+
+class RetractedEvidence(NamedTuple):
+    """A memory with superseded or retracted evidence, which ended at ``since``: see `Place`."""
 
     since: int
     ground_id: str
     memory_id: str
     path: tuple[Dependency, ...]
 
-    @property
-    def place(self) -> StaleCursor:
-        return StaleCursor(self.since, self.ground_id, self.memory_id)
-
-
-class StaleCursor(NamedTuple):
-    """The end of a page. With an empty ``memory_id``, the next page begins after this evidence."""
-
-    since: int
-    ground_id: str
-    memory_id: str
-
-    def __str__(self) -> str:
-        return ".".join(map(str, self))
-
 
 class StaleSearch(NamedTuple):
     """Stale memories, and the ``place`` where the next page begins; None: there are no more."""
 
     items: tuple[RetractedEvidence, ...]
-    place: StaleCursor | None
+    place: Place | None
     cut: bool
 
 
@@ -68,7 +56,12 @@ def list_stale(
 
     Raises InvalidInput: ``after`` is not from a page.
     """
-    place = None if after is None else _place(after)
+    place: Place | None = None
+    if after is not None:
+        match = _PLACE.fullmatch(after)
+        if match is None:
+            raise InvalidInput("after must be the next_after of a page", field="after")
+        place = (int(match[1]), match[2], match[3])
     search = find_stale(snapshot, view, limit=limit, after=place)
     ids = [item.memory_id for item in search.items]
     memories = graph.visible_memories(snapshot, ids, view)
@@ -78,17 +71,10 @@ def list_stale(
             StaleMemory(memory=memories[memory_id], premise=premises[memory_id])
             for memory_id in ids
         ),
-        next_after=None if search.place is None else str(search.place),
+        next_after=None if search.place is None else ".".join(map(str, search.place)),
         cut=search.cut,
         cut_reasons=("max_rows",) if search.cut else (),
     )
-
-
-def _place(after: str) -> StaleCursor:
-    match = _PLACE.fullmatch(after)
-    if match is None:
-        raise InvalidInput("after must be the next_after of a page", field="after")
-    return StaleCursor(int(match[1]), match[2], match[3])
 
 
 def find_stale(
@@ -96,7 +82,7 @@ def find_stale(
     view: View,
     *,
     limit: int,
-    after: StaleCursor | None = None,
+    after: Place | None = None,
     max_looks: int = MAX_LOOKS,
     max_rows: int = evidence.MAX_ROWS,
 ) -> StaleSearch:
@@ -104,12 +90,12 @@ def find_stale(
 
     At most ``max_looks`` endings are examined, and ``max_rows`` dependent memories in one step.
     """
-    place = None if after is None else EndedMemory(after.since, after.ground_id)
+    place = None if after is None else EndedMemory(*after[:2])
     items: list[RetractedEvidence] = []
     seen: set[str] = set()
     cut = False
     # The last page may have ended among the dependents of one ending: examine it again.
-    endings = [place] if place is not None and after is not None and after.memory_id else []
+    endings = [place] if place and after and after[2] else []
     count, at_once = 0, _AT_FIRST
     following = place
     while True:
@@ -125,9 +111,9 @@ def find_stale(
         looks = min(at_once, max_looks - count)
         endings, following = evidence.newest_endings(snapshot, view, after=following, looks=looks)
         count, at_once = count + looks, min(2 * at_once, _AT_ONCE)
-    cursor = None if following is None else StaleCursor(following.since, following.memory_id, "")
+    cursor = None if following is None else (following.since, following.memory_id, "")
     if len(items) > limit:
-        cursor = items[limit - 1].place
+        cursor = items[limit - 1][:3]
     return StaleSearch(tuple(items[:limit]), cursor, cut)
 
 
@@ -136,7 +122,7 @@ def _on(
     grounds: Sequence[EndedMemory],
     view: View,
     seen: set[str],
-    after: StaleCursor | None,
+    after: Place | None,
     max_rows: int,
 ) -> tuple[list[RetractedEvidence], bool]:
     """Return the memories that depend on this evidence and were not seen, and whether it was cut.
@@ -155,10 +141,10 @@ def _on(
     for memory_id in evidence.active_among(snapshot, paths, view):
         ground = paths[memory_id][-1].ground_id
         item = RetractedEvidence(refuted[ground].since, ground, memory_id, paths[memory_id])
-        if memory_id not in seen and (after is None or item.place < after):
+        if memory_id not in seen and (after is None or item[:3] < after):
             retracted.append(item)
     seen.update(item.memory_id for item in retracted)
-    return sorted(retracted, key=lambda item: item.place, reverse=True), cut
+    return sorted(retracted, key=lambda item: item[:3], reverse=True), cut
 
 
 def _not_before(
@@ -187,30 +173,28 @@ def described(
     endings = evidence.endings(snapshot, ids, view)
     reasons = without_hidden(snapshot, view, [endings[memory_id].reason for memory_id in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
-    return {
-        key: InvalidPremise(
-            ground=grounds[path[-1].ground_id],
-            path=tuple(_step(step) for step in path),
-            ended=_ended_how(grounds[path[-1].ground_id].status, endings[path[-1].ground_id].lost),
-            ended_at=endings[path[-1].ground_id].since,
-            actor=endings[path[-1].ground_id].actor,
-            reason=reason_of[path[-1].ground_id],
-            replaced_by=tuple(sorted(refuted[path[-1].ground_id].replaced_by)),
+    premises = {}
+    for key, path in paths.items():
+        ground_id = path[-1].ground_id
+        ending = endings[ground_id]
+        ended: EndedHow = "lost" if ending.lost else "replaced"
+        if grounds[ground_id].status is MemoryStatus.RETRACTED:
+            ended = "retracted"
+        premises[key] = InvalidPremise(
+            ground=grounds[ground_id],
+            path=tuple(
+                PremiseStep(
+                    memory_id=step.dependent_id,
+                    ground_id=step.ground_id,
+                    edge_type=None if step.edge_type is None else EdgeType(step.edge_type),
+                    edge_id=step.edge_id or None,
+                )
+                for step in path
+            ),
+            ended=ended,
+            ended_at=ending.since,
+            actor=ending.actor,
+            reason=reason_of[ground_id],
+            replaced_by=tuple(sorted(refuted[ground_id].replaced_by)),
         )
-        for key, path in paths.items()
-    }
-
-
-def _step(basis: Dependency) -> PremiseStep:
-    return PremiseStep(
-        memory_id=basis.dependent_id,
-        ground_id=basis.ground_id,
-        edge_type=None if basis.edge_type is None else EdgeType(basis.edge_type),
-        edge_id=basis.edge_id or None,
-    )
-
-
-def _ended_how(status: MemoryStatus, lost: bool) -> EndedHow:
-    if status is MemoryStatus.RETRACTED:
-        return "retracted"
-    return "lost" if lost else "replaced"
+    return premises

@@ -481,17 +481,6 @@ def test_a_hub_of_edges_stays_bounded(orc: Orchestrator) -> None:
     assert len(bundle.edges) <= 200
 
 
-def test_equal_texts_share_the_answer_in_a_stable_order(orc: Orchestrator) -> None:
-    turns = [
-        {"content": "ok", "kind": "episode", "session_id": f"s{n}", "sequence": 0}
-        for n in range(500)
-    ]
-    orc.remember_many(turns)
-    orc.maintenance.embed_pending()
-    assert orc.recall("ok").ids == orc.recall("ok").ids
-    assert len(orc.recall("ok").items) == 20
-
-
 def test_a_small_store_answers_what_fits_and_nothing_else(orc: Orchestrator) -> None:
     opens, _, _ = remember(
         orc,
