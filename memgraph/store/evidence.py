@@ -213,7 +213,7 @@ def broken_evidence(
     # What leads to ended evidence alone: only its visibility is looked up.
     bases = evidence_graph(rows)
     leading = set().union(*nx.bfs_layers(bases.reverse(copy=False), ended))
-    visible = _among(snapshot, leading, any_status)
+    visible = frozenset(memories.existing_ids(snapshot, sorted(leading), any_status))
     refuted_evidence = refuted_among(snapshot, ended & visible, view)
     paths = broken_paths(bases.subgraph(visible), refuted_evidence)
     return {memory_id: paths[memory_id] for memory_id in ids if memory_id in paths}
@@ -302,12 +302,7 @@ def newest_endings(
 def active_among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> list[str]:
     """Return the ids of the visible, active memories, sorted."""
     active = View(view.viewer, view.as_of, frozenset({MemoryStatus.ACTIVE}))
-    return sorted(_among(snapshot, memory_ids, active))
-
-
-def _among(snapshot: Snapshot, memory_ids: Collection[str], view: View) -> frozenset[str]:
-    """Return the ids of the memories that the view shows."""
-    return frozenset(memories.existing_ids(snapshot, sorted(memory_ids), view))
+    return sorted(memories.existing_ids(snapshot, sorted(memory_ids), active))
 
 
 class Speaker(NamedTuple):
