@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from memgraph.model.enums import (
 )
 from memgraph.model.sources import FileLink
 from memgraph.model.values import EdgeInput
+from memgraph.text.paragraphs import cut
 
 # Upper limits of what a file may claim about itself; a person may later confirm and raise them.
 MAX_CONFIDENCE = 0.9
@@ -188,25 +189,6 @@ def clean_tags(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(tags)
 
 
-def split_long(text: str, limit: int) -> Iterator[str]:
-    """Yield ``text`` in pieces of at most ``limit`` characters; only white space is lost.
-
-    A cut falls on the last paragraph, line, sentence or word end in the piece's second half.
-    """
-    start = 0
-    while len(text) - start > limit:
-        half = start + limit // 2
-        cut = -1
-        for mark in ("\n\n", "\n", ". ", " "):
-            place = text.rfind(mark, half, start + limit)
-            if place >= 0:
-                cut = place + len(mark)
-                break
-        end = cut if cut > 0 else start + limit
-        piece = text[start:end].strip()
-        if piece:
-            yield piece
-        start = end
-    rest = text[start:].strip()
-    if rest:
-        yield rest
+def split_long(text: str, limit: int) -> list[str]:
+    """Return a text in pieces of at most ``limit`` characters, cut at the ends of sentences."""
+    return [piece for start, end in cut(text, limit) if (piece := text[start:end].strip())]

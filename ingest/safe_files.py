@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,8 @@ from ingest.reasons import RejectionReason, refuse
 from memgraph.errors import IngestRejected
 
 _CHUNK = 1 << 20
+# Without leases a file must have been unchanged for so long.
+SETTLE_SECONDS = 1.0
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -33,12 +34,6 @@ class FileContent:
 
     data: bytes
     sha256: str
-
-
-class _Lease(Enum):
-    HELD = "held"
-    REFUSED = "refused"
-    UNAVAILABLE = "unavailable"
 
 
 class StillBeingWritten(Exception):
@@ -82,7 +77,7 @@ def open_directory(name: str | bytes, dir_fd: int | None = None) -> AbstractCont
 
 
 def read_safely(
-    name: str | bytes, dir_fd: int, *, max_bytes: int, settle_seconds: float = 1.0
+    name: str | bytes, dir_fd: int, *, max_bytes: int, settle_seconds: float = SETTLE_SECONDS
 ) -> FileContent:
     """Return the content of a regular file that nobody is writing and that has no other hard link.
 
@@ -101,7 +96,7 @@ def read_safely(
             raise _file_error(error) from error
 
 
-def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0) -> None:
+def check_safely(name: str | bytes, dir_fd: int) -> None:
     """Check that nobody is writing a file. Files that ``read_safely`` rejects pass.
 
     Raises:
@@ -110,20 +105,20 @@ def check_safely(name: str | bytes, dir_fd: int, *, settle_seconds: float = 1.0)
     with suppress(IngestRejected), _opened(name, _FILE_FLAGS, dir_fd) as descriptor:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
-            _check_at_rest(descriptor, status, settle_seconds, keep=False)
+            _check_at_rest(descriptor, status, SETTLE_SECONDS, keep=False)
 
 
 def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileContent:
     before = os.fstat(descriptor)
     _check_shape(before, max_bytes)
-    lease = _check_at_rest(descriptor, before, settle_seconds, keep=True)
+    is_leased = _check_at_rest(descriptor, before, settle_seconds, keep=True)
     try:
         before = os.fstat(descriptor)
         _check_shape(before, max_bytes)
         data = _read_capped(descriptor, max_bytes)
         after = os.fstat(descriptor)
     finally:
-        if lease is _Lease.HELD:
+        if is_leased:
             _release_lease(descriptor)
     is_unchanged = (before.st_size, before.st_mtime_ns, before.st_ctime_ns) == (
         after.st_size,
@@ -137,17 +132,16 @@ def _read_open(descriptor: int, max_bytes: int, settle_seconds: float) -> FileCo
 
 def _check_at_rest(
     descriptor: int, status: os.stat_result, settle_seconds: float, *, keep: bool
-) -> _Lease:
-    lease = _take_lease(descriptor)
-    if lease is _Lease.REFUSED:
-        raise StillBeingWritten
-    if lease is _Lease.HELD and not keep:
+) -> bool:
+    """Check that nobody is writing a file; return True if a lease is kept."""
+    is_leased = _take_lease(descriptor)
+    if is_leased and not keep:
         _release_lease(descriptor)
     age = time.time() - status.st_mtime
     # A modification time in the future does not show how long the file has been unchanged.
-    if lease is _Lease.UNAVAILABLE and 0 <= age < settle_seconds:
+    if not is_leased and 0 <= age < settle_seconds:
         raise StillBeingWritten
-    return lease
+    return is_leased and keep
 
 
 def _check_shape(status: os.stat_result, max_bytes: int) -> None:
@@ -182,10 +176,14 @@ def _read_capped(descriptor: int, max_bytes: int) -> bytes:
     return b"".join(parts)
 
 
-def _take_lease(descriptor: int) -> _Lease:
-    """Take a read lease; the system refuses it while the file is open for writing."""
+def _take_lease(descriptor: int) -> bool:
+    """Take a read lease; return False if the system has none.
+
+    Raises:
+        StillBeingWritten: the file is open for writing.
+    """
     if not sys.platform.startswith("linux"):
-        return _Lease.UNAVAILABLE
+        return False
     try:
         # The kernel signals us when a writer opens the file. The default signal, SIGIO, would end
         # the process; SIGURG is ignored by default.
@@ -193,9 +191,9 @@ def _take_lease(descriptor: int) -> _Lease:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
         if error.errno == errno.EAGAIN:
-            return _Lease.REFUSED
-        return _Lease.UNAVAILABLE
-    return _Lease.HELD
+            raise StillBeingWritten from None
+        return False
+    return True
 
 
 def _release_lease(descriptor: int) -> None:

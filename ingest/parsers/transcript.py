@@ -74,7 +74,7 @@ class Conversation:
             numbered: number the turn by its position in this file's session; False: leave the
                 number to the store, for a session that continues across files.
         """
-        pieces = list(split_long(text, MAX_TURN_CHARS))
+        pieces = split_long(text, MAX_TURN_CHARS)
         if not pieces:
             self.document.report(SkippedPart.MESSAGE_EMPTY, where)
         if len(pieces) > 1:

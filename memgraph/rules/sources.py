@@ -138,7 +138,7 @@ def line_spans(data: bytes) -> list[tuple[int, int]]:
 def citation(memory: Memory, source: StoredSource) -> str:
     """Return the origin of a memory on one line, for people; for a file, its full path."""
     if source.source_path is not None:
-        return _within(source.source_path, source)
+        return f"{source.source_path}{f'#{source.locator}' if source.locator else ''}"
     parts = [str(source.source_type)]
     if source.conversation_id is not None:
         parts.append(f"conversation {source.conversation_id}")
@@ -151,7 +151,3 @@ def citation(memory: Memory, source: StoredSource) -> str:
     if source.step_id is not None:
         parts.append(f"step {source.step_id}")
     return ", ".join(parts)
-
-
-def _within(file: str, source: StoredSource) -> str:
-    return f"{file}#{source.locator}" if source.locator else file

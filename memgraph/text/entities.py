@@ -36,16 +36,16 @@ def _run(text: str, start: int, end: int) -> Iterator[EntitySpan]:
     run = text[start:end]
     person = _person_end(text, start, end)
     if person is not None:
-        yield _japanese_span(text, start, person, EntityType.PERSON, 0.9)
+        yield _span(text, start, person, EntityType.PERSON, 0.9)
         return
     if any(company in run for company in _COMPANY) and run not in _COMPANY:
-        yield _japanese_span(text, start, end, EntityType.ORGANIZATION, 0.9)
+        yield _span(text, start, end, EntityType.ORGANIZATION, 0.9)
         return
     if run.endswith(_INSTITUTIONS) and len(run) > 2 and run not in gazetteer().cues["ja_ordinary"]:
-        yield _japanese_span(text, start, end, EntityType.ORGANIZATION, 0.8)
+        yield _span(text, start, end, EntityType.ORGANIZATION, 0.8)
         return
     if run in gazetteer().cues["ja_surname"] and text.startswith(_PARTICLES, end):
-        yield _japanese_span(text, start, end, EntityType.PERSON, 0.6)
+        yield _span(text, start, end, EntityType.PERSON, 0.6)
         return
     yield from _place(text, start, end)
 
@@ -66,23 +66,17 @@ def _person_end(text: str, start: int, end: int) -> int | None:
 def _place(text: str, start: int, end: int) -> Iterator[EntitySpan]:
     run = text[start:end]
     if run.endswith(_PLACES) and 2 <= len(run) <= 8 and run not in gazetteer().cues["ja_ordinary"]:
-        yield _japanese_span(text, start, end, EntityType.LOCATION, 0.7)
+        yield _span(text, start, end, EntityType.LOCATION, 0.7)
         return
     for length in range(min(len(run), _longest_place()), 1, -1):
         if run[:length] in gazetteer().places:
-            yield _japanese_span(text, start, start + length, EntityType.LOCATION, 0.8)
+            yield _span(text, start, start + length, EntityType.LOCATION, 0.8)
             return
 
 
 @cache
 def _longest_place() -> int:
     return max(len(place) for place in gazetteer().places if _ANY.search(place))
-
-
-def _japanese_span(
-    text: str, start: int, end: int, kind: EntityType, confidence: float
-) -> EntitySpan:
-    return EntitySpan(text[start:end], start, end, kind, confidence)
 
 
 _MAX_LOCAL: Final = 64
@@ -226,11 +220,6 @@ def _word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _dates(text: str) -> Iterator[EntitySpan]:
-    for start, end in find_dates(text):
-        yield EntitySpan(text[start:end], start, end, EntityType.DATE, 0.97)
-
-
 def extract(text: str) -> list[EntitySpan]:
     """Return the entities in ``text``, in order, without overlap.
 
@@ -239,7 +228,8 @@ def extract(text: str) -> list[EntitySpan]:
     `` `code` `` (except addresses and URLs) are not entities.
     """
     code = code_ranges(text)
-    formed = merge([*find_patterns(text, code), *_dates(text)])
+    dates = (_span(text, *place, EntityType.DATE, 0.97) for place in find_dates(text))
+    formed = merge([*find_patterns(text, code), *dates])
     covered = sorted([(span.start, span.end) for span in formed] + code)
     spans = [*formed, *find_names(text, covered)]
     spans += find_japanese(text)
