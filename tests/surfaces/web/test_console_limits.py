@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from console_browsing import HOME, Browser, console_served, harmless
 from serving_worlds import Served
 
+from memgraph.clock import FixedClock
 from memgraph.surfaces.web.sessions import SIGN_INS_PER_MINUTE
 
 VIEW = "/console/orc-1/view"
@@ -21,7 +21,8 @@ LARGE = "x" * 100_000
 
 @contextmanager
 def limited(root: Path, **settings: Any) -> Iterator[Served]:
-    with console_served(root, config={"memory": {"server": settings}}) as served:
+    config = {"memory": {"server": settings}}
+    with console_served(root, clock=FixedClock(), config=config) as served:
         yield served
 
 
@@ -34,36 +35,18 @@ def told(answer: httpx.Response) -> str:
     return answer.text
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with limited(tmp_path_factory.mktemp("plain") / "root") as made:
-        yield made
-
-
-def test_a_large_form_of_a_session_is_read(served: Served) -> None:
-    with Browser(served, served.key()) as browser:
+def test_a_large_form_is_read_of_a_session_and_of_nobody_else(served: Served) -> None:
+    made = served.keys.create({"name": "x", "orchestrators": ("orc-1",), "permissions": {"read"}})
+    with Browser(served, made.secret) as browser:
         answer = browser.send(VIEW, agent=LARGE)
         assert answer.status_code == 422
         assert "agent_id" in told(answer)
-
-
-def test_a_large_form_of_nobody_leads_to_the_sign_in(served: Served) -> None:
-    with Browser(served) as browser:
-        answer = browser.send(VIEW, agent=LARGE)
-        assert answer.status_code == 303
-        assert answer.headers["location"] == "/console/login?next=%2Fconsole%2F"
-        assert answer.headers["connection"] == "close"
-
-
-def test_a_session_that_ended_lets_no_large_form_in(served: Served) -> None:
-    made = served.keys.create({"name": "x", "orchestrators": ("orc-1",), "permissions": {"read"}})
-    with Browser(served, made.secret) as browser:
-        browser.page()
         served.keys.revoke(made.key.key_id)
         # The bounds look at no file; the session ends with the request that does.
         assert browser.open(HOME).status_code == 303
         answer = browser.send(VIEW, agent=LARGE)
         assert (answer.status_code, answer.headers["connection"]) == (303, "close")
+        assert answer.headers["location"] == "/console/login?next=%2Fconsole%2F"
 
 
 def test_a_form_that_is_too_large_for_everybody_says_so_on_a_page(tmp_path: Path) -> None:
@@ -93,48 +76,34 @@ def test_files_have_the_limit_of_ingest_and_only_a_session_sends_them(tmp_path: 
             assert (answer.status_code, answer.headers["connection"]) == (413, "close")
 
 
-def spend(browser: Browser) -> None:
-    """Use up all tries of an address but one."""
-    for _ in range(SIGN_INS_PER_MINUTE - 1):
-        assert browser.sign_in("mgk_x").status_code == 401
-
-
-def from_behind(served: Served, chain: str) -> Browser:
+@contextmanager
+def from_behind(served: Served, chain: str) -> Iterator[Browser]:
     """A browser of somebody who comes through a proxy."""
-    browser = Browser(served)
-    browser.client.headers["x-forwarded-for"] = chain
-    return browser
+    with Browser(served) as browser:
+        browser.client.headers["x-forwarded-for"] = chain
+        yield browser
 
 
-@pytest.fixture(scope="module")
-def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    root = tmp_path_factory.mktemp("proxied") / "root"
-    with limited(root, trusted_proxies=("127.0.0.0/8",)) as made:
-        yield made
+def spend(browser: Browser) -> None:
+    """Use up all tries of an address."""
+    statuses = [browser.sign_in("mgk_x").status_code for _ in range(SIGN_INS_PER_MINUTE + 1)]
+    assert statuses == [401] * SIGN_INS_PER_MINUTE + [429]
 
 
-def test_behind_a_proxy_that_is_trusted_each_address_has_its_own_tries(proxied: Served) -> None:
-    with from_behind(proxied, "10.0.0.1") as one, from_behind(proxied, "10.0.0.2") as other:
-        spend(one)
-        assert one.sign_in("mgk_x").status_code == 401
-        assert one.sign_in("mgk_x").status_code == 429
-        assert other.sign_in(proxied.key()).status_code == 303
-
-
-def test_what_somebody_says_of_themselves_to_the_proxy_is_not_believed(proxied: Served) -> None:
-    with from_behind(proxied, "10.9.9.1, 10.0.0.3") as one:
-        spend(one)
-        assert one.sign_in("mgk_x").status_code == 401
-        one.client.headers["x-forwarded-for"] = "10.9.9.2, 10.0.0.3"
-        assert one.sign_in("mgk_x").status_code == 429
+def test_behind_a_trusted_proxy_each_address_has_its_own_tries(tmp_path: Path) -> None:
+    with limited(tmp_path / "root", trusted_proxies=("127.0.0.0/8",)) as served:
+        with from_behind(served, "10.9.9.1, 10.0.0.1") as one:
+            spend(one)
+            # What somebody says of themselves to the proxy is not believed.
+            one.client.headers["x-forwarded-for"] = "10.9.9.2, 10.0.0.1"
+            assert one.sign_in("mgk_x").status_code == 429
+        with from_behind(served, "10.0.0.2") as other:
+            assert other.sign_in(served.key()).status_code == 303
 
 
 def test_nobody_is_believed_who_is_not_trusted(tmp_path: Path) -> None:
-    with (
-        limited(tmp_path / "root") as served,
-        from_behind(served, "10.0.0.1") as one,
-        from_behind(served, "10.0.0.2") as other,
-    ):
-        spend(one)
-        assert one.sign_in("mgk_x").status_code == 401
-        assert other.sign_in("mgk_x").status_code == 429
+    with limited(tmp_path / "root") as served:
+        with from_behind(served, "10.0.0.1") as one:
+            spend(one)
+        with from_behind(served, "10.0.0.2") as other:
+            assert other.sign_in("mgk_x").status_code == 429
