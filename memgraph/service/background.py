@@ -135,7 +135,6 @@ class BackgroundWork:
                 self._changed.notify_all()
 
     def _wait(self) -> None:
-        """Wait until the chores are due, or the interval has passed."""
         with self._changed:
             until = time.monotonic() + self.IDLE_S
             while not self._stopping:

@@ -95,7 +95,6 @@ def _reported(
     stop: Stop,
     is_lost: Stop,
 ) -> JobReport:
-    """Do the work of a job, and return its report."""
     heard = False
 
     def must_stop() -> bool:
@@ -174,11 +173,6 @@ def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
 
 
 def _work(opened: OpenOrchestrator, row: JobRunRow, how: dict[str, Any]) -> JobReport:
-    """Do the work of a job.
-
-    Args:
-        how: the time, the actor, ``progress`` and ``stop``.
-    """
     match row.job:
         case JobName.ENRICHMENT:
             from memgraph.operations.life.enrichment import enrich

@@ -115,7 +115,6 @@ class OpenOrchestrator:
             )
 
     def _background(self) -> BackgroundWork:
-        """Return the background work, in the order of its steps."""
         return BackgroundWork(
             (
                 self.receipts.flush_in_steps,

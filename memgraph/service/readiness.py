@@ -124,7 +124,6 @@ def _stored_shortcomings(
 
 
 def _lacks_litellm(opened: OpenOrchestrator) -> bool:
-    """Return True when a configured model needs litellm, which is not installed."""
     providers = (opened.embedding, opened.llm)
     names = [provider.name for provider in providers if provider is not None]
     names.append(opened.settings.memory.extractor.provider)

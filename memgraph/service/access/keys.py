@@ -211,7 +211,6 @@ def _made(fields: dict[str, Any], now: int) -> NewKey:
 
 
 def _ending(key: ApiKey, now: int, overlap_ms: int) -> ApiKey:
-    """Return the old key as it is after a rotation."""
     if overlap_ms == 0:
         return key.model_copy(update={"revoked_at": now})
     until = now + overlap_ms

@@ -6,14 +6,16 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pysqlite3.dbapi2 as driver
 import pytest
 from denial_lines import denials
 
-from memgraph import MemoryService, Orchestrator
+from memgraph import MemoryService, Orchestrator, Scope, Viewer
 from memgraph.clock import FixedClock
 from memgraph.errors import (
     AccessDenied,
@@ -26,8 +28,10 @@ from memgraph.errors import (
 )
 from memgraph.model.access import ANY, Narrowing, Permission, Principal
 from memgraph.model.enums import Sensitivity
+from memgraph.model.jobs import ServiceReadiness
 from memgraph.service.access.gate import KEYLESS, Gate
 from memgraph.service.access.keys import KeyStore
+from memgraph.surfaces.metrics import PrometheusMeters
 
 READ, WRITE = Permission.READ, Permission.WRITE
 ALL = {"permissions": frozenset(Permission)}
@@ -287,3 +291,63 @@ def test_it_lists_its_own_orchestrators_alone(gate: Gate) -> None:
     assert gate.orchestrators(principal(gate)) == ["orc-1"]
     assert gate.orchestrators(principal(gate, orchestrators=("orc-9",))) == []
     assert gate.orchestrators(principal(gate, orchestrators=(ANY,))) == ["orc-1", "orc-2"]
+
+
+VIEWER = Viewer(session_ids=frozenset({"t1"}), project_ids=frozenset({"p1"}))
+ONLY_GLOBAL = Viewer(scopes=frozenset({Scope.GLOBAL}))
+NO_GLOBAL = Viewer(session_ids=frozenset({"t1"}), scopes=frozenset({Scope.SESSION, Scope.PROJECT}))
+
+
+@pytest.mark.parametrize(
+    ("viewer", "opening", "field", "name"),
+    [
+        (VIEWER, lambda orc: orc.stores.task("t2"), "task", "t2"),
+        (VIEWER, lambda orc: orc.stores.task("p1"), "task", "p1"),
+        (VIEWER, lambda orc: orc.stores.project("p2"), "project", "p2"),
+        (VIEWER, lambda orc: orc.stores.project("P1"), "project", "P1"),
+        (ONLY_GLOBAL, lambda orc: orc.stores.project("p1"), "project", "p1"),
+        (NO_GLOBAL, lambda orc: orc.stores.global_tier(), "global", None),
+    ],
+)
+def test_what_was_not_granted_is_refused(
+    service: MemoryService,
+    viewer: Viewer,
+    opening: Callable[[Orchestrator], object],
+    field: str,
+    name: str | None,
+) -> None:
+    orc = service.orchestrator("orc-1", create=True, viewer=viewer, actor="reader")
+    with pytest.raises(AccessDenied) as raised:
+        opening(orc)
+    assert raised.value.as_dict()["code"] == "access.denied"
+    line = {"actor": "reader", "field": field, "code": "access.denied"}
+    if name is not None:
+        line["asked_sha256"] = digest(name)
+    assert denials(service.root) == [line]
+
+
+def test_no_text_from_outside_comes_into_the_log(service: MemoryService) -> None:
+    orc = service.orchestrator("orc-1", create=True)
+    with pytest.raises(AccessDenied):
+        orc.stores.task("the launch code is 0000\ud800")
+    assert "launch" not in service.paths("orc-1").log_file.read_text("utf-8")
+
+
+def test_each_refusal_is_a_line_and_a_count_and_the_database_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    meters = PrometheusMeters()
+    with MemoryService(tmp_path / "root", environ={}, background=False, meters=meters) as service:
+        orc = service.orchestrator("orc-1", create=True)
+        before = orc.maintenance.stats()
+
+        def ask(number: int) -> None:
+            with pytest.raises(AccessDenied):
+                orc.stores.task(f"t{number % 3}")
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(60)))
+        assert len(denials(service.root)) == 60
+        figures, _ = meters.exposition(ServiceReadiness(status="ready"))
+        assert b'memgraph_denials_total{field="task"} 60.0' in figures
+        assert orc.maintenance.stats() == before
