@@ -146,6 +146,9 @@ class Lane:
         return unfinished
 
     def _is_full(self) -> bool:
+        if self._keeps and len(self._tasks) < self._places:
+            # What is kept is never abandoned.
+            return False
         running = [task for task in self._tasks if task.future.running()]
         hanging = sum(task.abandoned for task in running)
         return hanging >= self._threads or len(self._tasks) - len(running) >= self._places

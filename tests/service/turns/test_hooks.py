@@ -29,7 +29,7 @@ from memgraph.model.context import ContextRequest
 from memgraph.model.turns import DiagnosisFinding
 from memgraph.operations.life.models import LanguageModel
 from memgraph.operations.write.embedding import EmbeddingRun, EmbeddingWorker
-from memgraph.providers.fake import FakeCompletion
+from memgraph.providers.fake import FakeCompletion, FakeEmbedding
 from memgraph.rules.blocks import FENCE_INTRO
 
 LONG_MS = 30_000
@@ -94,6 +94,28 @@ def test_what_is_kept_is_embedded_at_once_when_the_model_is_at_hand(
                 ).fetchall()
     assert {each[0] for each in rows} == {turn.episode_id, *written.memory_ids}
     assert before.acknowledged
+
+
+def test_preparing_asks_the_model_once_and_counts_as_no_access(
+    tmp_path: Path,
+) -> None:
+    embedding = FakeEmbedding()
+    with working(tmp_path, embedding=embedding) as service:
+        orc = service.orchestrator("a", create=True)
+        told = orc.remember("Get the harbour ready.")
+        orc.maintenance.embed_pending()
+        before = len(embedding.calls)
+        with MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
+            assert hooks.prepare(LONG_MS) == ()
+        assert embedding.calls[before:] == [1]
+        assert orc.get(told).access_count == 0
+
+
+def test_what_turns_will_do_without_is_told_before_the_first(service: MemoryService) -> None:
+    with MemoryHooks(service, "nobody") as others:
+        assert "orchestrator.missing" in {each.code for each in others.prepare(LONG_MS)}
+        with pytest.raises(InvalidInput):
+            others.prepare(0)
 
 
 def test_what_is_shown_is_in_receipts(
