@@ -16,10 +16,12 @@ from memgraph.client.operations import (
     like,
     method,
     nothing,
+    remote,
     segment,
 )
 from memgraph.client.server import Call, Server
-from memgraph.context.assembly import ConfirmationCallback, confirmed
+from memgraph.context.assembly import ConfirmationCallback
+from memgraph.context.assembly import confirmed as answer_of
 from memgraph.errors import ConfirmationMissing, Conflict, InvalidInput, RemoteAnswerInvalid
 from memgraph.model.access import Narrowing
 from memgraph.model.conversation import AgentTurn, UserTurn
@@ -28,7 +30,6 @@ from memgraph.model.operation import Awaited, Blocking, F, with_groups
 from memgraph.model.remote import (
     MAX_BATCH,
     Outcomes,
-    PromotedId,
     UploadResult,
 )
 from memgraph.model.values import (
@@ -65,6 +66,9 @@ class RemoteHandle:
     _remote: RemoteTarget
 
 
+_promote = remote(Contexts.promote)
+
+
 class RemoteContexts(RemoteHandle, Contexts[F]):
     """Contexts of tasks, and tiers: ``orc.contexts``."""
 
@@ -76,18 +80,19 @@ class RemoteContexts(RemoteHandle, Contexts[F]):
         scope_id: str | None = None,
         confirmation_callback: ConfirmationCallback | None = None,
         reason: str = "",
+        *,
+        confirmed: bool | None = None,
     ) -> str | None:
-        path = f"/memories/{segment(memory_id)}"
-        fields: dict[str, Any] = {"to": to, "scope_id": scope_id, "reason": reason}
+        fields = {"reason": reason, "confirmed": confirmed}
         try:
-            return self._remote.post(f"{path}/promote", fields, PromotedId).memory_id
+            return _promote(self, memory_id, to, scope_id, **fields)
         except ConfirmationMissing:
             if confirmation_callback is None:
                 raise
         # The client asks the person.
-        question = question_about(self._remote.get(path, Memory))
-        fields["confirmed"] = confirmed(confirmation_callback, question)
-        return self._remote.post(f"{path}/promote", fields, PromotedId).memory_id
+        memory = self._remote.get(f"/memories/{segment(memory_id)}", Memory)
+        fields["confirmed"] = answer_of(confirmation_callback, question_about(memory))
+        return _promote(self, memory_id, to, scope_id, **fields)
 
 
 class RemoteIngestion(RemoteHandle, Ingestion[F]):

@@ -330,7 +330,7 @@ class Operation:
         return {
             name: _parameter(parameter, hints[name])
             for name, parameter in list(inspect.signature(self.function).parameters.items())[1:]
-            if get_origin(hints[name]) is not Callable and name != self.rest
+            if not _is_callback(hints[name]) and name != self.rest
         }
 
     @cached_property
@@ -397,6 +397,11 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
     return Parameter(
         parameter.name, wire.name or parameter.name, kind, parameter.default, wire.write
     )
+
+
+def _is_callback(hint: Any) -> bool:
+    """Return True for the type of a function, or of a function or None."""
+    return any(get_origin(kind) is Callable for kind in (hint, *get_args(hint)))
 
 
 def _refuse(name: str) -> NoReturn:

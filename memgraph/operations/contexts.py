@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import Field
 
+from memgraph.context.assembly import ConfirmationCallback
 from memgraph.errors import AccessDenied
 from memgraph.model.access import Permission
 from memgraph.model.context import (
@@ -18,14 +19,13 @@ from memgraph.model.context import (
     tier_of,
 )
 from memgraph.model.enums import Scope
-from memgraph.model.operation import F, WireFormat, local, operation
+from memgraph.model.operation import F, MemoryId, WireFormat, operation
 from memgraph.model.remote import Limit as PageLimit
-from memgraph.model.remote import TierItem, TierPage
-from memgraph.model.values import Name
+from memgraph.model.remote import PromotedId, TierItem, TierPage
+from memgraph.model.values import Name, Reason
 from memgraph.operations.handle import Handle, closed_to_viewer
 
 if TYPE_CHECKING:
-    from memgraph.context.assembly import ConfirmationCallback
     from memgraph.context.stores import GlobalMemoryStore, ProjectMemoryStore, TaskMemoryStore
 
 
@@ -95,14 +95,22 @@ class Contexts(Handle[F], group="contexts"):
         )
         return TierPage(tier=scope, scope_id=scope_id, count=backend.count(), items=items)
 
-    @local
+    @operation(
+        Permission.WRITE,
+        "POST /memories/{memory_id}/promote",
+        body="Promotion",
+        answer=PromotedId,
+        command="",
+    )
     def promote(
         self,
-        memory_id: str,
-        to: Scope | str,
-        scope_id: str | None = None,
+        memory_id: MemoryId,
+        to: Annotated[Scope | str, WireFormat(ContextTier)],
+        scope_id: Name | None = None,
         confirmation_callback: ConfirmationCallback | None = None,
-        reason: str = "",
+        reason: Reason = "",
+        *,
+        confirmed: bool | None = None,
     ) -> str | None:
         """Promote a task's memory to its project, or a project's to global; return the new id.
 
@@ -115,6 +123,7 @@ class Contexts(Handle[F], group="contexts"):
             scope_id: the project; None for global.
             confirmation_callback: called before a Preference or an Identity becomes global.
             reason: the reason, which is recorded in the journal.
+            confirmed: the answer of a person who was asked already.
 
         Returns:
             The id; None if the person declined.
@@ -144,7 +153,7 @@ class Contexts(Handle[F], group="contexts"):
                 view=self._view,
                 actor=self.actor,
                 reason=because,
-                callback=confirmation_callback,
+                callback=confirmation_callback if confirmed is None else lambda _: confirmed,
             )
             self._embed_soon(opened)
         return promoted

@@ -1137,7 +1137,11 @@ export interface paths {
         put?: never;
         /**
          * Promote
-         * @description Promote a task's memory to its project, or a project's to global.
+         * @description Promote a task's memory to its project, or a project's to global; return the new id.
+         *
+         *     The promoted memory is a new one with the same text, type, tags, sensitivity, agent and
+         *     source. It is derived from the old memory, which stays. Promoting a memory again returns the
+         *     same id.
          */
         post: operations["promote"];
         delete?: never;
@@ -3433,14 +3437,6 @@ export interface components {
         PromotedId: {
             memory_id: string | null;
         };
-        /**
-         * @description The target of a promotion.
-         *
-         *     Attributes:
-         *         to: ``project`` (of a task's memory) or ``global`` (of a project's).
-         *         scope_id: the project; None for global.
-         *         confirmed: the answer of the person who was asked; None if nobody was asked.
-         */
         Promotion: {
             confirmed?: boolean | null;
             /** @default  */

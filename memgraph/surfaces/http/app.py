@@ -34,7 +34,6 @@ from memgraph.surfaces.http.routes import files, orchestrators
 # Routes are tried in this order, so the most frequent ones come first.
 ROUTERS = (
     router_of(Orchestrator),
-    orchestrators.memory_router,
     orchestrators.router,
     orchestrators.operation_router,
     files.router,

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
 from memgraph.model.access import ANY, Permission
-from memgraph.model.context import ContextTier
 from memgraph.model.jobs import ServiceReadiness
-from memgraph.model.operation import MemoryId
 from memgraph.model.remote import (
     Health,
     JobBoard,
     Limit,
     OrchestratorList,
     OrchestratorName,
-    PromotedId,
 )
-from memgraph.model.values import Name, Reason, Value
+from memgraph.model.values import Name, Value
 from memgraph.rules.access import refusal
 from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
@@ -29,7 +26,6 @@ from memgraph.surfaces.http.access import (
     Admin,
     Asking,
     Reader,
-    Writer,
     gate_of,
     principal_of,
 )
@@ -72,48 +68,6 @@ def health(request: Request, orc: Reader) -> Response:
     service = gate_of(request).service
     health = without_root(service.health(orc.name), service.root)
     return answered(Health.model_validate(health))
-
-
-memory_router = APIRouter(prefix=ROOT)
-
-
-class Promotion(Value):
-    """The target of a promotion.
-
-    Attributes:
-        to: ``project`` (of a task's memory) or ``global`` (of a project's).
-        scope_id: the project; None for global.
-        confirmed: the answer of the person who was asked; None if nobody was asked.
-    """
-
-    to: ContextTier
-    scope_id: Name | None = None
-    confirmed: bool | None = None
-    reason: Reason = ""
-
-
-@memory_router.post(
-    "/memories/{memory_id}/promote",
-    operation_id="promote",
-    response_model=PromotedId,
-    tags=["memories"],
-)
-def promote(
-    orc: Writer,
-    memory_id: Annotated[MemoryId, Path()],
-    body: Annotated[Promotion, Body(openapi_examples=examples.of("promote"))],
-) -> Response:
-    """Promote a task's memory to its project, or a project's to global."""
-    # The client has already asked the person.
-    confirmed = body.confirmed
-    promoted = orc.contexts.promote(
-        memory_id,
-        body.to,
-        body.scope_id,
-        confirmation_callback=None if confirmed is None else lambda _question: confirmed,
-        reason=body.reason,
-    )
-    return answered(PromotedId(memory_id=promoted))
 
 
 operation_router = APIRouter(prefix=ROOT, tags=["operating"])
