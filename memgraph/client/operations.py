@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -46,18 +45,10 @@ class RemoteTarget:
             "clearance": narrowing.clearance,
         }
 
-    def get(self, path: str, kind: type[T], **params: Any) -> T:
-        """Return what the server has at a path, with parameters in the query."""
-        return self.server.send(Call("GET", self.root + path, value_of(kind), self.view | params))
-
-    def post(self, path: str, fields: Mapping[str, Any], kind: type[T], **options: Any) -> T:
-        """Send fields to a path, and return the result.
-
-        Args:
-            options: other attributes of the ``Call``.
-        """
-        call = Call("POST", self.root + path, value_of(kind), self.view, body_of(fields))
-        return self.server.send(replace(call, **options))
+    def send(self, method: str, path: str, kind: type[T], **options: Any) -> T:
+        """Send a ``Call`` with some options to a path below the orchestrator's."""
+        call = Call(method, self.root + path, value_of(kind), self.view, **options)
+        return self.server.send(call)
 
 
 def _names(names: Sequence[str] | None) -> Sequence[str] | None:

@@ -90,7 +90,7 @@ class RemoteContexts(RemoteHandle, Contexts[F]):
             if confirmation_callback is None:
                 raise
         # The client asks the person.
-        memory = self._remote.get(f"/memories/{segment(memory_id)}", Memory)
+        memory = self._remote.send("GET", f"/memories/{segment(memory_id)}", Memory)
         fields["confirmed"] = answer_of(confirmation_callback, question_about(memory))
         return _promote(self, memory_id, to, scope_id, **fields)
 
@@ -114,9 +114,7 @@ class RemoteIngestion(RemoteHandle, Ingestion[F]):
         if not isinstance(content, bytes):
             raise InvalidInput("the content of a file must be bytes", field="content")
         path = f"/ingest/files/{segment(name, field='name')}"
-        return self._remote.post(
-            path, {}, UploadResult, method="PUT", body=content, content_type=BYTES
-        )
+        return self._remote.send("PUT", path, UploadResult, body=content, content_type=BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +270,7 @@ def _store_all(
         if sent:
             body = b'{"items":[' + b",".join(map(_encoded, sent)) + b"]}"
             repeats = not any(map(is_unnumbered_turn, sent))
-            stored = target.post(path, {}, Outcomes, body=body, repeats=repeats).outcomes
+            stored = target.send("POST", path, Outcomes, body=body, repeats=repeats).outcomes
         if len(stored) != len(sent):
             raise RemoteAnswerInvalid(
                 "the server reported a different number of items than it received"

@@ -10,7 +10,7 @@ from memgraph.model.context import ContextItem, ContextTier
 from memgraph.model.conversation import SessionInfo
 from memgraph.model.entities import EntityInfo
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.model.jobs import JobRun
 from memgraph.model.values import Memory, Millis, Outcome, Value
 
 MAX_BATCH = 1_000
@@ -159,10 +159,9 @@ class MemoryCounts(Value):
     status: dict[MemoryStatus, int] = Field(default_factory=dict)
 
 
-class JobBoard(Value):
-    """The schedule of the jobs, and their runs, latest first."""
+class JobRuns(Value):
+    """The runs of jobs, latest first."""
 
-    plans: tuple[JobPlan, ...]
     runs: tuple[JobRun, ...]
 
 

@@ -11,8 +11,8 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
 from memgraph.model.jobs import JobPlan, JobRun, SessionReport
-from memgraph.model.operation import Blocking, F, Time, WireFormat, WireResult, local, operation
-from memgraph.model.remote import JobBoard
+from memgraph.model.operation import Blocking, F, Time, WireFormat, local, operation
+from memgraph.model.remote import JobRuns
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name
 from memgraph.operations.handle import Handle
@@ -36,8 +36,7 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         Permission.ADMIN,
         "GET /jobs",
         id="list_jobs",
-        answer=WireResult(JobBoard, unwrap=lambda board: board.runs),
-        served=False,  # with ``plans``
+        answer=JobRuns,
         command="jobs",
     )
     def list(self, *, limit: PageLimit = 50) -> Sequence[JobRun]:
@@ -51,14 +50,7 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return jobs.as_seen(snapshot, self._view, jobs.latest(snapshot, limit))
 
-    @operation(
-        Permission.ADMIN,
-        "GET /jobs",
-        id="list_jobs",
-        answer=WireResult(JobBoard, unwrap=lambda board: board.plans),
-        served=False,  # with ``list``
-        command="",
-    )
+    @operation(Permission.ADMIN, "GET /jobs/plans", id="list_job_plans", command="")
     def plans(self) -> Sequence[JobPlan]:
         """Return when each job is next due and whether it is overdue."""
         from memgraph.service import job_runs as jobs

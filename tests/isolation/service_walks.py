@@ -197,6 +197,11 @@ def jobs(view: View) -> Iterator[Ask]:
     yield _get("/jobs", limit=1000)
 
 
+@walks("GET", HERE + "/jobs/plans")
+def plans(view: View) -> Iterator[Ask]:
+    yield _get("/jobs/plans")
+
+
 @walks("POST", HERE + "/jobs/{job}/run")
 def run(view: View) -> Iterator[Ask]:
     for job in JobName:

@@ -38,6 +38,7 @@ NOT_ASKED = {
     HERE + "/export": "a copy of everything: for an operator",
     HERE + "/backup": "as above",
     HERE + "/jobs": "for an operator",
+    HERE + "/jobs/plans": "as above",
     HERE + "/ingest/files/{sha256}": "of a file that somebody sent",
     HERE + "/status": "for an operator",
 }

@@ -887,8 +887,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Jobs
-         * @description Return when each job is due, and past runs, latest first.
+         * List Jobs
+         * @description Return past runs, latest first; ``limit`` is 1..1000.
+         *
+         *     A run for a session that this handle may not see is returned with its time and state only,
+         *     and the places of rejected items only if this handle may see every memory.
          */
         get: operations["list_jobs"];
         put?: never;
@@ -913,6 +916,26 @@ export interface paths {
          * @description Return what a consolidation would extract from turns that were not consolidated yet.
          */
         post: operations["preview_consolidation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orchestrators/{orchestrator}/jobs/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Job Plans
+         * @description Return when each job is next due and whether it is overdue.
+         */
+        get: operations["list_job_plans"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2888,11 +2911,6 @@ export interface components {
             reason: string | null;
             replaced_by: string[];
         };
-        /** @description The schedule of the jobs, and their runs, latest first. */
-        JobBoard: {
-            plans: components["schemas"]["JobPlan"][];
-            runs: components["schemas"]["JobRun"][];
-        };
         /**
          * @description A maintenance job, each on a schedule of its own.
          * @enum {string}
@@ -2934,6 +2952,10 @@ export interface components {
             state: components["schemas"]["JobState"];
             /** @enum {string} */
             trigger: "schedule" | "event" | "manual";
+        };
+        /** @description The runs of jobs, latest first. */
+        JobRuns: {
+            runs: components["schemas"]["JobRun"][];
         };
         /**
          * @description The state of a job's run.
@@ -6361,7 +6383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobBoard"];
+                    "application/json": components["schemas"]["JobRuns"];
                 };
             };
             /** @description Error */
@@ -6407,6 +6429,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SessionReport"][];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_job_plans: {
+        parameters: {
+            query?: {
+                /** @description Only these projects; an empty value means no project. */
+                project?: string[];
+                /** @description Only these sessions; an empty value means no session. */
+                session?: string[];
+                /** @description Only memories of this agent or of no agent. */
+                agent?: string;
+                /** @description Only memories up to this sensitivity. */
+                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
+            };
+            header?: never;
+            path: {
+                /** @description The name of the orchestrator. */
+                orchestrator: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPlan"][];
                 };
             };
             /** @description Error */

@@ -81,7 +81,6 @@ def _open_handle(request: Request, permission: Permission) -> tuple[Principal, O
 
 Reader = Annotated[Orchestrator, Depends(entering(Permission.READ))]
 Writer = Annotated[Orchestrator, Depends(entering(Permission.WRITE))]
-Auditor = Annotated[Orchestrator, Depends(entering(Permission.AUDIT))]
 Admin = Annotated[Orchestrator, Depends(entering(Permission.ADMIN))]
 
 

@@ -35,7 +35,6 @@ from memgraph.surfaces.http.routes import files, orchestrators
 ROUTERS = (
     router_of(Orchestrator),
     orchestrators.router,
-    orchestrators.operation_router,
     files.router,
     files.upload_router,
     orchestrators.process_router,

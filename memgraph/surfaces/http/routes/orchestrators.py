@@ -1,10 +1,10 @@
-"""Hand-written routes: orchestrators, promotion, contexts, jobs, audit, health."""
+"""Routes by hand: the orchestrators of a key, health, readiness and figures."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from memgraph.errors import AccessDenied, InvalidConfig, NotFound, Unauthenticated
@@ -12,8 +12,6 @@ from memgraph.model.access import ANY, Permission
 from memgraph.model.jobs import ServiceReadiness
 from memgraph.model.remote import (
     Health,
-    JobBoard,
-    Limit,
     OrchestratorList,
     OrchestratorName,
 )
@@ -23,7 +21,6 @@ from memgraph.service.readiness import Readiness
 from memgraph.service.sanitizer import without_root
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import (
-    Admin,
     Asking,
     Reader,
     gate_of,
@@ -31,7 +28,6 @@ from memgraph.surfaces.http.access import (
 )
 from memgraph.surfaces.http.document import PROBLEMS
 from memgraph.surfaces.http.envelope import JSON, answered
-from memgraph.surfaces.http.operations import ROOT
 
 router = APIRouter(prefix="/v1/orchestrators", tags=["orchestrators"])
 
@@ -68,16 +64,6 @@ def health(request: Request, orc: Reader) -> Response:
     service = gate_of(request).service
     health = without_root(service.health(orc.name), service.root)
     return answered(Health.model_validate(health))
-
-
-operation_router = APIRouter(prefix=ROOT, tags=["operating"])
-
-
-@operation_router.get("/jobs", operation_id="list_jobs", response_model=JobBoard)
-def jobs(orc: Admin, limit: Annotated[Limit, Query()] = 50) -> Response:
-    """Return when each job is due, and past runs, latest first."""
-    runs = tuple(orc.jobs.list(limit=limit))
-    return answered(JobBoard(plans=tuple(orc.jobs.plans()), runs=runs))
 
 
 process_router = APIRouter(tags=["running"])
