@@ -9,7 +9,6 @@ from memgraph.clock import FixedClock
 from memgraph.model.enums import MemoryKind, Sensitivity
 from memgraph.operations.tools.tools import call_tool
 from memgraph.rules.scope import Viewer
-from memgraph.rules.similarity import folded, without_echoes
 
 pytestmark = pytest.mark.engines
 
@@ -99,11 +98,3 @@ def test_a_model_spreads_no_line_to_more_readers(orc: Orchestrator, service: Mem
     assert refused["error"]["code"] == "access.denied"
     stored = call_tool(owner, "remember_fact", asked, session_id="s")
     assert owner.get(stored["memory_id"]).sensitivity is Sensitivity.RESTRICTED
-
-
-def test_texts_are_folded() -> None:
-    assert folded("  ＡＢＣ  def!? ") == folded("abc def") == "abc def"
-    handed_out = {folded(KNOWN): 5}
-    assert without_echoes(KNOWN, handed_out, 6) == ("", 1)
-    assert without_echoes(KNOWN, handed_out, 5) == (KNOWN, 0)
-    assert without_echoes(f"{KNOWN} {NEW}\n\nYes.", handed_out, 6) == (f"{NEW}\nYes.", 1)

@@ -368,17 +368,6 @@ def test_a_first_name_goes_to_the_person_whom_it_means_now(orc: Orchestrator) ->
     sound_after_a_rebuild(orc)
 
 
-def test_entities_of_two_types_can_be_one(orc: Orchestrator) -> None:
-    orc.remember("Mr. Jordan called.")
-    orc.remember("We flew to Jordan in Asia.")
-    found = orc.entities.get("Jordan")
-    [other] = found.candidates
-    orc.entities.merge(found.entity_id, other.entity_id, reason="a place in his name")
-    assert orc.entities.get("Jordan").mention_count == 2
-    assert orc.entities.get("Jordan").candidates == ()
-    sound_after_a_rebuild(orc)
-
-
 @pytest.mark.engines
 def test_a_last_name_means_the_one_person_who_has_it(orc: Orchestrator) -> None:
     orc.remember("Vitaly Petrov lives in Kyiv.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -112,21 +111,6 @@ def test_a_consolidated_session_is_not_told_when_another_begins(
     assert completed(told) == []
 
 
-def test_a_batch_does_what_single_turns_do(
-    orc: Orchestrator, service: MemoryService, told: list[SessionEvent]
-) -> None:
-    order = ["a", "b", "a", "c", "b", "d"]
-    for session in order:
-        say(orc, session)
-    other, others = service.orchestrator("orc-2", create=True), list[SessionEvent]()
-    other.events.subscribe(others.append)
-    other.save_episodes(
-        {"content": "Said.", "session_id": session, "source_role": "user"} for session in order
-    )
-    assert sorted(completed(others)) == sorted(completed(told))
-    assert states(other) == states(orc)
-
-
 @pytest.mark.parametrize("many", [False, True])
 def test_turns_from_elsewhere_tell_of_their_sessions_alone(
     orc: Orchestrator, told: list[SessionEvent], many: bool
@@ -146,19 +130,6 @@ def test_turns_from_elsewhere_tell_of_their_sessions_alone(
     assert completed(told) == ["old"]
     assert states(orc) == {"live": True, "old": False}
     assert known(orc)["old"].pending == 4
-
-
-def test_turns_from_elsewhere_open_nothing_and_tell_what_was_consolidated(
-    orc: Orchestrator, told: list[SessionEvent]
-) -> None:
-    through = orc.remember("Turn.", kind="episode", session_id="old", source_role="user")
-    consolidate(orc, "old", through)
-    orc.remember("Another.", kind="episode", session_id="old", source_role="user")
-    assert completed(told) == ["old", "old"]
-    assert (known(orc)["old"].pending, known(orc)["old"].consolidated_at) == (1, None)
-    say(orc, "live")
-    orc.remember("Beside.", kind="episode", session_id="live", source_role="user")
-    assert states(orc)["live"] is True
 
 
 def test_a_session_that_ends_is_told_once(orc: Orchestrator, told: list[SessionEvent]) -> None:
@@ -211,22 +182,6 @@ def test_hidden_turns_move_no_time_and_no_place(
         each.session_id for each in orc.sessions.list(limit=1, before=known(orc)["b"].cursor)
     ] == ["a"]
     assert list(cleared.sessions.list(before=known(cleared)["b"].cursor)) == []
-
-
-def test_pages_follow_one_another(orc: Orchestrator, clock: FixedClock) -> None:
-    for at in range(7):
-        say(orc, f"s-{at}")
-        clock.advance(ms=at % 2)
-    whole = [each.session_id for each in orc.sessions.list()]
-    pages: list[str] = []
-    page: Sequence[SessionInfo] = orc.sessions.list(limit=3)
-    while page:
-        pages += [each.session_id for each in page]
-        page = orc.sessions.list(limit=3, before=page[-1].cursor)
-    assert pages == whole
-    assert sorted(whole) == [f"s-{at}" for at in range(7)]
-    with pytest.raises(InvalidInput):
-        orc.sessions.list(limit=0)
 
 
 def test_pages_repeat_and_omit_nothing_while_sessions_go_on(

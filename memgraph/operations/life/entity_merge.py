@@ -85,8 +85,8 @@ def remove_alias(
         entity = reader.only(name)
         row = entity.row
         # Checked first, so that hidden names are not disclosed.
-        if key not in entity.names.keys:
-            shown = entity.names.shown
+        if key not in entity.keys:
+            shown = entity.shown
             raise NotFound(f"{shown!r} has no name {alias[:80]!r}", name=alias[:80])
         if opened.naming.nicknames.pairs_of([key]):
             raise Conflict(f"{alias!r} is set in memory.entities.nicknames", name=key)

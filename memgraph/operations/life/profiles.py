@@ -33,33 +33,26 @@ MAX_READ: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class EntityNames:
-    """The names of an entity that a reader may see.
+class VisibleEntity:
+    """An entity that the reader may see, with the names that he may see.
 
     Attributes:
         shown: the name to display.
-        keys: the keys under which the entity is found.
+        keys: the keys under which it is found.
         others: the other names, sorted.
     """
 
+    row: EntityRecord
+    seen: MentionCounts
     shown: str
     keys: frozenset[str]
     others: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleEntity:
-    """An entity that the reader may see."""
-
-    row: EntityRecord
-    seen: MentionCounts
-    names: EntityNames
 
     @property
     def info(self) -> EntityInfo:
         return EntityInfo(
             entity_id=self.row.entity_id,
-            canonical_name=self.names.shown,
+            canonical_name=self.shown,
             type=self.row.type,
             mention_count=self.seen.mentions,
         )
@@ -108,7 +101,7 @@ class EntityReader:
         for look_up in (entity_records.by_keys, entity_records.called):
             rows = () if matches else look_up(self._snapshot, keys)
             matches += [
-                entity for row in rows if (entity := self.found(row)) and entity.names.keys & keys
+                entity for row in rows if (entity := self.found(row)) and entity.keys & keys
             ]
         return matches
 
@@ -132,7 +125,7 @@ class EntityReader:
         """Return the entity; None if no memory that the reader may see mentions it."""
         counts = entity_records.mention_counts(self._snapshot, row.pk, self.view)
         names = None if counts is None else self._names(row, counts.mentions)
-        return None if counts is None or names is None else VisibleEntity(row, counts, names)
+        return None if counts is None or names is None else VisibleEntity(row, counts, *names)
 
     def profile(
         self, entity: VisibleEntity, *, limit: int, others: Iterable[VisibleEntity]
@@ -149,7 +142,7 @@ class EntityReader:
         return EntityProfile(
             **entity.info.model_dump(),
             summary=None if summary is None else summary.text,
-            aliases=entity.names.others,
+            aliases=entity.others,
             protected=entity_records.is_protected(self._snapshot, entity.row.pk),
             first_seen=entity.seen.first,
             last_seen=entity.seen.last,
@@ -173,13 +166,15 @@ class EntityReader:
             if len(best) >= limit and best[limit - 1].seen.mentions >= row.mention_count:
                 break
             entity = self.found(row)
-            if entity is not None and any(key.startswith(prefix) for key in entity.names.keys):
+            if entity is not None and any(key.startswith(prefix) for key in entity.keys):
                 best.append(entity)
                 best.sort(key=lambda match: (-match.seen.mentions, match.row.pk))
         return best[:limit]
 
-    def _names(self, row: EntityRecord, mentions: int) -> EntityNames | None:
-        """Return the names that the reader may know; None if there is none."""
+    def _names(
+        self, row: EntityRecord, mentions: int
+    ) -> tuple[str, frozenset[str], tuple[str, ...]] | None:
+        """Return the name to display, the keys and the other names that the reader may know."""
         merged = entity_records.merged_names(self._snapshot, row.entity_id)
         written = [(row.name_key, row.canonical_name)]
         written += [(entity.name_key, entity.canonical_name) for entity in merged]
@@ -201,7 +196,7 @@ class EntityReader:
             return None
         shown_name = pairs[0][1]
         others = sorted({name for key, name in pairs if (key, name) not in single} - {shown_name})
-        return EntityNames(shown_name, frozenset(key for key, _ in pairs), tuple(others))
+        return shown_name, frozenset(key for key, _ in pairs), tuple(others)
 
     def _said(
         self, row: EntityRecord, pairs: list[tuple[str, str]], mentions: int

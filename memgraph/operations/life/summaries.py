@@ -153,7 +153,7 @@ def _due(
             continue
         entity = reader.found(row)
         if entity is not None:
-            title = f"{label(entity.names.shown)}, {row.type.value}"
+            title = f"{label(entity.shown)}, {row.type.value}"
             lines = tuple(_lines(snapshot, shown, view))
             yield SummaryMaterial(row.pk, row.entity_id, title, lines)
             written += 1

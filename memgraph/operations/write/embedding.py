@@ -192,33 +192,24 @@ class EmbeddingWorker:
         for start in range(0, len(batch), WRITTEN_AT_ONCE):
             if start:
                 time.sleep(GIVE_WAY_S)
-            part = slice(start, start + WRITTEN_AT_ONCE)
-            self._write_some(provider, batch[part], vectors[part], run)
-            if run.error_code is not None:
-                return
-
-    def _write_some(
-        self,
-        provider: EmbeddingProvider,
-        batch: Sequence[DueEmbedding],
-        vectors: NDArray[np.float32],
-        run: EmbeddingRun,
-    ) -> None:
-        # Not durable: after a power failure the memories are only embedded again.
-        with self._database.write(durable=False) as transaction:
-            # A rebuild for another model may have begun while this batch was embedded.
-            if not claim_model(transaction, provider):
-                run.error_code = MODEL_CHANGED
-                return
-            pending = embeddings.still_pending(transaction, [item.memory_pk for item in batch])
-            ready = [
-                place
-                for place, item in enumerate(batch)
-                if item.memory_pk in pending and vectors[place].any()
-            ]
-            pks = [batch[place].memory_pk for place in ready]
-            empty = sorted(pending - set(pks))
-            embeddings.index(transaction).add(pks, vectors[ready], provider.model)
-            embeddings.mark_failed(transaction, empty, NOTHING_TO_EMBED)
-        run.ready += len(ready)
-        run.failed += len(empty)
+            part = range(start, min(start + WRITTEN_AT_ONCE, len(batch)))
+            # Not durable: after a power failure the memories are only embedded again.
+            with self._database.write(durable=False) as transaction:
+                # A rebuild for another model may have begun while this batch was embedded.
+                if not claim_model(transaction, provider):
+                    run.error_code = MODEL_CHANGED
+                    return
+                pending = embeddings.still_pending(
+                    transaction, [batch[place].memory_pk for place in part]
+                )
+                ready = [
+                    place
+                    for place in part
+                    if batch[place].memory_pk in pending and vectors[place].any()
+                ]
+                pks = [batch[place].memory_pk for place in ready]
+                empty = sorted(pending - set(pks))
+                embeddings.index(transaction).add(pks, vectors[ready], provider.model)
+                embeddings.mark_failed(transaction, empty, NOTHING_TO_EMBED)
+            run.ready += len(ready)
+            run.failed += len(empty)
