@@ -28,7 +28,7 @@ from memgraph.providers.embedding import EmbeddingProvider
 from memgraph.rules.budget import summarise, token_cost
 from memgraph.rules.conversations import follow, taken_over
 from memgraph.rules.decay import rate_of
-from memgraph.rules.scope import ScopeFacts, Viewer, writable
+from memgraph.rules.scope import ScopeFacts, writable
 from memgraph.rules.similarity import content_hash
 from memgraph.store import (
     comparisons,
@@ -50,55 +50,6 @@ from memgraph.store.visibility import View
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-# A confined writer may not store what it would not see.
-
-
-@dataclass(frozen=True, slots=True)
-class WriteBounds:
-    """What a writer may store within one transaction.
-
-    Attributes:
-        viewer: the viewer of a confined writer; None: the writer may store anything.
-        closed: the existing conversations in which the writer sees no turn.
-    """
-
-    viewer: Viewer | None
-    closed: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(
-        cls, snapshot: Snapshot, view: View | None, conversations: Collection[str]
-    ) -> WriteBounds:
-        """Return the bounds of a writer.
-
-        Args:
-            conversations: the existing conversations that it wants to add turns to.
-        """
-        if view is None or not view.viewer.confined:
-            return cls(None)
-        # In a hidden conversation the position of its turn would reveal the number of hidden turns,
-        # and its turn would affect the facts extracted from the conversation.
-        hidden = (
-            conversation
-            for conversation in conversations
-            if sessions.visible(snapshot, view, conversation) is None
-        )
-        return cls(view.viewer, frozenset(hidden))
-
-    def refusal(self, memory: MemoryInput) -> AccessDenied | None:
-        """Return an error if the writer may not store this memory, else None."""
-        if self.viewer is None:
-            return None
-        facts = ScopeFacts(memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
-        reason = writable(self.viewer, facts)
-        if not reason.allowed:
-            message = "you may not store a memory that you would not see"
-            return AccessDenied(message, reason=reason.value)
-        if memory.kind is MemoryKind.EPISODE and memory.session_id in self.closed:
-            return AccessDenied("you do not see this conversation", field="session_id")
-        return None
 
 
 SAME_TEXT: Final = "the same text"
@@ -281,11 +232,11 @@ class Writer:
         derived: list[tuple[str, str]] = []
         pk = memories.last_pk(transaction) + 1
         names: list[tuple[int, tuple[EntityName, ...]]] = []
-        bounds = WriteBounds.of(transaction, view, known_sessions)
+        hidden = _hidden_conversations(transaction, view, known_sessions)
         for item, identity in zip(items, identities, strict=True):
             memory = item.given
             duplicate = None if identity is None else known_ids.get(identity)
-            error = bounds.refusal(memory) or _missing(memory, evidence_ids, written)
+            error = _refusal(memory, view, hidden) or _missing(memory, evidence_ids, written)
             if error is not None:
                 written.memories.append(written.reject(error))
                 continue
@@ -439,6 +390,33 @@ class Writer:
             source=memory.source,
             inferred_rate=self.inferred_decay_rate,
         )
+
+
+def _hidden_conversations(
+    snapshot: Snapshot, view: View | None, conversations: Collection[str]
+) -> set[str]:
+    """Return the existing conversations in which a confined writer sees no turn."""
+    if view is None or not view.viewer.confined:
+        return set()
+    return {each for each in conversations if sessions.visible(snapshot, view, each) is None}
+
+
+def _refusal(memory: MemoryInput, view: View | None, hidden: set[str]) -> AccessDenied | None:
+    """Return an error if a confined writer would not see the memory or its conversation.
+
+    In a hidden conversation the position of its turn would reveal the number of hidden turns, and
+    its turn would affect the facts extracted from the conversation.
+    """
+    if view is None or not view.viewer.confined:
+        return None
+    facts = ScopeFacts(memory.scope, memory.scope_id, memory.sensitivity, memory.agent_id)
+    reason = writable(view.viewer, facts)
+    if not reason.allowed:
+        message = "you may not store a memory that you would not see"
+        return AccessDenied(message, reason=reason.value)
+    if memory.kind is MemoryKind.EPISODE and memory.session_id in hidden:
+        return AccessDenied("you do not see this conversation", field="session_id")
+    return None
 
 
 def _sequence(
