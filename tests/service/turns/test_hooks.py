@@ -108,6 +108,8 @@ def test_preparing_asks_the_model_once_and_counts_as_no_access(
         with MemoryHooks(service, "a", deadline_ms=LONG_MS) as hooks:
             assert hooks.prepare(LONG_MS) == ()
         assert embedding.calls[before:] == [1]
+        with service.opened("a") as opened:
+            opened.receipts.flush()
         assert orc.get(told).access_count == 0
 
 
