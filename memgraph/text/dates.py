@@ -317,9 +317,13 @@ def _japanese(text: str, start: int, end: int) -> _WrittenDate | None:
 
 
 def _numeric(text: str, start: int, end: int) -> _WrittenDate | None:
-    if text[end : end + 1] not in ("-", "/", ".") or (start and text[start - 1] in "-/."):
+    if text[end : end + 1] not in ("-", "/", "."):
         return None
-    if match := _YEAR_FIRST.match(text, start):
+    match = _YEAR_FIRST.match(text, start)
+    # "minutes-2026-05-12" has a date, but not "1-2026-05-12".
+    if start and text[start - 1] in "-/." and not (match and text[max(0, start - 2)].isalpha()):
+        return None
+    if match:
         year, month = int(match["year"] or match["y"]), int(match["month"] or match["m"])
         day, either = int(match["day"] or 0), False
         is_year = match["mark"] == "-" and year >= 1000

@@ -68,9 +68,8 @@ def test_what_is_no_date_or_two_is_not_guessed(text: str) -> None:
 
 
 def test_a_date_among_words_is_found_when_asked_for() -> None:
-    assert read_date("Accepted on 2020-01-02 by all", alone=False) == to_ms(
-        datetime(2020, 1, 2, tzinfo=UTC)
-    )
+    for text in ("Accepted on 2020-01-02 by all", "minutes-2020-01-02", "ops/2020-01-02.json"):
+        assert read_date(text, alone=False) == to_ms(datetime(2020, 1, 2, tzinfo=UTC))
 
 
 @given(st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9999, 12, 31)))
