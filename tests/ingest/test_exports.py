@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from ingest.candidates import Format, Origin, ParsedDocument
+from ingest.claims import summary_of
 from ingest.parse import parse_document
 from ingest.pipeline import IngestPipeline
 from ingest.preview import RECOGNISED, UNKNOWN_JSON, label
@@ -32,9 +33,7 @@ def said(parsed: ParsedDocument) -> list[tuple[str | None, str]]:
 
 
 def codes(parsed: ParsedDocument) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for each in parsed.findings:
-        counts[each.code.value] = counts.get(each.code.value, 0) + each.count
+    counts: dict[str, int] = summary_of(parsed.findings)["finding_counts"]
     return counts
 
 
