@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ingest.reasons import RejectionReason, SkippedPart, refuse
@@ -51,12 +51,7 @@ class ParseFinding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as it appears in a manifest."""
-        return {
-            "code": self.code.value,
-            "locator": self.locator,
-            "count": self.count,
-            "details": dict(self.details),
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

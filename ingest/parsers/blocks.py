@@ -245,12 +245,9 @@ def _inline(node: SyntaxTreeNode) -> tuple[str, list[TextLink]]:
             parts.append(_inline_html(child.content))
         elif child.type != "image":
             parts.append(child.content)
-    text = "".join(parts)
-    return "\n".join(_one_spaced(line, _BREAK) for line in text.split("\n")).strip(), links
-
-
-def _one_spaced(text: str, keep: str) -> str:
-    return keep.join(" ".join(part.split()) for part in text.split(keep))
+    written = (line.split(_BREAK) for line in "".join(parts).split("\n"))
+    text = "\n".join(_BREAK.join(" ".join(part.split()) for part in line) for line in written)
+    return text.strip(), links
 
 
 def joined(raw: str) -> str:

@@ -32,7 +32,7 @@ from ingest.parsers.passages import Passage, passages, source_width
 from ingest.reasons import SkippedPart
 from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType
 from memgraph.model.sources import FileLink
-from memgraph.text.blocks import Block, HeadedSection
+from memgraph.text.blocks import HeadedSection
 from memgraph.text.dates import DateOrder
 from memgraph.text.labels import read_label, type_named
 
@@ -112,7 +112,11 @@ def _add_decision(draft: _Draft) -> None:
     record = draft.record
     decided: list[Passage] = []
     for place, section in enumerate(record.of("decision")):
-        found = [each for each in _passages(draft, section.blocks) if _decides(each)]
+        found = [
+            each
+            for each in passages(section.blocks, draft.source, draft.width)
+            if not _is_placeholder(each) and _decides(each)
+        ]
         if place:
             found = [replace(each, above=(section.title, *each.above)) for each in found]
         decided += found
@@ -133,7 +137,8 @@ def _add_decision(draft: _Draft) -> None:
     if record.date is None and record.unread_date is not None:
         attributes["date_as_written"] = record.unread_date
     importance, confidence = _importance_and_confidence(draft)
-    content = f"{_title(draft)}: {_joined(core)}"
+    status = f" ({draft.shown_status})" if draft.shown_status else ""
+    content = f"{record.title}{status}: {_joined(core)}"
     decision = draft.document.add(
         content,
         lines(core[0].first, max(passage.last for passage in core)),
@@ -151,14 +156,8 @@ def _add_decision(draft: _Draft) -> None:
         _add(draft, passage, "decision_detail", "detail")
 
 
-def _passages(draft: _Draft, blocks: Sequence[Block]) -> Iterator[Passage]:
-    """Yield passages; text in braces is a placeholder of the template (MADR)."""
-    for passage in passages(blocks, draft.source, draft.width):
-        if not _is_placeholder(passage):
-            yield passage
-
-
 def _is_placeholder(passage: Passage) -> bool:
+    """Return True for text in braces, as in MADR's template."""
     return passage.text.startswith("{") and passage.text.endswith("}")
 
 
@@ -206,11 +205,6 @@ def _importance_and_confidence(draft: _Draft) -> tuple[int, float]:
     if draft.shown_status and "superseded" not in draft.shown_status:
         return 60, 0.7
     return (75, 0.9) if draft.record.status and not draft.shown_status else (70, 0.85)
-
-
-def _title(draft: _Draft) -> str:
-    title, status = draft.record.title, draft.shown_status
-    return f"{title} ({status})" if status else title
 
 
 def _add_section(draft: _Draft, role: Role, section: HeadedSection) -> None:

@@ -264,8 +264,5 @@ def _looks_spoken(opened: list[_Line], filled: int, dated: bool) -> bool:
         return len(opened) * 2 >= filled or len(names) <= 4
     # With every name used only once it is a list of keys and values, unless lines are sentences.
     words = sum(len(line.text.split()) for line in opened)
-    return len(opened) == filled and words >= 4 * len(opened) and _named(names)
-
-
-def _named(names: Counter[str]) -> bool:
-    return all(word[0].isupper() for name in names for word in name.split())
+    are_names = all(word[0].isupper() for name in names for word in name.split())
+    return len(opened) == filled and words >= 4 * len(opened) and are_names
