@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
 
 from memgraph.context.candidates import ContextCandidate, distinct, ranked
-from memgraph.context.excerpts import content_stems, excerpt
+from memgraph.context.excerpts import excerpt
 from memgraph.context.items import item_of
 from memgraph.context.selection import BlockPlan
-from memgraph.context.token_counters import TokenCounter
 from memgraph.errors import ConfirmationMissing
 from memgraph.model.context import (
     MAX_LEFT_OUT,
-    BlockFormat,
     OmittedMemory,
     PackedItem,
     TierShares,
@@ -35,24 +32,13 @@ _LEAST_LINE, _ITEMS_OF_A_TIER = 120, 2
 _JOINING = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ContextPlan:
-    """The parameters of a context; see ``ContextRequest``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextPlan(BlockPlan):
+    """The plan of a context; what repeats its query is left out. See ``ContextRequest``."""
 
-    Attributes:
-        mark: the mark of the fence, 8 hexadecimal digits.
-        zone: the time zone of the dates.
-        query: memories that repeat it are left out, and texts are cut to the sentences with its
-            words.
-    """
-
-    budget_tokens: int
     shares: TierShares
     head_tail: int
-    format: BlockFormat
     max_items: int
-    mark: str
-    zone: tzinfo = UTC
     query: str = ""
 
 
@@ -95,9 +81,7 @@ class _Line:
         return self.text != self.candidate.line.text
 
 
-def assembled(
-    candidates: Iterable[ContextCandidate], plan: ContextPlan, counter: TokenCounter
-) -> AssembledContext:
+def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> AssembledContext:
     """Assemble a context from candidates, one for each memory.
 
     Candidates of a tier without a share are ignored.
@@ -106,19 +90,11 @@ def assembled(
     offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
     candidates_by_id = sorted(offered, key=lambda each: each.memory.memory_id)
     kept, repeated, asked = distinct(candidates_by_id, plan.query)
-    block = BlockPlan(
-        plan.budget_tokens,
-        plan.format,
-        plan.mark,
-        plan.zone,
-        counter.count,
-        content_stems(plan.query),
-    )
-    room = max(plan.budget_tokens - frame_cost(plan.format, counter.count), 0)
-    lines_by_tier = {tier: _whole(kept, tier, plan, block) for tier in Scope}
+    room = max(plan.budget_tokens - frame_cost(plan.format, plan.count), 0)
+    lines_by_tier = {tier: _whole(kept, tier, plan) for tier in Scope}
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)
-    cutting = _Cutting(block, room)
+    cutting = _Cutting(plan, room)
     lines = {
         line.memory_id: line
         for tier, own in lines_by_tier.items()
@@ -141,7 +117,7 @@ def assembled(
     fitting_lines = [line for memory_id, line in lines.items() if memory_id in fitting]
     chosen = _at_most(plan.max_items, fitting_lines, together)
     beyond = fitting - {line.memory_id for line in chosen}
-    chosen, text, cost = _written(cutting.grown(chosen), block, together)
+    chosen, text, cost = _written(cutting.grown(chosen), plan, together)
     inside = {line.memory_id for line in chosen}
     omitted = [line for memory_id, line in lines.items() if memory_id not in inside]
     omitted.sort(key=lambda line: (line.place, line.memory_id))
@@ -164,13 +140,11 @@ def assembled(
     )
 
 
-def _whole(
-    candidates: Sequence[ContextCandidate], tier: Scope, plan: ContextPlan, block: BlockPlan
-) -> list[_Line]:
+def _whole(candidates: Sequence[ContextCandidate], tier: Scope, plan: ContextPlan) -> list[_Line]:
     """Return the uncut lines of one tier, best first."""
     of_tier = [candidate for candidate in candidates if candidate.tier is tier]
     return [
-        _Line(candidate, candidate.line.text, block.cost_of(candidate.line), reasons, place)
+        _Line(candidate, candidate.line.text, plan.cost_of(candidate.line), reasons, place)
         for place, (candidate, reasons) in enumerate(ranked(of_tier, tier, plan.head_tail))
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from memgraph.context.assembly import AssembledContext, ContextPlan, assembled
 from memgraph.context.candidates import ContextCandidate
+from memgraph.context.excerpts import content_stems
 from memgraph.context.token_counters import EstimatedCounter
 from memgraph.model.context import BlockFormat, TierShares
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
@@ -54,13 +56,16 @@ def candidate(number: int, tier: Scope, text: str = "", **fields: Any) -> Contex
 
 
 def plan(budget: int = 2_000, **fields: Any) -> ContextPlan:
-    given_ = {
+    given_: dict[str, Any] = {
         "budget_tokens": budget,
         "shares": TierShares(),
         "head_tail": 2,
         "format": BlockFormat.LIST,
         "max_items": 100,
         "mark": MARK,
+        "zone": UTC,
+        "count": COUNTER.count,
+        "stems": content_stems(fields.get("query", "")),
     }
     return ContextPlan(**(given_ | fields))
 
@@ -110,7 +115,7 @@ def test_within_the_budget_complete_and_independent_of_order(
     chance: random.Random,
 ) -> None:
     wanted = plan(budget, format=form, max_items=most)
-    found = assembled(given_, wanted, COUNTER)
+    found = assembled(given_, wanted)
     assert found.token_cost == token_cost(found.text) <= budget
     assert len(found.items) <= most
     heads = {BlockFormat.FENCED: r"\[\d+\] ", BlockFormat.LIST: "- ", BlockFormat.SECTIONS: "- "}
@@ -124,18 +129,18 @@ def test_within_the_budget_complete_and_independent_of_order(
     )
     assert sum(each.chosen for each in found.tiers.values()) == len(shown)
     chance.shuffle(given_)
-    assert assembled(given_, wanted, COUNTER) == found
+    assert assembled(given_, wanted) == found
 
 
 def test_a_budget_too_small_for_the_marks_gives_an_empty_text() -> None:
     given_ = [candidate(1, Scope.SESSION)]
-    found = assembled(given_, plan(30, format=BlockFormat.FENCED), COUNTER)
+    found = assembled(given_, plan(30, format=BlockFormat.FENCED))
     assert (found.text, found.items, found.token_cost) == ("", (), 0)
     assert left_out(found) == {1: "too_large"}
 
 
 def test_nothing_gives_nothing() -> None:
-    found = assembled([], plan(), COUNTER)
+    found = assembled([], plan())
     assert (found.text, found.compression_ratio) == ("", 1.0)
     assert found.tiers[Scope.SESSION].share_tokens == 797
 
@@ -147,7 +152,7 @@ def test_the_first_and_last_of_a_task_come_before_its_others_and_stand_in_time_o
     room_for_five = 5 * token_cost("- What is known by the number 0.") + token_cost(
         LIST_TITLE + LIST_MESSAGE
     )
-    found = assembled(given_[:10], plan(room_for_five), COUNTER)
+    found = assembled(given_[:10], plan(room_for_five))
     assert numbers(found) == [0, 1, 5, 8, 9]
     assert reasons(found) == {
         0: ("head",),
@@ -156,7 +161,7 @@ def test_the_first_and_last_of_a_task_come_before_its_others_and_stand_in_time_o
         8: ("tail",),
         9: ("tail",),
     }
-    assert numbers(assembled(given_, plan(), COUNTER)) == [*range(10), 20]
+    assert numbers(assembled(given_, plan())) == [*range(10), 20]
 
 
 def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
@@ -166,16 +171,16 @@ def test_within_a_tier_relevance_and_importance_count_by_their_ranks() -> None:
         candidate(3, Scope.PROJECT, importance=95, recalled=2),
         candidate(4, Scope.PROJECT, importance=5),
     ]
-    found = assembled(given_, plan(), COUNTER)
+    found = assembled(given_, plan())
     assert numbers(found) == [1, 2, 3, 4]
     assert reasons(found)[2] == ("importance",)
-    best = [numbers(assembled(given_, plan(max_items=most), COUNTER)) for most in (1, 2, 3)]
+    best = [numbers(assembled(given_, plan(max_items=most))) for most in (1, 2, 3)]
     assert best == [[3], [1, 3], [1, 2, 3]]
 
 
 def test_a_text_that_is_too_long_is_cut_to_its_first_sentences() -> None:
     text = "In the beginning it rained. " + "Then it rained again, for days. " * 1_000 + "The end."
-    found = assembled([candidate(1, Scope.PROJECT, text)], plan(400), COUNTER)
+    found = assembled([candidate(1, Scope.PROJECT, text)], plan(400))
     [item] = found.items
     assert item.shortened
     assert item.text.startswith("In the beginning it rained. Then")
@@ -189,12 +194,12 @@ def test_a_text_that_is_too_long_is_cut_to_its_first_sentences() -> None:
 def test_only_what_is_above_all_that_its_tier_can_have_is_cut(
     given_: list[ContextCandidate], budget: int, form: BlockFormat
 ) -> None:
-    found = assembled(given_, plan(budget, format=form), COUNTER)
+    found = assembled(given_, plan(budget, format=form))
     by_id = {each.memory.memory_id: each for each in given_}
     for item in found.items:
         if item.shortened:
             whole = by_id[item.memory_id]
-            [alone] = assembled([whole], plan(50_000, format=form), COUNTER).items
+            [alone] = assembled([whole], plan(50_000, format=form)).items
             assert alone.token_cost > found.tiers[item.tier].share_tokens
             assert found.token_cost - item.token_cost + alone.token_cost > budget
 
@@ -202,7 +207,7 @@ def test_only_what_is_above_all_that_its_tier_can_have_is_cut(
 def test_what_is_left_goes_to_a_text_that_was_cut() -> None:
     long = "words of some length " * 100
     given_ = [candidate(0, Scope.PROJECT, long), candidate(1, Scope.GLOBAL, "Short.")]
-    found = assembled(given_, plan(300), COUNTER)
+    found = assembled(given_, plan(300))
     assert 280 <= found.token_cost <= 300
     assert numbers(found) == [0, 1]
 
@@ -211,7 +216,7 @@ def test_a_text_that_is_cut_keeps_the_sentence_that_was_asked_for() -> None:
     filler = "Nobody remembers what else there was to say. " * 100
     text = f"In the beginning it rained. {filler}That is where the heron nests. {filler}"
     wanted = plan(200, query="Where does the heron nest?")
-    [item] = assembled([candidate(1, Scope.PROJECT, text)], wanted, COUNTER).items
+    [item] = assembled([candidate(1, Scope.PROJECT, text)], wanted).items
     assert item.text.startswith("In the beginning it rained.")
     assert "That is where the heron nests." in item.text
 
@@ -221,11 +226,11 @@ def test_a_turn_and_a_fact_of_the_same_words_are_the_fact() -> None:
         candidate(at, Scope.SESSION, "The same.", kind=MemoryKind.EPISODE, recalled=at)
         for at in (1, 2)
     ]
-    found = assembled([*turns, candidate(3, Scope.GLOBAL, "The same.")], plan(), COUNTER)
+    found = assembled([*turns, candidate(3, Scope.GLOBAL, "The same.")], plan())
     assert numbers(found) == [3]
     assert reasons(found) == {3: ("recall:1",)}
     assert left_out(found) == {1: "duplicate", 2: "duplicate"}
-    assert numbers(assembled(turns, plan(), COUNTER)) == [1]
+    assert numbers(assembled(turns, plan())) == [1]
 
 
 @pytest.mark.parametrize("text", ["Where is the key?", "where is the KEY"])
@@ -234,16 +239,16 @@ def test_what_says_no_more_than_the_question_is_left_out(text: str) -> None:
         candidate(1, Scope.GLOBAL, text, recalled=1),
         candidate(2, Scope.GLOBAL, "Where is the key? Under the mat."),
     ]
-    found = assembled(given_, plan(query="Where is the key?"), COUNTER)
+    found = assembled(given_, plan(query="Where is the key?"))
     assert numbers(found) == [2]
     assert left_out(found) == {1: "query"}
     assert found.left_out_reasons == {"query": 1}
-    assert numbers(assembled(given_, plan(), COUNTER)) == [1, 2]
+    assert numbers(assembled(given_, plan())) == [1, 2]
 
 
 def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
     given_ = [candidate(at, tier, "The same.") for at, tier in enumerate(reversed(Scope))]
-    found = assembled(given_, plan(), COUNTER)
+    found = assembled(given_, plan())
     assert numbers(found) == [2]
     assert left_out(found) == {0: "duplicate", 1: "duplicate"}
 
@@ -251,7 +256,7 @@ def test_equal_texts_are_shown_once_nearest_to_the_task() -> None:
 def test_a_tier_without_a_share_is_not_considered() -> None:
     given_ = [candidate(at, tier) for at, tier in enumerate(Scope)]
     shares = TierShares(task=1.0, project=0.0, global_tier=0.0)
-    found = assembled(given_, plan(shares=shares), COUNTER)
+    found = assembled(given_, plan(shares=shares))
     assert numbers(found) == [0]
     assert found.left_out_count == 0
 
@@ -260,7 +265,7 @@ def test_of_many_the_best_are_taken_in_turns() -> None:
     given_ = [
         candidate(10 * place + at, tier) for place, tier in enumerate(Scope) for at in range(9)
     ]
-    found = assembled(given_, plan(max_items=5), COUNTER)
+    found = assembled(given_, plan(max_items=5))
     assert [len(numbers(found, tier)) for tier in Scope] == [2, 2, 1]
     assert set(left_out(found).values()) == {"max_items"}
 
@@ -274,10 +279,10 @@ def test_both_sides_of_an_open_contradiction_or_none() -> None:
         candidate(3, Scope.GLOBAL, "Short."),
         candidate(4, Scope.PROJECT, f"4 {long}", recalled=1),
     ]
-    found = assembled(given_, plan(2_000), COUNTER)
+    found = assembled(given_, plan(2_000))
     assert sorted(numbers(found)) == [1, 2, 3, 4]
     assert reasons(found)[2] == ("beside:fact_0001",)
-    almost = assembled(given_, plan(3 * one), COUNTER)
+    almost = assembled(given_, plan(3 * one))
     assert sorted(numbers(almost)) == [3, 4]
     assert left_out(almost) == {1: "over_budget", 2: "over_budget"}
 
@@ -293,15 +298,15 @@ class Jumpy:
 
 def test_the_whole_text_is_counted_and_the_worst_go_until_it_fits() -> None:
     given_ = [candidate(at, Scope.PROJECT, recalled=at + 1) for at in range(20)]
-    found = assembled(given_, plan(120), Jumpy())
+    found = assembled(given_, plan(120, count=Jumpy().count))
     assert found.token_cost == Jumpy().count(found.text) <= 120
-    whole = numbers(assembled(given_, plan(120), COUNTER))
+    whole = numbers(assembled(given_, plan(120)))
     assert 0 < len(found.items) < len(whole)
     assert set(numbers(found)) < set(whole)
 
 
 def test_only_the_best_of_what_was_left_out_are_listed() -> None:
     given_: Sequence[ContextCandidate] = [candidate(at, Scope.PROJECT) for at in range(300)]
-    found = assembled(given_, plan(0), COUNTER)
+    found = assembled(given_, plan(0))
     assert (len(found.left_out), found.left_out_count) == (200, 300)
     assert found.left_out_reasons == {"too_large": 300}

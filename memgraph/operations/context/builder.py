@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Unpack
 from zoneinfo import ZoneInfo
 
-from memgraph.config.schema import ContextSettings
 from memgraph.context.assembly import (
     MAX_ITEMS,
     OVER_BUDGET,
@@ -19,6 +17,7 @@ from memgraph.context.assembly import (
     assembled,
 )
 from memgraph.context.candidates import ContextCandidate
+from memgraph.context.excerpts import content_stems
 from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.graph.marks import marked, marks_of
@@ -159,21 +158,20 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 
 def plan_of(
-    request: ContextRequest,
-    profile: AgentProfile,
-    settings: ContextSettings,
-    mark: str,
-    zone: tzinfo = UTC,
+    opened: OpenOrchestrator, request: ContextRequest, profile: AgentProfile, counter: TokenCounter
 ) -> ContextPlan:
     """Return the plan; each value comes from the request, else the profile, else the settings."""
+    settings = opened.settings.memory.context
     return ContextPlan(
         budget_tokens=_first(request.budget_tokens, profile.budget_tokens, settings.budget_tokens),
         shares=_first(request.shares, profile.shares, SHARES),
         head_tail=_first(request.head_tail, profile.head_tail, settings.head_tail),
         format=_first(request.format, profile.format, BlockFormat(settings.format)),
         max_items=request.max_items,
-        mark=mark,
-        zone=zone,
+        mark=new_mark(opened.ids),
+        zone=ZoneInfo(opened.settings.memory.schedule.timezone),
+        count=counter.count,
+        stems=content_stems(request.query),
         query=request.query,
     )
 
@@ -216,7 +214,7 @@ def built(
             most=limit,
             exponent=opened.settings.memory.decay.exponent,
         )
-    context = assembled(candidates, plan, counter)
+    context = assembled(candidates, plan)
     # Not validated: all values were computed here.
     package = ContextPackage.model_construct(
         context_package_id=opened.ids.new(PACKAGE_PREFIX),
@@ -359,11 +357,8 @@ class ContextBuilder(Handle):
         working = None if task_fields is None else value_of(Task, task_fields)
         with self._service.opened(self.name) as opened:
             self._require_granted(working)
-            settings = opened.settings.memory.context
-            zone = ZoneInfo(opened.settings.memory.schedule.timezone)
-            mark = new_mark(opened.ids)
-            plan = plan_of(checked_request, self.profile, settings, mark, zone)
             counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
+            plan = plan_of(opened, checked_request, self.profile, counter)
             viewer = self._viewer_of(working, plan.shares)
             (package, new), damaged = despite_damage(
                 lambda: built(opened, viewer, working, checked_request, plan, counter, notes)
