@@ -523,7 +523,7 @@ class Everyday(WritingHandle[F]):
             zone = ZoneInfo(settings.schedule.timezone)
             return without_database(paths.bulletins, settings.bulletin, self.viewer, error, zone)
 
-    @operation(Permission.AUDIT, "POST /verify", tag="operating", slow=True, command="")
+    @operation(Permission.AUDIT, "POST /verify", tag="operating", slow=True)
     def verify(self, progress: Progress = lambda _stage, _done, _total: None) -> VerifyReport:
         """Audit the database; problems are in the report. Nothing is changed.
 

@@ -225,7 +225,7 @@ CUSTOM: Final[Mapping[str, Custom]] = {
         },
         done=lambda memory_id, _: f"stored {with_short(memory_id)}",
     ),
-    "verify": Custom(method=methods.verify, failure=_unsound),
+    "verify": Custom(failure=_unsound),
     "tier": Custom(prepare=_of_tier),
 }
 """What commands add to their operations; the others add nothing."""

@@ -48,17 +48,6 @@ def run(
     return {"sessions": handle.jobs.preview(session_id, now=now)}
 
 
-def verify(handle: Any, progress: Progress) -> Any:
-    """Audit a database: pages, journal, memories, edges and indexes. Changes nothing.
-
-    All data that is journalled or can be recomputed is compared; the guide "Audit" lists the
-    exceptions and the reasons. The last line is the result.
-
-    Exits with 1 if there are findings. `memgraph rebuild` repairs indexes.
-    """
-    return handle.verify(progress)
-
-
 def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress) -> Any:
     """Rebuild indexes: of tables, full text, vectors, entity links. No memory is changed.
 
