@@ -21,7 +21,7 @@ NOT_AWAITED = {
     *("stores.task", "stores.project", "stores.global_tier"),
     *("ingestion.on_behalf", "exchange.export_lines"),
     # What a pipeline or a tool calls for each file or text.
-    *(f"ingestion.{name}" for name in ("store", "under_way", "give_up", "reject")),
+    *(f"ingestion.{name}" for name in ("store", "under_way", "give_up", "reject", "stored")),
     *(f"ingestion.{name}" for name in ("log_event", "propose")),
 }
 
