@@ -6,8 +6,6 @@ import httpx
 import pytest
 from serving_worlds import Served
 
-from memgraph.model.values import Memory
-
 BASE = "/v1/orchestrators/orc-1"
 MEMORIES = f"{BASE}/memories"
 
@@ -17,15 +15,6 @@ def stored(client: httpx.Client, content: str, **fields: object) -> str:
     answer = client.post(MEMORIES, params=params, json={"content": content, **fields})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["memory_id"])
-
-
-def test_what_is_stored_is_read_back_as_the_library_reads_it(
-    served: Served, client: httpx.Client
-) -> None:
-    memory_id = stored(client, "Tea is at four.", tags=["tea"], event_time="2026-01-31T08:30:00Z")
-    read = client.get(f"{MEMORIES}/{memory_id}")
-    assert read.status_code == 200
-    assert Memory.model_validate_json(read.content) == served.orchestrator().get(memory_id)
 
 
 def test_preference_is_a_kind_to_store_and_to_filter_by(served: Served) -> None:
@@ -67,16 +56,6 @@ def test_pages_are_whole_while_others_write(served: Served) -> None:
             if cursor is None:
                 break
     assert seen == written[::-1]
-
-
-def test_what_cannot_be_done_is_a_problem(client: httpx.Client) -> None:
-    memory_id = stored(client, "It stays as it is.")
-    again = client.post(f"{MEMORIES}/{memory_id}/restore", json={"reason": "why not"})
-    assert again.status_code == 409
-    assert again.headers["content-type"] == "application/problem+json"
-    assert again.json()["code"] == "memory.illegal_transition"
-    missing = client.get(f"{MEMORIES}/mem_00000000000000000000000000")
-    assert (missing.status_code, missing.json()["code"]) == (404, "memory.not_found")
 
 
 @pytest.mark.parametrize("given", ['"{}"', 'W/"{}"', 'x, "{}"', "*"])
