@@ -210,14 +210,10 @@ def _nested(merged: Layer) -> dict[str, Any]:
 
 
 def _known_prefix(location: tuple[int | str, ...]) -> str:
-    """Return the key for the location of an error, without the position in a list.
-
-    Errors of a whole group are reported under its first key.
-    """
+    """Return the key for the location of an error, without the position in a list."""
     name = ".".join(str(part) for part in location)
     while name not in keys():
-        inside = [key for key in keys() if key.startswith(f"{name}.")]
-        name = inside[0] if inside else name.rpartition(".")[0]
+        name = name.rpartition(".")[0]
     return name
 
 

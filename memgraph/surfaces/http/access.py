@@ -65,14 +65,10 @@ def entering(permission: Permission) -> Callable[..., Awaitable[Orchestrator]]:
     return enter
 
 
-def _require_wanted(request: Request) -> None:
-    """Raise RequestTimeout if the request timed out while it waited for its turn."""
+def _open_handle(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
+    # It may have timed out while it waited for its turn.
     if not request.scope.get(WANTED, lambda: True)():
         raise RequestTimeout("the request timed out before it began; nothing was done")
-
-
-def _open_handle(request: Request, permission: Permission) -> tuple[Principal, Orchestrator]:
-    _require_wanted(request)
     principal = asking_of(request)
     name = request.path_params["orchestrator"]
     narrowing = narrowing_of(request.query_params) if request.scope["query_string"] else None

@@ -9,10 +9,9 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Final, TypeVar
+from typing import Final
 
 from fastapi import Request, Response
-from pydantic import TypeAdapter
 from starlette.routing import Match
 
 from memgraph.errors import MemgraphError, ServerEnding
@@ -194,7 +193,6 @@ def _code_of(body: bytes) -> str | None:
 
 
 JSON: Final = "application/json"
-T = TypeVar("T")
 
 
 def answered(value: Value, *, status: int = 200) -> Response:
@@ -205,11 +203,6 @@ def answered(value: Value, *, status: int = 200) -> Response:
     return Response(value.__pydantic_serializer__.to_json(value), status, media_type=JSON)
 
 
-def answered_as(adapter: TypeAdapter[T], value: T) -> Response:
-    """Return a response like ``answered``, for a type other than ``Value``, such as a dataclass."""
-    return Response(adapter.dump_json(value), media_type=JSON)
-
-
 def tagged(response: Response, request: Request) -> Response:
     """Add an ETag to a response, or return 304 if the client has the same bytes already."""
     tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
@@ -217,11 +210,6 @@ def tagged(response: Response, request: Request) -> Response:
         response = Response(status_code=304)
     response.headers["ETag"] = tag
     return response
-
-
-def done() -> Response:
-    """Return an empty response (204)."""
-    return Response(status_code=204)
 
 
 def _matches(header: str, tag: str) -> bool:

@@ -16,7 +16,7 @@ from memgraph.operations.orchestrator import Orchestrator
 from memgraph.surfaces.http import examples
 from memgraph.surfaces.http.access import entering, lengthy_of, undivided, untimed
 from memgraph.surfaces.http.document import NOT_MODIFIED
-from memgraph.surfaces.http.envelope import answered, answered_as, done, tagged
+from memgraph.surfaces.http.envelope import JSON, answered, tagged
 
 ROOT = "/v1/orchestrators/{orchestrator}"
 
@@ -63,11 +63,11 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
             if declared.answer is not None:
                 result = declared.answer.of(result, limit=arguments.get("limit"))
             elif result is None:
-                return done()
+                return Response(status_code=204)
             if adapter is None:
                 answer = answered(result, status=declared.status)
             else:
-                answer = answered_as(adapter, result)
+                answer = Response(adapter.dump_json(result), media_type=JSON)
             return tagged(answer, request) if declared.tagged else answer
 
     endpoint.__name__ = declared.id
