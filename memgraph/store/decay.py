@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from memgraph.model.conversation import AGENTS, SILENT, TOLD_AS
 from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.rules.decay import days_idle, should_retire
+from memgraph.rules.lifecycle import DECAYED
 from memgraph.store import tables
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import (
@@ -26,7 +27,6 @@ from memgraph.store.statements import (
 )
 from memgraph.store.visibility import View, params_of, shown_by
 
-REASON = "decayed"
 PAGE = 1_000
 """The number of facts that are read, or retired, at once."""
 
@@ -151,7 +151,7 @@ def decaying_pages(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator
 def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ...]]:
     """Return the table of status periods, its join, and the conditions for retirement by decay."""
     h = tables.statuses.alias("h")
-    is_current = sa.and_(h.c.memory_id == m.c.memory_id, h.c.until.is_(None), h.c.reason == REASON)
+    is_current = sa.and_(h.c.memory_id == m.c.memory_id, h.c.until.is_(None), h.c.reason == DECAYED)
     is_retired = m.c.status == MemoryStatus.RETRACTED
     return h, is_current, (m.c.kind == MemoryKind.FACT, is_retired, m.c.content != "")
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 from memgraph.model.enums import MemoryStatus
 from memgraph.model.jobs import JobReport
+from memgraph.rules.lifecycle import DECAYED
 from memgraph.service.open_orchestrator import OpenOrchestrator
 from memgraph.store import decay as decay_rows
-from memgraph.store.decay import REASON, ExpiryRule
+from memgraph.store.decay import ExpiryRule
 from memgraph.store.memories import set_statuses
 from memgraph.store.snapshot import NewEntry
 
@@ -73,8 +74,8 @@ def _retire(opened: OpenOrchestrator, pks: Sequence[int], rule: ExpiryRule, acto
         expired = [row for row in rows if rule.ends(row)]
         if expired:
             ids = [row.memory_id for row in expired]
-            set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=REASON)
+            set_statuses(transaction, ids, MemoryStatus.RETRACTED, reason=DECAYED)
             transaction.record(
-                [NewEntry("retract", row.memory_id, {"reason": REASON}) for row in expired]
+                [NewEntry("retract", row.memory_id, {"reason": DECAYED}) for row in expired]
             )
     return len(expired)
