@@ -263,9 +263,7 @@ def _route(console: Console, page: ConsolePage) -> Route:
     return Route(page.path, endpoint, methods=[page.method])
 
 
-async def _on_error(request: Request, error: Exception) -> Response:
-    if not isinstance(error, MemgraphError):
-        raise error
+async def _on_error(request: Request, error: Any) -> Response:
     console = console_of(request)
     if isinstance(error, Unauthenticated):
         return _sign_in(request)
@@ -282,9 +280,7 @@ def _sign_in(request: Request) -> Response:
     return drop_cookie(request, RedirectResponse(login_address(target), 303))
 
 
-async def _on_http_error(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
+async def _on_http_error(request: Request, error: Any) -> Response:
     messages = {404: "page not found", 405: "this address does not accept this method"}
     text = messages.get(error.status_code, "the request cannot be read")
     answer = failure_page(console_of(request), request, RequestRefused(text), error.status_code)
