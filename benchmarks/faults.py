@@ -391,11 +391,11 @@ def paths_swapped(folder: Path, seconds: float) -> Row:
             wait_for(swapper, 1)
             end = time.monotonic() + seconds
             while time.monotonic() < end:
-                outcomes.update(each.outcome for each in IngestPipeline(orc).run().results)
+                outcomes.update(each.outcome for each in IngestPipeline(orc).run())
                 outcomes.update(_read_often(zone, 200))
             failed = swapper.has_failed
         print(swapper.complaint, file=sys.stderr, end="")
-        outcomes.update(each.outcome for each in IngestPipeline(orc).run().results)
+        outcomes.update(each.outcome for each in IngestPipeline(orc).run())
     texts = texts_of(root)
     wrong = {
         "failed": failed,

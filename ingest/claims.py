@@ -389,13 +389,6 @@ class FileResult:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class IngestReport:
-    """The results of a run, in processing order."""
-
-    results: tuple[FileResult, ...] = ()
-
-
 def summary_of(findings: Sequence[ParseFinding]) -> dict[str, Any]:
     """Return the manifest's fields for findings.
 

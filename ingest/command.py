@@ -23,7 +23,7 @@ from ingest.reasons import RejectionReason
 from memgraph.errors import IngestRejected, MemgraphError
 
 if TYPE_CHECKING:
-    from ingest.claims import FileResult, IngestReport
+    from ingest.claims import FileResult
     from ingest.drop_zone import FileToCopy
     from ingest.pipeline import Progress
     from ingest.preview import FilePreview
@@ -36,7 +36,7 @@ WATCH_SECONDS = 2.0
 
 def watch(
     pipeline: IngestPipeline, stop: threading.Event, *, every_s: float = WATCH_SECONDS
-) -> Iterator[IngestReport]:
+) -> Iterator[list[FileResult]]:
     """Run the pipeline every two seconds until ``stop`` is set; yield reports with results.
 
     Raises:
@@ -44,7 +44,7 @@ def watch(
     """
     while not stop.is_set():
         report = pipeline.run()
-        if any(result.outcome != "skipped" for result in report.results):
+        if any(result.outcome != "skipped" for result in report):
             yield report
         stop.wait(every_s)
 
@@ -176,7 +176,7 @@ def _show_not_copied(screen: Any, files: Sequence[Mapping[str, str]]) -> None:
 
 def _run_once(line: Any, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
     with _pipeline(line, handle, retry=retry) as pipeline:
-        return list(pipeline.run().results)
+        return list(pipeline.run())
 
 
 def _watch(line: Any, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
@@ -188,10 +188,10 @@ def _watch(line: Any, handle: Orchestrator, *, retry: bool) -> list[FileResult]:
         if screen is not None:
             screen.line(f"watching {pipeline.zone}; stop with Ctrl-C")
         for report in watch(pipeline, stop):
-            results.extend(report.results)
+            results.extend(report)
             line.after_writing(handle)
             if screen is not None:
-                _table(screen, COLUMNS, report.results, _row)
+                _table(screen, COLUMNS, report, _row)
     return list(results)
 
 

@@ -21,7 +21,6 @@ from ingest.claims import (
     MANIFEST_VERSION,
     FileClaim,
     FileResult,
-    IngestReport,
     Outcome,
     claim,
     claims,
@@ -166,8 +165,10 @@ class IngestPipeline:
         self._known = 0
         self._orders: dict[str, DateOrder] = {}
 
-    def run(self) -> IngestReport:
+    def run(self) -> list[FileResult]:
         """Process the files in the drop zone, then those that an earlier run did not finish.
+
+        The results are in the order of processing.
 
         Raises:
             DatabaseBusy: another run did not end within ``wait_s``.
@@ -185,7 +186,7 @@ class IngestPipeline:
         with naming_full_disk(self.zone), alone:
             return self._run()
 
-    def _run(self) -> IngestReport:
+    def _run(self) -> list[FileResult]:
         remove_stale(self.zone)
         self._emptied = set()
         self.extractor = ModelExtractor(self.store.ingestion.propose)
@@ -206,7 +207,7 @@ class IngestPipeline:
         # Files that are held again wait for the next --retry.
         self._retry = False
         remove_emptied(self.zone, self._emptied)
-        return IngestReport(tuple(self._results))
+        return self._results
 
     def _date_orders(self, items: Iterable[DropEntry | FileClaim]) -> dict[str, DateOrder]:
         """Return the date order (day or month first) of each folder, if its records reveal it."""

@@ -23,7 +23,7 @@ def drop(orc: Orchestrator, name: str, content: str | bytes) -> Path:
 def ingest(orc: Orchestrator, name: str, content: str | bytes) -> FileResult:
     """Drop a file, and return the result of a run that finds no other."""
     drop(orc, name, content)
-    (result,) = IngestPipeline(orc).run().results
+    (result,) = IngestPipeline(orc).run()
     return result
 
 
@@ -41,7 +41,7 @@ def interrupt(orc: Orchestrator, parts: int = 1) -> None:
         told.extend([at] * (at.steps > 0))
 
     run = IngestPipeline(orc, progress=progress, stop=lambda: len(told) >= parts)
-    (result,) = run.run().results
+    (result,) = run.run()
     assert (result.outcome, result.reason) == ("skipped", RejectionReason.INTERRUPTED)
 
 

@@ -73,7 +73,7 @@ def test_a_run_waits_for_another_within_its_limit_and_until_it_is_stopped(
         assert told == ["waits"]
         with pytest.raises(DatabaseBusy):
             IngestPipeline(orc, stop=lambda: True).run()
-    (result,) = IngestPipeline(orc, wait_s=0.0).run().results
+    (result,) = IngestPipeline(orc, wait_s=0.0).run()
     assert result.outcome == "processed"
 
 

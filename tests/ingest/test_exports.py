@@ -251,7 +251,7 @@ def test_slack_days_are_read_with_names_and_threads(orc: Orchestrator) -> None:
         (zone / name).parent.mkdir(parents=True, exist_ok=True)
         (zone / name).write_text(json.dumps(value))
     report = IngestPipeline(orc).run()
-    assert {each.outcome for each in report.results} == {"processed"}
+    assert {each.outcome for each in report} == {"processed"}
     turns = sorted(
         orc.memories.list(kinds=[MemoryKind.EPISODE]), key=lambda each: each.event_time or 0
     )
@@ -368,7 +368,7 @@ def test_notes_of_a_vault_are_joined_by_their_links(orc: Orchestrator) -> None:
         (orc.paths.ingest / name).parent.mkdir(exist_ok=True)
         (orc.paths.ingest / name).write_text(text)
     report = IngestPipeline(orc).run()
-    assert {each.outcome for each in report.results} == {"processed"}
+    assert {each.outcome for each in report} == {"processed"}
     memories = {each.memory_id: each for each in orc.memories.list()}
     texts = {each.content: each for each in memories.values()}
     (loans,) = [each for text, each in texts.items() if "every loan" in text]
@@ -379,7 +379,7 @@ def test_notes_of_a_vault_are_joined_by_their_links(orc: Orchestrator) -> None:
     assert (drill.tags, ann.tags) == (("policy/2025",), ("person",))
     in_code = {"[[no link]] #no-tag", "Issue #123 and [[code]] stay as they are."}
     assert {text for text in texts if "[[" in text} == in_code
-    assert report.results[1].left_out | report.results[2].left_out == {"comment": 1, "picture": 1}
+    assert report[1].left_out | report[2].left_out == {"comment": 1, "picture": 1}
     edges = {frozenset((e.from_id, e.to_id)) for e in orc.graph.subgraph(list(memories)).edges}
     wanted = [(loans, drill), (loans, ann), (drill, ann)]
     assert {frozenset((a.memory_id, b.memory_id)) for a, b in wanted} <= edges

@@ -156,7 +156,7 @@ from memgraph import MemoryService
 resource.setrlimit(resource.RLIMIT_CPU, (25, 25))
 candidates.MAX_CANDIDATES = 20_000
 with MemoryService(sys.argv[1], environ={}, background=False) as service:
-    [result] = IngestPipeline(service.orchestrator("orc")).run().results
+    [result] = IngestPipeline(service.orchestrator("orc")).run()
     print(result.outcome, result.reason)
 """
 

@@ -18,7 +18,7 @@ def test_folders_that_a_run_emptied_are_removed(orc: Orchestrator) -> None:
     drop(orc, "kept/3.txt", "We sold the car in June.")
     drop(orc, "kept/.hidden", "Words.")
     (zone / "empty").mkdir()
-    outcomes = {each.outcome for each in IngestPipeline(orc).run().results}
+    outcomes = {each.outcome for each in IngestPipeline(orc).run()}
     assert outcomes == {"processed", "rejected"}
     left = {each.name for each in zone.iterdir()}
     assert left == {".claimed", "empty", "kept", "processed", "rejected"}

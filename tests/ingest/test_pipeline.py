@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 from ingest_runs import drop, interrupt, manifest
 
-from ingest.claims import CLAIMS, FileResult, IngestReport, claim
+from ingest.claims import CLAIMS, FileResult, claim
 from ingest.pipeline import MAX_ATTEMPTS, IngestPipeline, Progress
 from ingest.reasons import RejectionReason, SkippedPart
 from memgraph import MemoryService, Orchestrator
@@ -28,12 +28,12 @@ LONG_RECORD = f"{RECORD}\n## Consequences\n\nLess coffee.\n".format(
 ALL = STORED_STATUSES
 
 
-def run(orc: Orchestrator, **options: Any) -> IngestReport:
+def run(orc: Orchestrator, **options: Any) -> list[FileResult]:
     return IngestPipeline(orc, now_ms=lambda: 1_767_225_600_000, **options).run()
 
 
-def only(report: IngestReport) -> FileResult:
-    (result,) = report.results
+def only(report: list[FileResult]) -> FileResult:
+    (result,) = report
     return result
 
 
@@ -75,7 +75,7 @@ def test_a_file_becomes_memories_and_ends_in_processed(orc: Orchestrator) -> Non
 def test_a_line_of_two_files_is_part_of_both(orc: Orchestrator) -> None:
     drop(orc, "a.txt", "The crane is slow.\nMira has the key.\n")
     drop(orc, "b.txt", "We met at noon.\nMira has the key.\n----\n")
-    first, second = run(orc).results
+    first, second = run(orc)
     assert second.left_out == manifest(orc, second)["left_out"] == {"rule": 1}
     crane, key = (item["memory_id"] for item in manifest(orc, first)["items"]["memories"])
     noon, again = (item["memory_id"] for item in manifest(orc, second)["items"]["memories"])
@@ -94,8 +94,8 @@ def test_the_same_content_again_is_a_duplicate(orc: Orchestrator) -> None:
     drop(orc, "b.md", record(1, "Tea"))
     drop(orc, "a.md", record(1, "Tea"))
     report = run(orc)
-    assert [each.outcome for each in report.results] == ["duplicate", "duplicate"]
-    first = manifest(orc, report.results[1])["first"]
+    assert [each.outcome for each in report] == ["duplicate", "duplicate"]
+    first = manifest(orc, report[1])["first"]
     assert first == {"path": "a.md", "stored_as": "processed/a.md"}
     assert len(decisions(orc)) == 1
     names = sorted(each.name for each in orc.paths.processed.glob("*.md"))
@@ -118,7 +118,7 @@ def test_a_bad_file_ends_in_rejected_with_its_reason(
         orc = service.orchestrator("orc-1", create=True)
         (orc.paths.ingest / name).write_bytes(content)
         (orc.paths.ingest / "z.md").write_text(record(1, "Tea"))
-        bad, good = sorted(run(orc).results, key=lambda each: each.path == "z.md")
+        bad, good = sorted(run(orc), key=lambda each: each.path == "z.md")
         assert (bad.outcome, bad.reason) == ("rejected", reason)
         assert (orc.paths.rejected / name).read_bytes() == content
         assert manifest(orc, bad)["reason"] == reason
@@ -137,7 +137,7 @@ def test_nothing_goes_through_a_link_that_was_set_aside(
     if folder == "processed":
         (orc.paths.rejected / "sub").rename(orc.paths.processed / "sub")
     dropped = [drop(orc, "sub/a.md", content), drop(orc, "sub/a.exe", b"x")]
-    results = run(orc).results
+    results = run(orc)
     assert [each.exists() for each in dropped] == [False, False]
     assert list(outside.iterdir()) == []
     assert len(results) == 2
@@ -190,7 +190,7 @@ def test_a_part_that_was_left_out_is_counted_and_nothing_else(orc: Orchestrator)
     edges = [{"from": start, "to": end, "type": "RelatedTo"} for start, end in ends]
     drop(orc, "m.json", json.dumps({"memories": items, "edges": edges}))
     drop(orc, "n.json", json.dumps({"memories": [tea | {"importance": 95}]}))
-    first, second = run(orc).results
+    first, second = run(orc)
     # Two items with one content are one memory, which cannot be joined with itself.
     assert first.counts["rejected_items"] == {"memories": 1, "edges": 2}
     assert first.counts["memories"] == {"duplicate": 1, "stored": 1}
@@ -212,7 +212,7 @@ def test_a_copy_waits_for_an_interrupted_file_and_nothing_of_it_is_retracted(
     orc.confirm(min(before))
     clock.advance(ms=hours * ABANDONED_MS)
     drop(orc, name, talk)
-    told = {each.path: (each.outcome, each.reason, each.resumed) for each in run(orc).results}
+    told = {each.path: (each.outcome, each.reason, each.resumed) for each in run(orc)}
     assert told == {
         name: ("skipped", RejectionReason.BEING_STORED, False),
         "a.txt": ("processed", None, True),
@@ -252,7 +252,7 @@ def test_a_run_that_dies_is_ended_by_the_next_with_the_same_manifest(
     assert list(dying.paths.processed.iterdir()) == []
     results = [only(run(each)) for each in (calm_one, dying)]
     assert (results[1].outcome, results[1].resumed) == ("processed", after)
-    assert run(dying).results == ()
+    assert run(dying) == []
     calm, died = manifests = [manifest(calm_one, results[0]), manifest(dying, results[1])]
     ids = [each["memory_id"] for each in died["items"]["memories"]]
     edges = {each["edge_id"] for each in died["items"]["edges"]}
@@ -272,7 +272,7 @@ def test_a_busy_database_costs_one_file_one_run(orc: Orchestrator) -> None:
     drop(orc, "b.md", record(2, "Juice"))
     with failing(DatabaseBusy("busy"), after=False):
         report = run(orc)
-    assert [(each.outcome, each.reason) for each in report.results] == [
+    assert [(each.outcome, each.reason) for each in report] == [
         ("failed", "storage.busy"),
         ("processed", None),
     ]
@@ -285,7 +285,7 @@ def test_a_broken_database_stops_the_run_and_loses_nothing(orc: Orchestrator) ->
     drop(orc, "b.md", record(2, "Juice"))
     with failing(StorageError("broken"), after=False), pytest.raises(StorageError):
         run(orc)
-    assert [each.outcome for each in run(orc).results] == ["processed", "processed"]
+    assert [each.outcome for each in run(orc)] == ["processed", "processed"]
 
 
 def test_a_file_that_always_kills_its_reader_is_set_aside(orc: Orchestrator) -> None:

@@ -68,7 +68,7 @@ def test_killed_workers_lose_and_repeat_nothing(tmp_path: Path) -> None:
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
         IngestPipeline(orc).run()
-        assert IngestPipeline(orc).run().results == ()
+        assert IngestPipeline(orc).run() == []
         turns = orc.memories.list(kinds=[MemoryKind.EPISODE], limit=1000)
     expected = {f"This is file {n}." for n in range(FILES)} | {f"I read {n}." for n in range(FILES)}
     assert sorted(each.content for each in turns) == sorted(expected)
@@ -105,7 +105,7 @@ def test_a_file_in_parts_goes_on_where_it_was(tmp_path: Path) -> None:
     database.close()
     with MemoryService(root, environ={}, background=False) as service:
         orc = service.orchestrator("orc-1")
-        results = [each for _ in range(3) for each in IngestPipeline(orc).run().results]
+        results = [each for _ in range(3) for each in IngestPipeline(orc).run()]
         assert {each.outcome for each in results} <= {"processed", "duplicate", "skipped"}
         todos = list(orc.memories.list(types=[MemoryType.TODO], limit=1000))
         while page := orc.memories.list(

@@ -32,7 +32,7 @@ def test_an_interrupted_file_goes_on_where_it_was(orc: Orchestrator) -> None:
     before = set(todos(orc))
     assert 0 < len(before) < TODOS
     told: list[Progress] = []
-    (result,) = IngestPipeline(orc, progress=told.append).run().results
+    (result,) = IngestPipeline(orc, progress=told.append).run()
     assert (result.outcome, result.resumed) == ("processed", True)
     assert len(todos(orc)) == len(set(todos(orc))) == TODOS
     steps = [(each.steps_done, each.steps) for each in told if each.steps]
@@ -50,7 +50,7 @@ def test_new_files_come_before_interrupted_ones(orc: Orchestrator) -> None:
     interrupt(orc, 1)
     drop(orc, "z.md", "The key of the shed is with Bo.\n")
     drop(orc, "a-large.txt", f"Ann: {'word ' * 4_000}\nBo: Hello.\n" * 60)
-    paths = [each.path for each in IngestPipeline(orc).run().results]
+    paths = [each.path for each in IngestPipeline(orc).run()]
     assert paths == ["z.md", "a-large.txt", "keys.md"]
 
 
@@ -62,7 +62,7 @@ def test_a_claim_whose_folder_was_deleted_is_taken_over_at_once(orc: Orchestrato
         each.unlink()
     claim.rmdir()
     drop(orc, "keys.md", notes())
-    (result,) = IngestPipeline(orc).run().results
+    (result,) = IngestPipeline(orc).run()
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS
 
@@ -79,7 +79,7 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     drop(orc, "keys.md", notes())
     interrupt(orc, 1)
     exhaust(orc)
-    (result,) = IngestPipeline(orc).run().results
+    (result,) = IngestPipeline(orc).run()
     assert (result.outcome, result.reason) == ("held", RejectionReason.HELD)
     # Nothing of it is half visible.
     assert todos(orc) == []
@@ -89,9 +89,9 @@ def test_a_held_file_waits_for_an_operator_and_others_go_on(service: MemoryServi
     assert journalled(service) == ["ingest_held"]
     assert orc.verify().totals == {}
     drop(orc, "z.md", "The key of the shed is with Bo.\n")
-    told = [(each.path, each.outcome, each.reason) for each in IngestPipeline(orc).run().results]
+    told = [(each.path, each.outcome, each.reason) for each in IngestPipeline(orc).run()]
     assert told == [("z.md", "processed", None), ("keys.md", "skipped", RejectionReason.HELD)]
-    (result,) = IngestPipeline(orc, retry=True).run().results
+    (result,) = IngestPipeline(orc, retry=True).run()
     assert result.outcome == "processed"
     assert len(todos(orc)) == TODOS
     assert "ingest.held" not in service.health("orc-1")["degraded"]
@@ -108,12 +108,12 @@ def test_a_held_file_that_fails_again_is_held_again(orc: Orchestrator) -> None:
     pipeline = IngestPipeline(
         orc, progress=told.append, stop=lambda: any(at.steps for at in told), retry=True
     )
-    (result,) = pipeline.run().results
+    (result,) = pipeline.run()
     assert (result.outcome, result.reason) == ("skipped", RejectionReason.INTERRUPTED)
     exhaust(orc)
     # A pipeline that follows the drop zone takes up once what it was asked for.
     told.clear()
-    (result,) = pipeline.run().results
+    (result,) = pipeline.run()
     assert (result.outcome, result.reason) == ("held", RejectionReason.HELD)
     assert todos(orc) == []
 
@@ -125,7 +125,7 @@ def test_a_held_content_that_is_dropped_again_is_taken(service: MemoryService) -
     exhaust(orc)
     IngestPipeline(orc).run()
     drop(orc, "again.md", notes())
-    told = {each.path: each.outcome for each in IngestPipeline(orc).run().results}
+    told = {each.path: each.outcome for each in IngestPipeline(orc).run()}
     assert told == {"again.md": "processed", "keys.md": "duplicate"}
     assert "ingest.held" not in service.health("orc-1")["degraded"]
     assert len(todos(orc)) == TODOS
@@ -137,7 +137,7 @@ def test_links_that_waited_for_a_file_are_made_in_parts(orc: Orchestrator) -> No
         drop(orc, f"room-{number}.md", text)
     IngestPipeline(orc).run()
     drop(orc, "hub.md", "The list of the keys is with Ann.\n")
-    (result,) = IngestPipeline(orc).run().results
+    (result,) = IngestPipeline(orc).run()
     assert (result.counts["links_made"], result.counts["links_rejected"]) == (60, [])
     assert orc.verify().totals == {}
 
@@ -148,7 +148,7 @@ def test_a_write_beside_a_large_file_waits_little(orc: Orchestrator) -> None:
     )
     drop(orc, "talk.txt", turns)
     results = []
-    worker = threading.Thread(target=lambda: results.extend(IngestPipeline(orc).run().results))
+    worker = threading.Thread(target=lambda: results.extend(IngestPipeline(orc).run()))
     waits = []
     worker.start()
     while worker.is_alive():

@@ -53,7 +53,7 @@ def test_a_folder_that_is_ingested_again_leaves_no_second_copies(
     outcomes = []
     for _ in range(2):
         stage([tmp_path / "notes"], orc.paths.ingest)
-        outcomes += [each.outcome for each in IngestPipeline(orc).run().results]
+        outcomes += [each.outcome for each in IngestPipeline(orc).run()]
     assert outcomes == ["processed", "duplicate"]
     kept = sorted(each.name for each in orc.paths.processed.iterdir())
     assert kept == ["a.txt", "a.txt.manifest.json"]

@@ -49,7 +49,7 @@ def hosts(tmp_path: Path, clock: FixedClock, postgres_url: str) -> Iterator[Host
 
 
 def outcome(orc: Orchestrator) -> tuple[str, str | None]:
-    (result,) = IngestPipeline(orc).run().results
+    (result,) = IngestPipeline(orc).run()
     return result.outcome, result.reason
 
 
@@ -67,7 +67,7 @@ def test_a_content_that_two_hosts_begin_together_is_stored_once(hosts: Hosts) ->
         if at.steps:
             second.append(outcome(two))
 
-    (first,) = IngestPipeline(one, progress=meanwhile).run().results
+    (first,) = IngestPipeline(one, progress=meanwhile).run()
     assert first.outcome == "processed"
     assert set(second) == {("skipped", RejectionReason.BEING_STORED)}
     assert outcome(two) == ("duplicate", None)
@@ -109,7 +109,7 @@ def test_of_two_hosts_that_find_a_content_abandoned_one_takes_it_over(
     # Nor does the first host give up what is another's by now.
     exhaust(one)
     assert outcome(one) == ("held", RejectionReason.HELD)
-    (result,) = IngestPipeline(two).run().results
+    (result,) = IngestPipeline(two).run()
     assert (result.outcome, result.resumed) == ("processed", True)
     assert outcome(three) == ("duplicate", None)
     assert set(begun) < set(turns(two))

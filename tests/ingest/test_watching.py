@@ -17,7 +17,7 @@ def test_watching_takes_what_is_there_and_what_comes(orc: Orchestrator) -> None:
     limit.start()
     try:
         for report in watch(IngestPipeline(orc), stop, every_s=0.1):
-            seen += [(each.path, each.outcome) for each in report.results]
+            seen += [(each.path, each.outcome) for each in report]
             if len(seen) == 1:
                 fresh = zone / ".coming.tmp"
                 fresh.write_text("# 9 May 2023\nAnn: I came.\nBob: So did I.\n")
