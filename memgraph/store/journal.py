@@ -115,11 +115,16 @@ def append_seal(transaction: Transaction, state: str, *, key: bytes | None = Non
     append(transaction, [entry], at=at, actor="memgraph", state=state, key=key)
 
 
-def sealed_state(snapshot: Snapshot) -> str | None:
-    """Return the last recorded state of the tables; None if there is none yet."""
+@prepared
+def _sealed_state() -> sa.Select[Any]:
     log = tables.audit_log
     query = sa.select(log.c.state).where(log.c.state.is_not(None))
-    state: str | None = snapshot.scalar(query.order_by(log.c.seq.desc()).limit(1))
+    return query.order_by(log.c.seq.desc()).limit(1)
+
+
+def sealed_state(snapshot: Snapshot) -> str | None:
+    """Return the last recorded state of the tables; None if there is none yet."""
+    state: str | None = _sealed_state().scalar(snapshot)
     return state
 
 

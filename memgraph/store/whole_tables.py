@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from memgraph.model.columns import JSON
 from memgraph.model.enums import EmbeddingState
-from memgraph.store import tables
+from memgraph.store import journal, tables
 from memgraph.store.rows import compact_array
 from memgraph.store.snapshot import Snapshot, Transaction
 from memgraph.store.statements import (
@@ -93,7 +93,8 @@ def update(transaction: Transaction) -> str | None:
     """Update the digests with the row changes of this transaction.
 
     Returns:
-        The state to record in the journal if a table in ``SEALED`` changed, or else None.
+        The state to record in the journal if a table in ``SEALED`` changed, or else None. It is the
+        last recorded one if the stored digests do not fit that: a forged digest is never sealed.
     """
     differences = _differences(transaction)
     if not differences:
@@ -105,7 +106,11 @@ def update(transaction: Transaction) -> str | None:
         if any(difference)
     }
     _write(transaction, changed)
-    return _state(written | changed) if changed.keys() & SEALED.keys() else None
+    if not changed.keys() & SEALED.keys():
+        return None
+    sealed = journal.sealed_state(transaction)
+    is_forged = sealed is not None and sealed != _state(written)
+    return sealed if is_forged else _state(written | changed)
 
 
 def _differences(transaction: Transaction) -> dict[str, TableDigest]:

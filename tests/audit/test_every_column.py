@@ -14,7 +14,6 @@ from memgraph.audit.anchor import anchor_path
 from memgraph.audit.verify import verify
 from memgraph.config.schema import StorageSettings
 from memgraph.store import sqlite, whole_tables
-from memgraph.store.sqlite import engine
 from memgraph.store.sqlite.stores import SqliteStore
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides" / "audit.md"
@@ -162,14 +161,21 @@ def test_every_table_is_counted_or_documented_as_not(edited: Path) -> None:
         assert f"`{table}`" in text
 
 
-def test_digests_that_are_made_to_fit_are_not_what_the_journal_tells(
-    template: Path, edited: Path
+def test_digests_that_were_made_to_fit_are_reported_until_an_operator_accepts_them(
+    tmp_path: Path,
 ) -> None:
-    edit(edited, "DELETE FROM memory_derivations", "memory_derivations")
-    assert "table.edited" in codes(edited)
-    with engine.alone(edited) as connection:
-        whole_tables.renew(connection)
-    assert codes(edited) == {"table.unsealed"}
+    with filled(tmp_path) as (service, opened, _):
+        with tampering(opened.paths.database) as connection:
+            connection.execute("DELETE FROM memory_derivations")
+        with opened.database.write() as transaction:
+            whole_tables.renew(transaction)
+        orc = service.orchestrator(NAME)
+        assert orc.verify().totals == {"table.unsealed": 1}
+        orc.remember("The lighthouse keeps its light.")
+        assert orc.verify().totals == {"table.unsealed": 1}
+        orc.maintenance.accept_journal(reason="they were wrong")
+        orc.remember("The lighthouse has a keeper.")
+        assert orc.verify().ok
 
 
 def test_removed_digests_do_not_make_it_unknown(template: Path, edited: Path) -> None:
