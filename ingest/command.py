@@ -244,9 +244,10 @@ def _table(
 
 
 def _why(file: FileResult) -> str:
-    """Return why a file was not stored, or not all of it."""
+    """Return why a file was not stored, or not all of it, and what was not understood."""
     why = f"{file.reason}: {file.message}" if file.message else file.reason or ""
-    return "; ".join(filter(None, (why, _left_out(file.left_out))))
+    noted = ", ".join(f"{count} {code}" for code, count in file.findings.items())
+    return "; ".join(filter(None, (why, _left_out(file.left_out), noted)))
 
 
 def _left_out(counts: Mapping[str, int]) -> str:

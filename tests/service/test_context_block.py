@@ -220,6 +220,12 @@ def test_a_replaced_statement_never_stands_alone(orc: Orchestrator, service: Mem
     assert not {other, last} & set(shown)
 
 
+def test_what_ended_without_a_successor_is_left_out(orc: Orchestrator) -> None:
+    harbour(orc)
+    put(orc, "Ask when the harbour closes.", type="Todo", status="superseded")
+    assert records(orc.context(ASKED)) == ["[1] Thu 2026-01-01, Fact: The harbour closes at 1."]
+
+
 def test_the_turn_behind_a_replaced_fact_is_marked_like_the_fact(orc: Orchestrator) -> None:
     turn = say(orc, "My harbour closes at nine, you know.", event_time="2024-01-08T09:00:00Z")
     old = put(

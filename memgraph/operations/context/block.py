@@ -21,7 +21,7 @@ from memgraph.model.context import (
     ContextBlock,
     ContextRequest,
 )
-from memgraph.model.enums import MemoryKind, Sensitivity
+from memgraph.model.enums import MemoryKind, MemoryStatus, Sensitivity
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, validated
@@ -295,7 +295,10 @@ def _add_answers(found: _Found, snapshot: Snapshot, narrowing: recall_rows.Recal
 def _add_successors(
     found: _Found, marks: Marks, answered: Selection, request: RecallRequest
 ) -> None:
-    """Put each replaced memory beside its current successor; leave it out where there is none."""
+    """Put each replaced memory beside its current successor; leave it out where there is none.
+
+    So is a memory that ended without a successor, such as a todo that was done.
+    """
     view = replace(answered.narrowing.view, statuses=ACTIVE)
     ends = {
         memory_id: marks.of(memory_id).replaced_by[-1]
@@ -318,6 +321,9 @@ def _add_successors(
                 del found.memories[memory_id]
         elif beside != memory_id:
             found.beside[memory_id] = (*found.beside.get(memory_id, ()), beside)
+    for memory_id, memory in list(found.memories.items()):
+        if memory.status is not MemoryStatus.ACTIVE and memory_id not in ends:
+            del found.memories[memory_id]
 
 
 def _add_changes(found: _Found, marks: Marks, answered: Selection, request: RecallRequest) -> None:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from memgraph.model.values import Edge, Memory, Source, StatusPeriod
 
 SUMMARY_CHARS = 80
-NO_AGENT = "orchestrator"
-"""The agent of a context for which no agent is named: private memories of agents stay out."""
 _PROCESSED = "/memory/ingest/processed/"
 
 

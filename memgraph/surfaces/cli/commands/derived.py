@@ -20,7 +20,7 @@ from memgraph.errors import (
 from memgraph.ids import short_id
 from memgraph.model.enums import EdgeType
 from memgraph.surfaces.cli.commands import methods
-from memgraph.surfaces.cli.formats import NO_AGENT, with_short
+from memgraph.surfaces.cli.formats import with_short
 from memgraph.surfaces.cli.invocation import Invocation
 from memgraph.surfaces.cli.operations import Custom
 from memgraph.surfaces.cli.shows import Call
@@ -165,10 +165,8 @@ CUSTOM: Final[Mapping[str, Custom]] = {
     "context": Custom(
         defaults={"prompt": ""},
         flags={"explain": "Show which memories these are, and why."},
-        # Private memories of other agents are left out, also where no agent is named.
-        prepare=lambda call, values: values.update(
-            agent_id=values["agent_id"] or call.actor or NO_AGENT
-        ),
+        # Private memories of other agents are left out where an agent is named.
+        prepare=lambda call, values: values.update(agent_id=values["agent_id"] or call.actor),
         extra=_emptiness,
     ),
     "correct": Custom(
