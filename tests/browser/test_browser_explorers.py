@@ -180,11 +180,13 @@ def test_a_refusal_is_told_in_the_servers_words_and_so_is_a_server_that_does_not
     with look(served, allowed=("console: Failed to load resource",)) as tab:
         tab.open()
         tab.open("graph?max_nodes=many")
-        tab.page.get_by_text("max_nodes must be a whole number").wait_for()
+        assert "max_nodes must be a whole number" in tab.page.locator("main").inner_text()
         _graph(tab)
         tab.page.route("**/graph/data**", lambda each: each.abort())
         tab.page.locator("#graph-time").fill("500")
-        tab.page.get_by_text("the server did not respond").wait_for()
+        told = tab.page.get_by_text("the server did not respond")
+        told.wait_for()
+        assert told.count() == 1
 
 
 def test_a_graph_of_hundreds_is_drawn_alike_each_time(

@@ -69,12 +69,12 @@ class Tool:
 
     @property
     def description(self) -> str:
-        """What a model is told."""
+        """The text that tells a model when to call it."""
         return self._documentation[0]
 
     @property
     def answer(self) -> str:
-        """What the tool answers with, in Markdown."""
+        """The description of its answer, in Markdown."""
         return self._documentation[1]
 
     @property

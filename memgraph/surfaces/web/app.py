@@ -246,10 +246,10 @@ def console_of(request: Request) -> Console:
 
 def _route(console: Console, page: ConsolePage) -> Route:
     async def endpoint(request: Request) -> Response:
-        if page.lengthy:
-            request.scope.get(UNTIMED, lambda: None)()
-        # ``RequestLimits`` has limited the size already.
+        # ``RequestLimits`` has limited the size already, and limits the time that a form may take.
         async with request.form(max_files=MAX_FIELDS, max_fields=MAX_FIELDS) as form:
+            if page.lengthy:
+                request.scope.get(UNTIMED, lambda: None)()
             return await run_sync(answer, request, form)
 
     def answer(request: Request, form: FormData) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +75,22 @@ def test_files_have_the_limit_of_ingest_and_only_a_session_sends_them(tmp_path: 
         with Browser(served) as nobody:
             answer = sent(nobody, 900_000)
             assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+
+
+def test_files_that_do_not_come_are_not_waited_for(tmp_path: Path) -> None:
+    with limited(tmp_path / "root", request_timeout_s=0.5) as served:
+        with Browser(served, served.key()) as browser:
+            cookies = "; ".join(f"{name}={sent}" for name, sent in browser.client.cookies.items())
+        place = served.url.removeprefix("http://")
+        host, port = place.split(":")
+        head = [
+            f"POST {HOME}activity/files HTTP/1.1",
+            *(f"Host: {place}", f"Origin: {served.url}", f"Cookie: {cookies}"),
+            *("Content-Type: multipart/form-data; boundary=b", "Content-Length: 900", "", ""),
+        ]
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall("\r\n".join(head).encode() + b"--b\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 504"
 
 
 @contextmanager
