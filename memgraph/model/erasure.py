@@ -52,7 +52,7 @@ def erasure_target(**named: str | None) -> ErasureTarget:
     """Return the target that is named. Raises InvalidInput: none is, or more than one."""
     targets = [(_NAMED_BY[name], value) for name, value in named.items() if value is not None]
     if len(targets) != 1:
-        names = ", ".join(choice.value for choice in ErasureTargetKind)
+        names = ", ".join(_NAMED_BY)
         raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
     [(kind, value)] = targets
     return validated(ErasureTarget, {"kind": kind, "value": value})
