@@ -12,7 +12,7 @@ from typing import Any, Final
 from ingest.candidates import MAX_NAME_CHARS, ParsedDocument
 from ingest.parsers.file_names import conversation_name, session_name, title_of
 from ingest.parsers.transcript import Conversation
-from ingest.reasons import SkippedPart
+from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.text.dates import read_json_time
 
 Json = Mapping[str, Any]
@@ -24,7 +24,9 @@ _TIME_FIELDS = (
     *("created_at", "create_time", "created", "ts"),
 )
 _ID_FIELDS = ("id", "message_id", "uuid", "turn_id", "dia_id", "item_id")
-_LISTS = ("messages", "turns", "conversation", "dialogue", "utterances", "input", "data")
+_LISTS = ("messages", "turns", "conversation", "dialogue", "utterances")
+# Lists of these names may contain anything else.
+_ANY_LISTS = ("input", "data")
 _MAX_TOOL_CHARS = 4_000
 
 _CHATGPT_ROLES: Final = ("user", "assistant")
@@ -113,11 +115,22 @@ def find_chats(value: Any) -> list[_Chat]:
 
 
 def parse_chats(document: ParsedDocument, chats: Sequence[_Chat]) -> None:
-    """Add the messages as episodes in order; those without text are reported and left out."""
+    """Add the messages as episodes in order; those without text are reported and left out.
+
+    Raises:
+        IngestRejected: no_valid_items with the findings when every message is invalid.
+    """
     document.format = "chat"
     turns = Conversation(document)
     for place, chat in enumerate(chats, start=1):
         _read_chat(turns, chat, place if len(chats) > 1 else None)
+    invalid = [each for each in document.findings if each.code is SkippedPart.MESSAGE_INVALID]
+    if invalid and len(invalid) == sum(len(chat.messages) for chat in chats):
+        raise refuse(
+            RejectionReason.NO_VALID_ITEMS,
+            "no message of the conversation is valid",
+            findings=[finding.as_dict() for finding in invalid[:100]],
+        )
 
 
 def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
@@ -127,9 +140,11 @@ def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
         if _are_mostly(answers, _is_message):
             yield _Chat(answers, f"{pointer}/choices", value)
             return
-    for name in _LISTS:
+    for name in (*_LISTS, *_ANY_LISTS):
         messages = value.get(name)
-        if isinstance(messages, list) and _are_mostly(messages, _is_message):
+        if not isinstance(messages, list):
+            continue
+        if _are_mostly(messages, _is_message) or (name in _LISTS and any(map(_speaker, messages))):
             yield _Chat(messages, f"{pointer}/{name}", value)
             return
     # ``{"messages": []}`` is an empty conversation.
@@ -138,13 +153,15 @@ def _chat_of(value: Json, pointer: str) -> Iterator[_Chat]:
 
 
 def _is_message(value: Any) -> bool:
-    if not isinstance(value, dict) or _speaker(value) is None:
-        return False
-    return any(name in value for name in _TEXT_FIELDS) or "tool_calls" in value
+    return _speaker(value) is not None and _has_text(value)
 
 
-def _speaker(message: Json) -> str | None:
-    for name in _SPEAKER_FIELDS:
+def _has_text(value: Any) -> bool:
+    return isinstance(value, dict) and not value.keys().isdisjoint((*_TEXT_FIELDS, "tool_calls"))
+
+
+def _speaker(message: Any) -> str | None:
+    for name in _SPEAKER_FIELDS if isinstance(message, dict) else ():
         author = message.get(name)
         if isinstance(author, dict):
             author = author.get("name") or author.get("role")
@@ -164,8 +181,9 @@ def _read_chat(turns: Conversation, chat: _Chat, place: int | None) -> None:
     started = _time(about, turns.document, chat.pointer)
     for index, message in enumerate(chat.messages):
         where = f"{chat.pointer}/{index}"
-        if not _is_message(message):
-            turns.document.report(SkippedPart.MESSAGE_INVALID, where)
+        if not _has_text(message):
+            problem = "no text" if isinstance(message, dict) else "not an object"
+            turns.document.report(SkippedPart.MESSAGE_INVALID, where, {"problems": [problem]})
             continue
         text = _message_text(message, where, turns.document)
         time = _time(message, turns.document, where)

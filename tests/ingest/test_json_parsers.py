@@ -7,7 +7,8 @@ import pytest
 
 from ingest.candidates import MAX_CONFIDENCE, MAX_IMPORTANCE, ParsedDocument
 from ingest.parse import parse_document
-from ingest.reasons import SkippedPart
+from ingest.reasons import RejectionReason, SkippedPart
+from memgraph.errors import IngestRejected
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryType
 
 
@@ -164,14 +165,29 @@ def test_the_openai_shape() -> None:
         ("Ann", "What is this?"),
         ("assistant", '[calls look({"x":1})]'),
         ("tool", "a cat"),
+        ("unknown", "nobody said this"),
     ]
     assert parsed.candidates[1].attributes["role"] == "user"
     assert [(each.code, each.locator) for each in parsed.findings] == [
         (SkippedPart.CONTENT_PART_SKIPPED, "/1/content/1"),
         (SkippedPart.MESSAGE_EMPTY, "/4"),
-        (SkippedPart.MESSAGE_INVALID, "/5"),
     ]
-    assert [each.sequence for each in parsed.candidates] == [0, 1, 2, 3]
+    assert [each.sequence for each in parsed.candidates] == [0, 1, 2, 3, 4]
+
+
+def test_invalid_messages_are_reported_and_the_others_kept() -> None:
+    good, silent = {"role": "user", "content": "hi"}, {"role": "user"}
+    parsed = parse({"messages": [silent, good, "some words", silent]})
+    assert [each.content for each in parsed.candidates] == ["hi"]
+    assert [(each.code, each.locator, each.details["problems"]) for each in parsed.findings] == [
+        (SkippedPart.MESSAGE_INVALID, "/messages/0", ["no text"]),
+        (SkippedPart.MESSAGE_INVALID, "/messages/2", ["not an object"]),
+        (SkippedPart.MESSAGE_INVALID, "/messages/3", ["no text"]),
+    ]
+    with pytest.raises(IngestRejected) as refused:
+        parse({"messages": [silent]})
+    assert refused.value.details["reason"] == RejectionReason.NO_VALID_ITEMS
+    assert refused.value.details["findings"][0]["locator"] == "/messages/0"
 
 
 def test_a_completion_and_several_conversations() -> None:
