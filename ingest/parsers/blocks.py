@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import zip_longest
 
 import yaml
 from markdown_it import MarkdownIt
@@ -18,7 +17,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from ingest.candidates import MAX_NAME_CHARS, MAX_TAGS, ParsedDocument, clean_tags, lines
 from ingest.reasons import RejectionReason, SkippedPart, refuse
-from memgraph.text.blocks import Block, TextLink, omitted
+from memgraph.text.blocks import Block, TextLink, omitted, row_text
 from memgraph.text.dates import read_date
 
 # The parser drops deeper nesting; each level of a list counts as two.
@@ -200,16 +199,8 @@ def _table(node: SyntaxTreeNode) -> Iterator[Block]:
     for row in rows:
         read = [_inline(cell) for cell in row.children]
         links = tuple(link for _, found in read for link in found)
-        cells = [joined(text) for text, _ in read]
-        if len(cells) == 2 and all(cells) and not any(names):
-            cells = [": ".join(cells)]
-        labelled = [
-            f"{name}: {cell}" if name else cell
-            for name, cell in zip_longest(names, cells, fillvalue="")
-            if cell
-        ]
-        if labelled:
-            yield Block("row", "; ".join(labelled), *_span(row), links=links)
+        if text := row_text(names, [joined(cell) for cell, _ in read]):
+            yield Block("row", text, *_span(row), links=links)
         else:
             yield omitted(SkippedPart.EMPTY_ROW, *_span(row))
 

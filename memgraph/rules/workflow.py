@@ -315,7 +315,7 @@ class _Lines:
         """Read a block. A label without a text applies to the list right below it."""
         for number, line in enumerate((block.raw or block.text).split("\n"), block.first):
             self._number = number
-            begins = block.kind == "item" and number == block.first
+            begins = block.kind in ("item", "row") and number == block.first
             above = self._open[-1] if self._open and self._open[-1].last == number - 1 else None
             if begins and block.checked is not None:
                 kind = MemoryType.EVENT if block.checked else MemoryType.TODO

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Final, Literal
 
 from memgraph.text.dates import read_date
@@ -16,6 +17,8 @@ _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)])\s+(?=\S)")
 _BOX = re.compile(r"^\[([ xX])\]\s+(?=\S)")
 _RULE = re.compile(r"^[-=*_~#]{3,}$")
+_DELIMITERS = re.compile(r"^\|(?:\s*:?-+:?\s*\|)+$")
+_BAR = re.compile(r"(?<!\\)\|")
 TAB: Final = 4
 RULE: Final = "rule"
 NO_WORDS: Final = "no_words"
@@ -109,14 +112,22 @@ class _Unit:
         return Block("paragraph", text, self.first, last, raw=raw)
 
 
+def row_text(names: Sequence[str], cells: Sequence[str]) -> str:
+    """Return a row of a table as ``column: value; column: value``; "" without a value."""
+    if len(cells) == 2 and all(cells) and not any(names):
+        return ": ".join(cells)
+    pairs = zip_longest(names, cells, fillvalue="")
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+
+
 def read_lines(source: Sequence[str]) -> list[Block]:
-    """Return the headings, paragraphs and list items of a plain text.
+    """Return the headings, paragraphs, list items and table rows of a plain text.
 
     A heading begins with "#", is underlined, or is a date. A label on a line of its own, such as
-    "Action items", announces the lines below it.
+    "Action items", announces the lines below it. A table has bars, as in Markdown.
     """
     blocks: list[Block] = []
-    for block in _blocks(source):
+    for block in _with_tables(source):
         underlined = (
             block.text == RULE
             and block.kind == "omitted"
@@ -134,10 +145,35 @@ def read_lines(source: Sequence[str]) -> list[Block]:
     return blocks
 
 
-def _blocks(source: Sequence[str]) -> Iterator[Block]:
+def _with_tables(source: Sequence[str]) -> Iterator[Block]:
+    begin = at = 0
+    while at + 1 < len(source):
+        head = source[at].strip()
+        if not (head.startswith("|") and _DELIMITERS.match(source[at + 1].strip())):
+            at += 1
+            continue
+        yield from _blocks(source[begin:at], begin + 1)
+        names, begin = _cells(head), at
+        at += 2
+        while at < len(source) and (line := source[at].strip()).startswith("|"):
+            at += 1
+            text = row_text(names, _cells(line))
+            yield Block("row", text, at, at) if text else omitted(NO_WORDS, at, at)
+        if at == begin + 2 and (text := "; ".join(filter(None, names))):
+            yield Block("row", text, begin + 1, begin + 1)
+        begin = at
+    yield from _blocks(source[begin:], begin + 1)
+
+
+def _cells(line: str) -> list[str]:
+    cells = _BAR.split(line.removeprefix("|").removesuffix("|"))
+    return [" ".join(cell.replace("\\|", "|").split()) for cell in cells]
+
+
+def _blocks(source: Sequence[str], start: int) -> Iterator[Block]:
     unit: _Unit | None = None
     announced = False
-    for number, raw in enumerate(source, start=1):
+    for number, raw in enumerate(source, start):
         line = raw.strip()
         indent = len(raw.expandtabs(TAB)) - len(raw.expandtabs(TAB).lstrip())
         block = _own_block(line, number)

@@ -48,6 +48,16 @@ def parse(text: str, path: str = "docs/plan.md") -> ParsedDocument:
     return parse_document(text.encode(), path)
 
 
+def test_the_rows_of_a_table_in_plain_text_have_its_columns() -> None:
+    table = "| Who | What |\n|:---|---|\n| Ann | call \\| write |\n|  | pay |\n| | |\n"
+    document = parse(f"## Action items\n\n{table}\n## Ports\n\n| Port |\n|---|\n", "plan.txt")
+    assert [(each.type, each.content, each.locator) for each in document.candidates] == [
+        (MemoryType.TODO, "Who: Ann; What: call | write", "L5-L5"),
+        (MemoryType.TODO, "What: pay", "L6-L6"),
+        (OBSERVATION, "Port", "L11-L11"),
+    ]
+
+
 def test_structure_of_a_document() -> None:
     document = parse(PLAN)
     assert document.format == "markdown"

@@ -52,6 +52,14 @@ def test_a_line_says_what_it_is(line: str, expected: tuple[str, str]) -> None:
     assert codes(parsed) == []
 
 
+def test_the_rows_of_a_table_are_statements_of_their_own() -> None:
+    parsed = parse("Action items:\n| Who | What |\n|---|---|\n| Ann | call |\n| Bob | pay |\n")
+    assert [(each.type, each.content, each.locator) for each in parsed.candidates] == [
+        (MemoryType.TODO, "Who: Ann; What: call", "L4"),
+        (MemoryType.TODO, "Who: Bob; What: pay", "L5"),
+    ]
+
+
 def test_prose_is_kept_by_its_lines_and_paragraphs() -> None:
     parsed = parse("We picked Redis. It is fast.\nThe weather: fine\n\n- Note this\n\n---\n")
     assert [(each.type, each.content, each.locator) for each in parsed.candidates] == [
