@@ -13,6 +13,7 @@ All moves are renames within one file system, so a file is always in exactly one
 from __future__ import annotations
 
 import fcntl
+import filecmp
 import json
 import os
 import secrets
@@ -119,6 +120,18 @@ class FileClaim:
             if self.target not in reserved and not any(taken):
                 break
         self.save()
+
+    def is_in(self, folder: Folder) -> bool:
+        """Return True if ``folder`` has the same content already, from the same path."""
+        for number in range(1, 1_000_000):
+            earlier = self.zone / folder / _fitting(self.path, number, self.zone / folder)
+            try:
+                if filecmp.cmp(earlier, self.file, shallow=False):
+                    return True
+            except OSError:
+                # It is missing, or cannot be compared.
+                return False
+        return False
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest next to the final place of the file.

@@ -440,6 +440,13 @@ class _Work:
 
     def _reject(self, error: IngestRejected, content: FileContent | None) -> FileResult:
         reason = str(error.details["reason"])
+        # An unreadable file has no digest, unless it was computed when the file was sent.
+        sha256 = content.sha256 if content else self.claim.sha256
+        if sha256 is not None:
+            self.store.ingestion.give_up(sha256, self.claim.claim_id)
+        if self.claim.copied and self.claim.is_in("rejected"):
+            self.claim.remove()
+            return FileResult(self.display, "rejected", reason, error.message, sha256)
         self.claim.reserve("rejected", self.run.claims)
         manifest = {
             **self._head(content),
@@ -447,10 +454,7 @@ class _Work:
             "message": error.message,
             "details": {name: value for name, value in error.details.items() if name != "reason"},
         }
-        # An unreadable file has no digest, unless it was computed when the file was sent.
-        sha256 = content.sha256 if content else self.claim.sha256
         if sha256 is not None:
-            self.store.ingestion.give_up(sha256, self.claim.claim_id)
             self.store.ingestion.reject(sha256, path=shortened(self.display), manifest=manifest)
         return self._close("rejected", content, manifest, reason=reason, message=error.message)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.claims import CLAIMS, claims
+from ingest.claims import CLAIMS, FileResult, claims
 from ingest.drop_zone import stage
 from ingest.pipeline import IngestPipeline
 from ingest.reasons import RejectionReason
@@ -50,14 +50,20 @@ def test_a_folder_that_is_ingested_again_leaves_no_second_copies(
 ) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("We sold the boat in May.")
-    outcomes = []
+    (tmp_path / "notes" / "b.txt").write_text("We left on \0 May.")
+    results: list[FileResult] = []
     for _ in range(2):
         stage([tmp_path / "notes"], orc.paths.ingest)
-        outcomes += [each.outcome for each in IngestPipeline(orc).run()]
-    assert outcomes == ["processed", "duplicate"]
-    kept = sorted(each.name for each in orc.paths.processed.iterdir())
-    assert kept == ["a.txt", "a.txt.manifest.json"]
+        results += IngestPipeline(orc).run()
+    assert [each.outcome for each in results] == ["processed", "rejected", "duplicate", "rejected"]
+    assert {each.reason for each in results[1::2]} == {RejectionReason.NUL_BYTES}
+    for folder, name in ((orc.paths.processed, "a.txt"), (orc.paths.rejected, "b.txt")):
+        kept = sorted(each.name for each in folder.iterdir())
+        assert kept == [name, f"{name}.manifest.json"]
     assert claims(orc.paths.ingest) == []
+    (tmp_path / "notes" / "b.txt").write_text("We left on \0 June.")
+    stage([tmp_path / "notes" / "b.txt"], orc.paths.ingest)
+    assert [each.stored_as for each in IngestPipeline(orc).run()] == ["rejected/b~2.txt"]
 
 
 def test_what_is_not_there_is_an_error(zone: Path, tmp_path: Path) -> None:
