@@ -14,6 +14,7 @@ from ingest.parsers.file_names import document_keys, title_of
 from ingest.parsers.json_ import parse_json
 from ingest.parsers.markdown import parse_markdown
 from ingest.parsers.text import parse_text
+from ingest.parsers.transcript import place_undated
 from ingest.reasons import RejectionReason, SkippedPart, refuse
 from memgraph.errors import IngestRejected
 from memgraph.text.dates import DateOrder
@@ -53,6 +54,8 @@ def parse_document(
         parse_markdown(document, order)
     else:
         parse_text(document, order)
+    if document.format in ("transcript", "chat"):
+        place_undated(document)
     document.title = document.title or title_of(path)
     document.document_keys = document.document_keys or document_keys(path)
     if not document.candidates:

@@ -70,6 +70,7 @@ class SkippedPart(StrEnum):
     CONTROL_CHARACTERS_REMOVED = "control_characters_removed"
     FRONT_MATTER_INVALID = "front_matter_invalid"
     DATE_NOT_UNDERSTOOD = "date_not_understood"
+    DATE_MISSING = "date_missing"
     MESSAGE_INVALID = "message_invalid"
     MESSAGE_EMPTY = "message_empty"
     CONTENT_PART_SKIPPED = "content_part_skipped"
@@ -106,6 +107,7 @@ CHANGED = frozenset(
         SkippedPart.IDENTITY_LOWERED,
         SkippedPart.CONTENT_SPLIT,
         SkippedPart.DATE_NOT_UNDERSTOOD,
+        SkippedPart.DATE_MISSING,
         SkippedPart.NOTHING_EXTRACTED,
         SkippedPart.PROPOSAL_REJECTED,
         SkippedPart.PROPOSAL_REPEATED,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ingest.candidates import MAX_TURN_CHARS, ParsedDocument, lines, split_long, summarize
 from ingest.parsers.file_names import conversation_name, session_name
 from ingest.reasons import SkippedPart
+from memgraph.model.conversation import BESIDE
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.text.dates import DateOrder, date_order, read_date
 
@@ -21,7 +22,10 @@ _MAX_NAME_WORDS = 4
 
 _DATE = r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}[ ,T]{1,2}"
 _TIME = rf"(?:{_DATE})?\d{{1,2}}[:.]\d{{2}}(?:[:.]\d{{2}})?(?: ?[AaPp]\.?[Mm]\.?)?"
-_STAMP = re.compile(rf"^(?:\[({_TIME})\]|({_TIME}))(?:\s+-)?\s+")
+# A day without a time has its year, so that it is no version such as 1.2.3.
+_DAY = r"(?:\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./]\d{4}|\d\d?/\d\d?/\d\d)"
+_STAMP = re.compile(rf"^(?:\[({_TIME}|{_DAY})\]|({_TIME}|{_DAY}))(?:\s+-)?\s+")
+_ONLY_DAY = re.compile(_DAY)
 _DATED = re.compile(_DATE)
 _IRC = re.compile(r"^<([^<>]{1,48})>\s+(?=\S)")
 _TURN = re.compile(
@@ -101,6 +105,28 @@ class Conversation:
             )
 
 
+def place_undated(document: ParsedDocument) -> None:
+    """Let the undated turns of a conversation keep their places among its dated ones; report them.
+
+    Their time stays unknown. ``BESIDE`` is that of the turn above, or else of the one below.
+    """
+    turns = document.candidates
+    beside: dict[int, int] = {}
+    for places in (range(len(turns)), reversed(range(len(turns)))):
+        times: dict[str | None, int] = {}
+        for place in places:
+            turn = turns[place]
+            if turn.event_time is not None:
+                times[turn.session_id] = turn.event_time
+            elif turn.session_id in times:
+                beside.setdefault(place, times[turn.session_id])
+    for place, time in beside.items():
+        attributes = {**turns[place].attributes, BESIDE: time}
+        turns[place] = replace(turns[place], attributes=attributes)
+    for place in sorted(beside)[:1]:
+        document.report(SkippedPart.DATE_MISSING, turns[place].locator, count=len(beside))
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A line that begins a turn: the speaker, the text of the timestamp, and the rest."""
@@ -163,7 +189,7 @@ def parse_transcript(document: ParsedDocument, text: str, order: DateOrder | Non
     unread: list[_Turn] = []
     for turn in turns:
         moment = read_date(turn.stamp, order=order) if turn.stamp else None
-        if moment is None and turn.stamp and _DATED.match(turn.stamp):
+        if moment is None and turn.stamp and _DATED.match(f"{turn.stamp} "):
             unread.append(turn)
         conversation.add(
             "\n".join(turn.texts).strip(),
@@ -255,7 +281,8 @@ def _looks_spoken(opened: list[_Line], filled: int, dated: bool) -> bool:
     names = Counter(line.name for line in opened)
     if len(opened) < 2 or len(opened) * 5 < filled:
         return False
-    stamps = [line.stamp for line in opened if line.stamp]
+    # A list of dated lines is no conversation.
+    stamps = [line.stamp for line in opened if line.stamp and not _ONLY_DAY.fullmatch(line.stamp)]
     if dated or len(stamps) == len(opened) or any(map(_DATED.match, stamps)):
         return True
     if any(name.casefold() in _ROLES for name in names) and len(names) > 1:

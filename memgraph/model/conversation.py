@@ -84,6 +84,9 @@ SPEAKER_NAME: Final = "speaker_name"
 HAPPENED: Final = "happened"
 """The attribute with the year or the month of ``event_time``, if no day is known."""
 
+BESIDE: Final = "dated_beside"
+"""The attribute of an undated turn with the time of the turn next to it, in milliseconds."""
+
 PERSONS: Final = frozenset(("user", "human"))
 AGENTS: Final = frozenset(("assistant", "agent", "ai", "bot", "chatbot", "model"))
 # Instructions and tool outputs are not statements about the world.

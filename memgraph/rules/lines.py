@@ -18,7 +18,7 @@ from typing import Any
 
 from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
-from memgraph.model.conversation import HAPPENED
+from memgraph.model.conversation import BESIDE, HAPPENED
 from memgraph.model.entities import EntityProfile
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.model.values import Memory, StoredSource
@@ -60,6 +60,7 @@ class BlockLine:
     Attributes:
         at: when it was said or written, in milliseconds; None: unknown.
         stored_at: when it was stored, in milliseconds; it is shown if ``at`` is unknown.
+        beside: the time of a turn next to it, by which it is sorted if ``at`` is unknown.
         speaker: the speaker of a turn; "" for other memories, which show their type.
         place: the file and the line that it comes from, or "".
         period: the year or the month of ``at``, if no day is known, such as ``2024-05``; or "".
@@ -95,6 +96,7 @@ class BlockLine:
     quotes: tuple[BlockLine, ...] = ()
     together: tuple[BlockLine, ...] = ()
     stored_at: int | None = None
+    beside: int | None = None
 
     @property
     def who(self) -> str:
@@ -131,6 +133,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         text: the text to show instead of the whole content.
     """
     undated = memory.event_time is None and source.source_path is not None
+    beside = memory.attributes.get(BESIDE)
     return BlockLine(
         memory_id=memory.memory_id,
         kind=memory.kind,
@@ -143,6 +146,7 @@ def line_of(memory: Memory, source: StoredSource, text: str | None = None) -> Bl
         if memory.kind is MemoryKind.REFLECTION
         else place_of(source.source_path, source.locator, memory.attributes.get("section")),
         period=period_of(memory.attributes.get(HAPPENED), memory.event_time),
+        beside=beside if isinstance(beside, int) else None,
         until=memory.valid_until,
     )
 
@@ -172,12 +176,13 @@ def place_of(source_path: str | None, locator: str | None, section: object = Non
 
 
 def in_time(lines: Iterable[BlockLine]) -> list[BlockLine]:
-    """Return lines oldest first, undated ones before all others; ties by id."""
+    """Return lines oldest first, ties by id; undated ones first, or beside their neighbour."""
     return sorted(lines, key=_time_key)
 
 
 def _time_key(line: BlockLine) -> tuple[bool, int, str]:
-    return line.at is not None, line.at or 0, line.memory_id
+    time = line.beside if line.at is None else line.at
+    return time is not None, time or 0, line.memory_id
 
 
 def named(lines: Sequence[BlockLine]) -> list[BlockLine]:

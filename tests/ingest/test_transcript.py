@@ -111,6 +111,28 @@ def test_a_date_of_which_the_order_is_unknown_is_reported_once() -> None:
     assert shown.findings == []
 
 
+def test_days_before_the_speakers_are_read_in_the_order_of_the_file() -> None:
+    document = parse("03/05/2026 Ann: hi\n03/05/2026 Bob: hello\n13/05/2026 Ann: Are you there?")
+    assert [each.source_role for each in document.candidates] == ["Ann", "Bob", "Ann"]
+    first, second, last = (each.event_time for each in document.candidates)
+    assert (first, second, last) == (1777766400000, 1777766400000, 1778630400000)
+    # Days alone do not make a conversation of a list.
+    log = parse("2026-05-03 Postgres: upgraded to 16\n2026-05-04 Redis: restarted\n")
+    assert log.format == "prose"
+
+
+def test_undated_turns_of_a_dated_conversation_keep_their_places() -> None:
+    document = parse(
+        "Ann: one\n[2026-05-03 10:00] Bob: two\nAnn: three\n[2026-05-04 10:00] Bob: four"
+    )
+    times = [1777802400000, 1777888800000]
+    assert [each.event_time for each in document.candidates] == [None, times[0], None, times[1]]
+    beside = [each.attributes.get("dated_beside") for each in document.candidates]
+    assert beside == [times[0], None, times[0], None]
+    (finding,) = document.findings
+    assert (finding.code, finding.locator, finding.count) == (SkippedPart.DATE_MISSING, "L1-L1", 2)
+
+
 def test_a_turn_too_long_for_a_memory_is_cut_and_told() -> None:
     words = "word " * (MAX_TURN_CHARS // 4)
     document = parse(f"# 8 May 2023\nAnn: {words}\nBob: ok")

@@ -21,7 +21,7 @@ from memgraph.errors import InvalidInput
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
 from memgraph.rules.blocks import BLOCK_INTRO, NOTHING_SEEN, cleaned, label, one_line
-from memgraph.rules.lines import BlockLine, named, place_of, render
+from memgraph.rules.lines import BlockLine, in_time, named, place_of, render
 
 BATCH = 100
 OTHER_MARK = "fedcba98"
@@ -336,6 +336,13 @@ def test_dates_are_those_of_the_zone_and_unknown_ones_are_said_to_be() -> None:
         assert f"{head} undated, stored Wed 2025-12-31, Fact: Milk.\n" in stored
     there = render([late], BlockFormat.FENCED, mark=MARK, zone=ZoneInfo("Europe/Vienna"))
     assert "[1] Thu 2026-01-01, Fact: Tea.\n" in there
+
+
+def test_an_undated_line_stands_beside_the_turn_next_to_it() -> None:
+    first, last = line("One.", "ep_1", at=1_000), line("Three.", "ep_3", at=2_000)
+    undated = line("Two.", "ep_2", at=None, beside=1_000)
+    unknown = line("Whenever.", "fact_9", at=None)
+    assert in_time([last, undated, first, unknown]) == [unknown, first, undated, last]
 
 
 @pytest.mark.parametrize("at", [MIN_MS, MAX_MS])
