@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import CapturedBy
 from memgraph.model.values import MemoryInput, Source
 from memgraph.operations.life.decay import decay
-from memgraph.rules.decay import expires_at
+from memgraph.rules.decay import DEFAULT_THRESHOLD
 from memgraph.service.memory_service import MemoryService
 
 # One fact in so many is held for less sure: it expires on a night on which nothing else does.
@@ -40,7 +41,8 @@ def run(
         stored_at = service.clock.now_ms()
         rate = service.settings(_NAME).memory.decay.rate
         first, last = (
-            expires_at(confidence, rate, stored_at) or stored_at for confidence in (LESS_SURE, SURE)
+            stored_at + round(math.log(confidence / DEFAULT_THRESHOLD) / rate * MS_PER_DAY)
+            for confidence in (LESS_SURE, SURE)
         )
         nights = {
             "nothing expired": stored_at,

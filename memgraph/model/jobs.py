@@ -1,4 +1,4 @@
-"""Jobs: reports, runs, plans, consolidations, and expiring memories."""
+"""Jobs: reports, runs, plans and consolidations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memgraph.errors import MemgraphError
 from memgraph.model.enums import EdgeType, JobName, JobState, MemoryType
-from memgraph.model.values import Memory, Millis, Value
+from memgraph.model.values import Millis, Value
 
 MAX_REJECTED_KEPT = 200
 """The maximum number of listed rejected items; ``counts["rejected"]`` counts all."""
@@ -247,35 +247,3 @@ class SessionReport(Value):
             "tokens": self.tokens,
             "rejected": rejected_count(self.rejected),
         }
-
-
-class ExpiringMemory(Value):
-    """A memory that will expire unless it is used.
-
-    Attributes:
-        confidence_now, confidence_then: the effective confidence, 0..1, at the time of the report
-            and at the end of its period.
-        expires_at: when its confidence falls below the threshold; in the past if the nightly job
-            has not run since.
-    """
-
-    memory: Memory
-    confidence_now: float
-    confidence_then: float
-    expires_at: Millis
-
-
-class ExpiringReport(Value):
-    """The memories that expire within a period unless they are used, soonest first.
-
-    Attributes:
-        at, until: the time of the report and the end of its period.
-        threshold: a memory expires when its confidence falls below this.
-        total: the number of such memories; ``items`` holds the first of them.
-    """
-
-    at: Millis
-    until: Millis
-    threshold: float
-    total: int
-    items: tuple[ExpiringMemory, ...]

@@ -12,7 +12,6 @@ from memgraph.clock import parse_time
 from memgraph.errors import Conflict, InvalidInput, MemgraphError, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import KindFilter, MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.jobs import ExpiringReport
 from memgraph.model.operation import AsOf, F, Time, WireFormat, WireResult, operation
 from memgraph.model.remote import (
     MAX_BATCH,
@@ -223,33 +222,6 @@ class Memories(WritingHandle[F], group="memories"):
 
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return memories.counts(snapshot, self._view)
-
-    @operation(
-        Permission.READ, "GET /expiring", tag="recall", id="list_expiring", command="expiring"
-    )
-    def expiring(
-        self,
-        *,
-        days: Annotated[
-            float, Field(ge=0, le=36_600, allow_inf_nan=False, description="Days from now.")
-        ] = 30.0,
-        limit: Annotated[int, Field(ge=0, le=1_000)] = 50,
-    ) -> ExpiringReport:
-        """Return the facts that expire within ``days`` unless they are used, soonest first.
-
-        Only inferred facts expire. To keep a fact, recall it, or ``confirm`` it for good.
-
-        Args:
-            days: 0..36,600.
-            limit: 0..1,000 items; ``total`` counts all expiring facts.
-
-        Raises:
-            InvalidInput: ``days`` or ``limit`` is out of range.
-        """
-        from memgraph.operations.life.expiry import expiring
-
-        with self._service.opened(self.name) as opened:
-            return expiring(opened, self.viewer, days=days, limit=limit)
 
     @operation(
         Permission.READ,

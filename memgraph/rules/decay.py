@@ -7,9 +7,8 @@ reads would fall under 0.05 after 8 nights instead of 30 days.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 
-from memgraph.clock import MAX_MS, MS_PER_DAY
+from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.model.values import Memory, Source
 
@@ -113,29 +112,3 @@ def should_retire(
     if kind is not MemoryKind.FACT or status is not MemoryStatus.ACTIVE or decay_rate <= 0.0:
         return False
     return effective_confidence(confidence, decay_rate, days, exponent) < threshold
-
-
-def expires_at(
-    confidence: float,
-    decay_rate: float,
-    since_ms: int,
-    threshold: float = DEFAULT_THRESHOLD,
-    exponent: float = DEFAULT_EXPONENT,
-) -> int | None:
-    """Return the first millisecond at which the effective confidence is under the threshold.
-
-    Args:
-        since_ms: the time of the last access, or of the creation without one.
-
-    Returns:
-        Milliseconds, never before ``since_ms``; None if not before the end of the calendar.
-    """
-
-    def under(at_ms: int) -> bool:
-        days = days_idle(at_ms, since_ms, None)
-        return effective_confidence(confidence, decay_rate, days, exponent) < threshold
-
-    if decay_rate <= 0.0 or not under(MAX_MS):
-        return None
-    times = range(since_ms, MAX_MS + 1)
-    return times[bisect_left(times, True, key=under)]

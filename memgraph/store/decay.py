@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -25,7 +25,6 @@ from memgraph.store.statements import (
     value,
     whole_number,
 )
-from memgraph.store.visibility import View, params_of, shown_by
 
 PAGE = 1_000
 """The number of facts that are read, or retired, at once."""
@@ -110,7 +109,6 @@ def decaying(
     snapshot: Snapshot,
     rule: ExpiryRule,
     *,
-    view: View | None = None,
     pks: Collection[int] | None = None,
     after: int = 0,
     limit: int | None = None,
@@ -118,18 +116,16 @@ def decaying(
     """Return the facts that decay, by key.
 
     Args:
-        view: the reader's view; None: all facts.
         pks: the keys of facts; None: all.
         after: only facts with a higher key.
         limit: the maximum number of facts.
     """
     m = tables.memories.alias("m")
-    query = sa.select(*_columns(m), _was_restored(m)).where(_may_decay(m), shown_by(view, m))
+    query = sa.select(*_columns(m), _was_restored(m)).where(_may_decay(m))
     query = query.where(m.c.pk > value("after")).limit(limit)
     if pks is not None:
         query = query.where(among(m.c.pk, pks))
-    values = params_of(view) | {"now": rule.now_ms, "base_threshold": rule.threshold}
-    values["after"] = after
+    values = {"now": rule.now_ms, "base_threshold": rule.threshold, "after": after}
     return snapshot.mapped(DecayRow._make, query.order_by(m.c.pk), values)
 
 
@@ -138,14 +134,6 @@ def count_decaying(snapshot: Snapshot, rule: ExpiryRule) -> int:
     m = tables.memories.alias("m")
     query = sa.select(sa.func.count()).select_from(m).where(_may_decay(m))
     return int(snapshot.scalar(query, now=rule.now_ms))
-
-
-def decaying_pages(snapshot: Snapshot, rule: ExpiryRule, view: View) -> Iterator[list[DecayRow]]:
-    """Yield the facts of a view that decay, by key, in pages of ``PAGE``."""
-    after = 0
-    while page := decaying(snapshot, rule, view=view, after=after, limit=PAGE):
-        yield page
-        after = page[-1].pk
 
 
 def _by_decay(m: sa.FromClause) -> tuple[sa.FromClause, Column, tuple[Column, ...]]:

@@ -360,7 +360,6 @@ READS: dict[str, Walk] = {
     "contradictions.list": contradictions,
     "entities.list": entities,
     "stores.global_tier": everywhere,
-    "memories.expiring": lambda orc, world: iter([orc.memories.expiring(days=36_000, limit=1000)]),
     "get": gets,
     "context": contexts,
     "entities.get": entity_infos,

@@ -216,7 +216,6 @@ COMMAND_WALKS: dict[str, Lines] = {
     "receipt": lambda view: iter(
         ["receipt", ONE, view.made[each]] for each in ("receipt", "far_receipt")
     ),
-    "expiring": lambda view: iter([["expiring", ONE, "--days", "36000", "--limit", "500"]]),
     "reflection": lambda view: iter([["reflection", ONE]]),
     "list": _list,
     "get": lambda view: _each("get", view.own[0], *view.hidden),

@@ -441,11 +441,6 @@ def forget_items(view: View) -> Iterator[Ask]:
         yield _post(f"/agents/{agent}/memory/forget", {"itemIds": view.hidden})
 
 
-@walks("GET", HERE + "/expiring")
-def expiring(view: View) -> Iterator[Ask]:
-    yield _get("/expiring", days=36_000, limit=1000)
-
-
 @walks("GET", HERE + "/reflection")
 def reflection(view: View) -> Iterator[Ask]:
     yield _get("/reflection")

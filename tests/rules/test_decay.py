@@ -6,16 +6,15 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from memgraph.clock import MAX_MS, MS_PER_DAY
+from memgraph.clock import MS_PER_DAY
 from memgraph.model.enums import CapturedBy, MemoryKind, MemoryStatus, MemoryType, SourceType
 from memgraph.model.values import Source
 from memgraph.rules.decay import (
     days_idle,
     effective_confidence,
-    expires_at,
     rate_of,
     should_retire,
 )
@@ -86,53 +85,3 @@ def test_retiring_is_falling_under_the_threshold(c: float, rate: float, d: float
         threshold=t,
     )
     assert retired == (rate > 0 and effective_confidence(c, rate, d) < t)
-
-
-NOW = 1_767_225_600_000
-
-
-def test_the_day_it_expires_by_hand() -> None:
-    # exp(-0.1 d) = 0.05 at d = 10 ln 20 = 29.957...
-    end = expires_at(1.0, 0.1, NOW)
-    assert end is not None
-    assert (end - NOW) / MS_PER_DAY == pytest.approx(10 * math.log(20), abs=1e-7)
-    slow = expires_at(1.0, 0.1, NOW, exponent=0.8)
-    assert slow is not None
-    assert (slow - NOW) / MS_PER_DAY == pytest.approx((10 * math.log(20)) ** 1.25, abs=1e-7)
-
-
-@given(
-    confidences,
-    st.floats(0, 10),
-    st.integers(-(10**13), 10**13),
-    st.floats(0, 1),
-    st.floats(0.1, 3),
-)
-@example(1.0, 1.0, 0, 2.2250738585e-313, 1.0)
-def test_it_retires_from_that_millisecond_on_and_not_before(
-    c: float, rate: float, since: int, threshold: float, e: float
-) -> None:
-    def retired(at_ms: int) -> bool:
-        return should_retire(
-            kind=MemoryKind.FACT,
-            status=MemoryStatus.ACTIVE,
-            confidence=c,
-            decay_rate=rate,
-            days=days_idle(at_ms, since, None),
-            threshold=threshold,
-            exponent=e,
-        )
-
-    end = expires_at(c, rate, since, threshold, e)
-    if end is None:
-        assert not retired(MAX_MS - 1_000)
-    else:
-        assert end >= since
-        assert retired(end)
-        assert end == since or not retired(end - 1)
-
-
-def test_what_does_not_decay_or_has_no_threshold_never_expires() -> None:
-    assert expires_at(0.0, 0.0, NOW) is None
-    assert expires_at(0.1, 5.0, NOW, threshold=0.0) is None
-    assert expires_at(1.0, 1e-300, NOW, exponent=0.1) is None

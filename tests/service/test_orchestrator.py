@@ -446,8 +446,6 @@ def test_a_number_outside_the_bounds_of_its_signature_is_refused(
         with pytest.raises(InvalidInput, match="a whole number between 1 and 1,000") as caught:
             call(limit=limit)
         assert caught.value.details["field"] == "limit"
-    # A number of days may be a fraction.
-    assert orc.memories.expiring(days=1.5).items == ()
 
 
 def test_orchestrators_do_not_see_one_another(service: MemoryService) -> None:

@@ -52,7 +52,7 @@ def test_nothing_that_was_stated_leaves_by_time(
     before = {each.memory_id: each for each in orc.memories.list(limit=1_000)}
     origins = {one: year.origin_of(orc.trace(one)) for one in before}
     assert expected <= set(origins.values())
-    assert orc.memories.expiring(days=36_000, limit=1_000).total == sum(
+    assert orc.jobs.run("decay").counts["looked_at"] == sum(
         origin == "a machine inferred" for origin in origins.values()
     )
     a_year(orc, clock)
@@ -74,11 +74,6 @@ def test_an_allergy_stays_and_an_unused_inference_goes(
     important = orc.remember("Ben seems allergic to nuts.", importance=100, **inferred)
     used, confirmed, unused, *_ = (year.remembered(orc, each) for each in year.FINDINGS)
     orc.confirm(confirmed)
-    foretold = {
-        each.memory.memory_id: each.expires_at for each in orc.memories.expiring(days=365).items
-    }
-    assert {used, unused} <= foretold.keys()
-    assert not {allergy, important, confirmed} & foretold.keys()
     for day in range(365):
         clock.advance(days=1)
         if day % 20 == 0:
@@ -88,7 +83,6 @@ def test_an_allergy_stays_and_an_unused_inference_goes(
     assert [orc.get(each).status for each in kept] == [ACTIVE] * 4
     last = orc.trace(unused).status_history[-1]
     assert (last.status, last.reason) == (MemoryStatus.RETRACTED, "decayed")
-    assert 0 <= last.since - foretold[unused] < 24 * 3_600_000
     before = gone(orc)
     assert orc.jobs.run("decay").counts["retired"] == 0
     assert gone(orc) == before

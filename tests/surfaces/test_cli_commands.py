@@ -30,7 +30,7 @@ DOCS = PAGE.partition("# Reference")[0]
 
 ABOUT_ALL = (
     *("ingest", "sessions", "bulletin", "contradictions", "stale", "sources"),
-    *("receipts", "bulletins", "files", "expiring", "reflection", "list"),
+    *("receipts", "bulletins", "files", "reflection", "list"),
     *("entities", "stats", "verify", "repair", "erasures", "rebuild"),
     "jobs",
 )

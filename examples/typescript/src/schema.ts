@@ -727,28 +727,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/expiring": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Expiring
-         * @description Return the facts that expire within ``days`` unless they are used, soonest first.
-         *
-         *     Only inferred facts expire. To keep a fact, recall it, or ``confirm`` it for good.
-         */
-        get: operations["list_expiring"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/export": {
         parameters: {
             query?: never;
@@ -2657,39 +2635,6 @@ export interface components {
             sources: components["schemas"]["StoredSource"][];
             supports: components["schemas"]["FurtherSource"][];
             workflow_run_id: string | null;
-        };
-        /**
-         * @description A memory that will expire unless it is used.
-         *
-         *     Attributes:
-         *         confidence_now, confidence_then: the effective confidence, 0..1, at the time of the report
-         *             and at the end of its period.
-         *         expires_at: when its confidence falls below the threshold; in the past if the nightly job
-         *             has not run since.
-         */
-        ExpiringMemory: {
-            confidence_now: number;
-            confidence_then: number;
-            /** Format: date-time */
-            expires_at: string;
-            memory: components["schemas"]["Memory"];
-        };
-        /**
-         * @description The memories that expire within a period unless they are used, soonest first.
-         *
-         *     Attributes:
-         *         at, until: the time of the report and the end of its period.
-         *         threshold: a memory expires when its confidence falls below this.
-         *         total: the number of such memories; ``items`` holds the first of them.
-         */
-        ExpiringReport: {
-            /** Format: date-time */
-            at: string;
-            items: components["schemas"]["ExpiringMemory"][];
-            threshold: number;
-            total: number;
-            /** Format: date-time */
-            until: string;
         };
         /**
          * @description A fact found in a session.
@@ -6026,50 +5971,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErasureList"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_expiring: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-                /** @description Days from now. */
-                days?: number;
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ExpiringReport"];
                 };
             };
             /** @description Error */
