@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
@@ -122,6 +123,7 @@ class Value(BaseModel):
 
 
 ValueT = TypeVar("ValueT", bound=Value)
+EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 class Source(Value):
@@ -493,6 +495,14 @@ def validated(kind: type[ValueT], values: ValueT | Mapping[str, Any]) -> ValueT:
         ]
         summary = "; ".join(f"{item['field']}: {item['problem']}" for item in problems[:5])
         raise InvalidInput(f"not a valid {kind.__name__}: {summary}", problems=problems) from None
+
+
+def one_of(enum: type[EnumT], value: Any, field: str) -> EnumT:
+    """Return the member of an enum with a value. Raises InvalidInput: there is none."""
+    try:
+        return enum(value)
+    except ValueError:
+        raise InvalidInput(f"{field} must be one of: {', '.join(enum)}", field=field) from None
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ from memgraph.model.operation import (
     local,
     operation,
 )
-from memgraph.model.values import Name
+from memgraph.model.values import Name, one_of
 from memgraph.operations.handle import Handle
 
 MAX_NODES = 1_000
@@ -179,11 +179,7 @@ def _sorted_types(edge_types: Collection[EdgeType | str]) -> list[EdgeType | str
 def _edge_types(names: Collection[EdgeType | str]) -> list[EdgeType]:
     if isinstance(names, str):
         names = [names]
-    try:
-        return [EdgeType(item) for item in names]
-    except ValueError as error:
-        valid_names = ", ".join(EdgeType)
-        raise InvalidInput(f"edge types must be among {valid_names}", field="edge_types") from error
+    return [one_of(EdgeType, item, "edge_types") for item in names]
 
 
 class LocalGraph(Graph[F]):

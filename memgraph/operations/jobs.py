@@ -14,7 +14,7 @@ from memgraph.model.jobs import JobPlan, JobRun, SessionReport
 from memgraph.model.operation import Blocking, F, Time, WireFormat, local, operation
 from memgraph.model.remote import JobRuns
 from memgraph.model.remote import Limit as PageLimit
-from memgraph.model.values import Name
+from memgraph.model.values import Name, one_of
 from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
@@ -94,16 +94,15 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         """
         from memgraph.service import job_runs as jobs
 
-        if job not in set(JobName):
-            raise InvalidInput(f"job must be one of {', '.join(JobName)}", field="job")
-        if session_id is not None and job != JobName.CONSOLIDATION:
+        job = one_of(JobName, job, "job")
+        if session_id is not None and job is not JobName.CONSOLIDATION:
             raise InvalidInput("only the consolidation job takes a session", field="session_id")
         with self._then(now) as opened:
             if session_id is not None:
                 _require_session(opened, self._view, session_id)
             job_run = jobs.run(
                 opened,
-                JobName(job),
+                job,
                 session_id=session_id,
                 actor=self.actor,
                 progress=progress,

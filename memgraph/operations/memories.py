@@ -29,6 +29,7 @@ from memgraph.model.values import (
     Name,
     Outcome,
     Reason,
+    one_of,
     validated,
     with_preferences,
 )
@@ -102,7 +103,6 @@ class Memories(WritingHandle[F], group="memories"):
                 is no string, or a text cannot be stored.
             NotFound: ``before`` is not a visible memory.
         """
-        from memgraph.operations.read.lookup import members
         from memgraph.store.graph import visible_memory
         from memgraph.store.memories import MemoryFilter, select
 
@@ -113,12 +113,12 @@ class Memories(WritingHandle[F], group="memories"):
         except ValueError as error:
             raise InvalidInput(str(error), field="kinds") from None
         filters = MemoryFilter(
-            types=members(MemoryType, wanted["types"]),
-            kinds=members(MemoryKind, wanted["kinds"]),
+            types=tuple(one_of(MemoryType, each, "types") for each in wanted["types"]),
+            kinds=tuple(one_of(MemoryKind, each, "kinds") for each in wanted["kinds"]),
             tags=tuple(tags),
             session_id=session_id,
             before=before,
-            statuses=frozenset(members(MemoryStatus, statuses)),
+            statuses=frozenset(one_of(MemoryStatus, each, "statuses") for each in statuses),
             since=None if since is None else parse_time(since),
             until=None if until is None else parse_time(until),
             source_path=source_path,

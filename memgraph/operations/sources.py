@@ -18,7 +18,7 @@ from memgraph.model.sources import (
     SourceRetraction,
     SourceText,
 )
-from memgraph.model.values import Reason
+from memgraph.model.values import Reason, one_of
 from memgraph.operations.handle import Handle
 
 Kind = Annotated[SourceName | str, WireFormat(SourceName)]
@@ -66,7 +66,7 @@ class Sources(Handle[F], group="sources"):
         """
         from memgraph.operations.provenance import sources
 
-        chosen = None if kind is None else sources.kind_of(kind)
+        chosen = None if kind is None else one_of(SourceName, kind, "kind")
         with self._service.opened(self.name) as opened, opened.database.read() as snapshot:
             return sources.listing(
                 snapshot, self._view, kind=chosen, limit=limit, after=after, sender=sender

@@ -21,7 +21,7 @@ from memgraph.model.context import BlockFormat
 from memgraph.model.conversation import BESIDE, HAPPENED
 from memgraph.model.entities import EntityProfile
 from memgraph.model.enums import MemoryKind, MemoryType
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import Memory, StoredSource, one_of
 from memgraph.rules.blocks import (
     BLOCK_INTRO,
     FENCE_INTRO,
@@ -235,8 +235,7 @@ def render(
     Raises:
         InvalidInput: the mark or the format is invalid.
     """
-    if format not in tuple(BlockFormat):
-        raise InvalidInput(f"format must be one of: {', '.join(BlockFormat)}", field="format")
+    one_of(BlockFormat, format, "format")
     if not _MARK.fullmatch(mark):
         raise InvalidInput(f"a mark must be {MARK_DIGITS} hexadecimal digits", field="mark")
     if not lines:

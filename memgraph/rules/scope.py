@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.model.enums import Scope, Sensitivity
+from memgraph.model.values import one_of
 
 _ALL_SCOPES = frozenset(Scope)
 _T = TypeVar("_T")
-_EnumT = TypeVar("_EnumT", bound=StrEnum)
 
 
 class VisibilityReason(StrEnum):
@@ -68,12 +68,12 @@ class Viewer:
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # because viewers are frozen
-        put(self, "clearance", _known(Sensitivity, self.clearance, "clearance"))
+        put(self, "clearance", one_of(Sensitivity, self.clearance, "clearance"))
         put(self, "project_ids", _ids(self.project_ids, "project_ids"))
         put(self, "session_ids", _ids(self.session_ids, "session_ids"))
         if self.scopes is not _ALL_SCOPES:
             scopes = _collection(self.scopes, "scopes")
-            put(self, "scopes", frozenset(_known(Scope, scope, "scopes") for scope in scopes))
+            put(self, "scopes", frozenset(one_of(Scope, scope, "scopes") for scope in scopes))
         if self.agent_id is not None:
             _ids((self.agent_id,), "agent_id")
         if not self.shared and self.agent_id is None:
@@ -99,12 +99,6 @@ def _ids(value: object, name: str) -> frozenset[str]:
             raise InvalidInput(f"an id in a viewer's {name} must be non-empty text", field=name)
         ids.add(item)
     return frozenset(ids)
-
-
-def _known(kind: type[_EnumT], value: object, name: str) -> _EnumT:
-    if isinstance(value, str) and value in set(kind):
-        return kind(value)
-    raise InvalidInput(f"a viewer's {name} must be one of {', '.join(kind)}", field=name)
 
 
 DEFAULT_VIEWER = Viewer()

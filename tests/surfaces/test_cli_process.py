@@ -75,6 +75,7 @@ def test_help_goes_to_standard_output_and_names_every_command(root: Path) -> Non
     assert (told.returncode, told.stderr) == (0, "")
     assert {"recall", "ingest"} <= {*told.stdout.split()}
     assert run(root, "--version").stdout == f"memgraph {__version__}\n"
+    assert json.loads(run(root, "--json", "--version").stdout)["data"] == {"version": __version__}
 
 
 def test_an_encoding_that_cannot_show_a_memory_gets_escapes(root: Path) -> None:

@@ -24,9 +24,8 @@ from memgraph.model.context import (
 from memgraph.model.enums import MemoryKind, MemoryStatus, Sensitivity
 from memgraph.model.recall import Degraded, RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
-from memgraph.model.values import Memory, StoredSource, validated
+from memgraph.model.values import Memory, StoredSource, one_of, validated
 from memgraph.operations.handle import Handle
-from memgraph.operations.read.lookup import members
 from memgraph.operations.read.recall import reading, with_damage
 from memgraph.rules.blocks import (
     MARK_DIGITS,
@@ -158,7 +157,7 @@ def build_block(
     service = handle._service
     with service.opened(handle.name) as opened:
         chosen = opened.settings.memory.context
-        [form] = members(BlockFormat, [chosen.format if format is None else format])
+        form = one_of(BlockFormat, chosen.format if format is None else format, "format")
         budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
         try:
             viewer = narrow(handle.viewer, agent_id=request.agent_id, clearance=clearance)

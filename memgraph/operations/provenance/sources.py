@@ -15,7 +15,7 @@ from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.enums import IngestStatus, SourceName
 from memgraph.model.influence import EvidenceReport, SourceLine, SourceLines, SourceState
 from memgraph.model.sources import NamedSource, SourceInfo, SourcePage
-from memgraph.model.values import Memory, StoredSource
+from memgraph.model.values import Memory, StoredSource, one_of
 from memgraph.paths import OrchestratorPaths
 from memgraph.rules.sources import FilePart, FileText, part_of, texts_of
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -32,15 +32,6 @@ LISTED: Final = (SourceName.CONVERSATION, SourceName.PATH, SourceName.RUN)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def kind_of(kind: SourceName | str) -> SourceName:
-    """Return the kind of a source. Raises InvalidInput if it is unknown."""
-    try:
-        return SourceName(kind)
-    except ValueError:
-        names = ", ".join(SourceName)
-        raise InvalidInput(f"the kind of a source is one of: {names}", field="kind") from None
-
-
 def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> NamedSource:
     """Return a source under the name that its memories record.
 
@@ -52,7 +43,7 @@ def named_of(paths: OrchestratorPaths, kind: SourceName | str, name: str) -> Nam
         InvalidInput: the kind is unknown, the name is empty or not a text, or the content is not a
             SHA-256.
     """
-    kind = kind_of(kind)
+    kind = one_of(SourceName, kind, "kind")
     if not is_id(name) or not name.strip() or "\0" in name:
         raise InvalidInput("the name of a source must be non-empty text", field=kind.value)
     if kind is SourceName.PATH:

@@ -1,13 +1,10 @@
-"""Count what is stored, and read the names of enums."""
+"""Count what is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 from memgraph.clock import parse_time
-from memgraph.errors import InvalidInput
 from memgraph.model.enums import ModelUse
 from memgraph.providers.usage import ModelUsage
 from memgraph.service.open_orchestrator import OpenOrchestrator
@@ -22,23 +19,6 @@ from memgraph.store import (
 )
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import row_count
-
-EnumT = TypeVar("EnumT", bound=StrEnum)
-
-
-def members(enum: type[EnumT], values: Iterable[EnumT | str]) -> tuple[EnumT, ...]:
-    """Convert values to members of an enum.
-
-    Raises:
-        InvalidInput: a value is unknown.
-    """
-    try:
-        return tuple(enum(value) for value in values)
-    except ValueError:
-        allowed = [member.value for member in enum]
-        raise InvalidInput(
-            f"{enum.__name__} must be one of: {', '.join(allowed)}", known=allowed
-        ) from None
 
 
 def stats(opened: OpenOrchestrator) -> dict[str, Any]:

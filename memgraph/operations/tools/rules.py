@@ -20,7 +20,7 @@ from memgraph.model.enums import (
     Sensitivity,
     SourceType,
 )
-from memgraph.operations.read.lookup import members
+from memgraph.model.values import one_of
 from memgraph.store import edges, evidence, graph, memories
 from memgraph.store.graph import Direction
 from memgraph.store.snapshot import Snapshot
@@ -54,7 +54,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
         InvalidInput: the viewer does not see exactly one, or the scope is unknown.
         AccessDenied: the viewer does not see the chosen place.
     """
-    [chosen] = [None] if scope is None else members(Scope, [scope])
+    chosen = None if scope is None else one_of(Scope, scope, "scope")
     places: list[tuple[Scope, str | None]] = [
         (each, visible_id)
         for each in (Scope.PROJECT, Scope.SESSION)

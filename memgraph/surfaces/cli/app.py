@@ -27,7 +27,7 @@ from memgraph.paths import orchestrator_names, runtime_root
 from memgraph.surfaces.cli import commands
 from memgraph.surfaces.cli.builder import common_parameters, make_command
 from memgraph.surfaces.cli.commands import COMMANDS, GROUPS, MODULES, PLUGIN
-from memgraph.surfaces.cli.invocation import Invocation, flush
+from memgraph.surfaces.cli.invocation import CommandResult, Invocation, flush
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -187,10 +187,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     flush()
     try:
-        if words == ["--version"]:
-            sys.stdout.write(f"{PROGRAM} {__version__}\n")
-            flush()
-            return 0
+        if [word for word in words if word != "--json"] == ["--version"]:
+            text = f"{PROGRAM} {__version__}"
+            shown = CommandResult({"version": __version__}, lambda screen: screen.line(text))
+            return invocation.answer(shown)
         code = root_command().main(words, PROGRAM, standalone_mode=False, obj=invocation)
     except MemgraphError as error:
         return _refused(invocation, error)
