@@ -10,10 +10,10 @@ import hashlib
 import os
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
@@ -40,7 +40,7 @@ IDLE_MS: Final = 30 * MS_PER_MINUTE
 MOST_SESSIONS: Final = 1_000
 """The maximum number of sessions; a new one replaces the least recently used."""
 SIGN_INS_PER_MINUTE: Final = 10
-"""The maximum number of sign-in attempts of an IP address, successful or not."""
+"""The maximum number of sign-in attempts of an IP address in a minute, successful or not."""
 ID_BYTES: Final = 32
 SUFFIX: Final = ".json"
 NEW: Final = ".new"
@@ -171,23 +171,32 @@ def _used_ms(path: Path) -> int:
 
 
 class SignIns:
-    """Limits the sign-in attempts of each IP address per minute of the clock. Thread-safe."""
+    """Limits the sign-in attempts of each IP address in any 60 seconds. Thread-safe."""
 
     def __init__(self) -> None:
-        self._minute = 0
-        self._tries: Counter[str] = Counter()
+        # The times of the attempts, by address; the address that tried last is at the end.
+        self._tries: dict[str, list[int]] = {}
         self._lock = threading.Lock()
 
     def take(self, address: str, now_ms: int) -> float:
-        """Count an attempt; return 0, or the seconds to wait if the limit is reached."""
-        minute = now_ms // MS_PER_MINUTE
+        """Count an attempt; return 0, or the seconds to wait if the limit is reached.
+
+        A refused attempt is not counted, so that waiting always helps.
+        """
         with self._lock:
-            if minute != self._minute:
-                self._minute = minute
-                self._tries.clear()
-            self._tries[address] += 1
-            exceeded = self._tries[address] > SIGN_INS_PER_MINUTE
-        return ((minute + 1) * MS_PER_MINUTE - now_ms) / 1_000 if exceeded else 0.0
+            for other in list(takewhile(lambda name: not self._recent(name, now_ms), self._tries)):
+                del self._tries[other]
+            recent = self._recent(address, now_ms)
+            if len(recent) >= SIGN_INS_PER_MINUTE:
+                return (recent[0] + MS_PER_MINUTE - now_ms) / 1_000
+            self._tries.pop(address, None)
+            self._tries[address] = [*recent, now_ms]
+        return 0.0
+
+    def _recent(self, address: str, now_ms: int) -> list[int]:
+        """Return the attempts of the last minute; a clock that was set back forgets later ones."""
+        times = self._tries.get(address, ())
+        return [time_ms for time_ms in times if now_ms - MS_PER_MINUTE < time_ms <= now_ms]
 
 
 def cookie_of(request: Request) -> str:
