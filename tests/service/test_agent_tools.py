@@ -18,6 +18,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import InvalidInput
 from memgraph.ids import CountingIds, encode_ulid, short_id
 from memgraph.model.conversation import AgentTurn, UserTurn
+from memgraph.model.enums import Scope
 from memgraph.operations.tools.functions import NOTHING_FOUND, PAUSE_MS
 from memgraph.operations.tools.tools import SERVED, TOOLS, answer_calls, call_tool, tools_for
 from memgraph.operations.write.writer import Writer
@@ -282,6 +283,9 @@ def test_a_fact_is_kept_in_the_one_place_and_for_the_agent_of_its_handle(
     told = call_tool(seven, "remember_fact", {"content": "Ida has bees."}, scope="global")
     assert seven.get(told["memory_id"]).scope == "global"
     assert seven.get(told["memory_id"]).agent_id == "seven"
+    blind = service.orchestrator("orc-1", viewer=Viewer(scopes=frozenset({Scope.PROJECT})))
+    told = call_tool(blind, "remember_fact", {"content": "Ida has a dog."})
+    assert code(told) == "input.invalid"
     eight = service.orchestrator("orc-1", viewer=Viewer(agent_id="eight"))
     assert not eight.recall("Ida has bees and the key").items
 

@@ -48,7 +48,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     """Return the place where a model's facts are stored. The host chooses it, the model cannot.
 
     Without an id it is the only project or session that the viewer sees, of the chosen scope if
-    there is one; by default the global scope if it sees none.
+    there is one; by default the global scope if it sees this and none of those.
 
     Raises:
         InvalidInput: the viewer does not see exactly one, or the scope is unknown.
@@ -63,7 +63,7 @@ def place_of(viewer: Viewer, scope: Scope | str | None, scope_id: str | None) ->
     ]
     if scope_id is None and chosen is not Scope.GLOBAL:
         options = [place for place in places if chosen in (None, place[0])]
-        if chosen is None and not options:
+        if chosen is None and not options and Scope.GLOBAL in viewer.scopes:
             options = [(Scope.GLOBAL, None)]
         if len(options) != 1:
             raise InvalidInput(
