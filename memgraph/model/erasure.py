@@ -53,7 +53,8 @@ def erasure_target(**named: str | None) -> ErasureTarget:
     targets = [(_NAMED_BY[name], value) for name, value in named.items() if value is not None]
     if len(targets) != 1:
         names = ", ".join(_NAMED_BY)
-        raise InvalidInput(f"name the target of an erasure by exactly one of: {names}")
+        message = f"name the target of an erasure by exactly one of: {names}"
+        raise InvalidInput(message, fields=[*_NAMED_BY])
     [(kind, value)] = targets
     return validated(ErasureTarget, {"kind": kind, "value": value})
 

@@ -239,14 +239,17 @@ def _message(invocation: Invocation, error: MemgraphError) -> str:
 
 def _in_options(error: InvalidInput, command: str) -> str:
     """Return the message of an error, with fields named as the options of the command."""
-    problems = error.details.get("problems")
-    if not problems:
+    problems, fields = error.details.get("problems", ()), error.details.get("fields", ())
+    if not problems and not fields:
         return error.message
     first, *rest = command.split()
     found = load_command(first)
     for name in rest:
         found = found.commands[name] if isinstance(found, TyperGroup) else found
     typed = {param.name: (max(param.opts, key=len), param.metavar) for param in found.params}
+    if fields:
+        options = ", ".join(typed.get(name, (name,))[0] for name in fields)
+        return error.message.replace(", ".join(fields), options)
     messages = []
     for item in problems[:5]:
         option, metavar = typed.get(item["field"], (item["field"], None))

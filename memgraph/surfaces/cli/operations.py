@@ -71,7 +71,7 @@ class Custom:
         extra: returns more data for the JSON and for the printing.
         read: the same for the printing alone.
         failure: returns the error of a result that is a failure, or None.
-        done: returns the text to print instead of the result.
+        done: returns the text to print instead of the result; None: print the result.
         reach: print that what the reader may not see is left out.
     """
 
@@ -83,7 +83,7 @@ class Custom:
     extra: Extra | None = None
     read: Extra | None = None
     failure: Callable[[Any, Mapping[str, Any]], MemgraphError | None] | None = None
-    done: Callable[[Any, Mapping[str, Any]], str] | None = None
+    done: Callable[[Any, Mapping[str, Any]], str | None] | None = None
     reach: bool = False
 
 
@@ -115,8 +115,9 @@ def command_of(method: Callable[..., Any], custom: Custom | None = None) -> Func
         data = {**data_of(declared, result, values), **added}
 
         def print_result(screen: Screen) -> None:
-            if custom.done is not None:
-                screen.line(custom.done(result, arguments))
+            text = custom.done(result, arguments) if custom.done else None
+            if text is not None:
+                screen.line(text)
             elif declared.result is None:
                 screen.line(f"done: {call.command} {' '.join(map(str, data.values()))}")
             else:

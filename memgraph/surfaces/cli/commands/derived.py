@@ -23,6 +23,7 @@ from memgraph.surfaces.cli.commands import methods
 from memgraph.surfaces.cli.formats import with_short
 from memgraph.surfaces.cli.invocation import Invocation
 from memgraph.surfaces.cli.operations import Custom
+from memgraph.surfaces.cli.screen import counted
 from memgraph.surfaces.cli.shows import Call
 
 if TYPE_CHECKING:
@@ -53,6 +54,17 @@ def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
         f"the anchor records entry {state.anchored}, but the journal ends at entry {state.seq}"
         f" or differs; run: memgraph repair {call['orchestrator']} --accept REASON"
     )
+
+
+def _accepted(state: JournalState, call: Call) -> str | None:
+    """Return what was accepted of a journal; None if nothing was."""
+    if not call["accepted"]:
+        return None
+    what = f"its anchor {state.state}"
+    if state.state == "behind":
+        lost = counted(state.lost or 0, "acknowledged entry", "acknowledged entries")
+        what = f"{lost} after it lost" if state.lost else "entries replaced by others"
+    return f"accepted the journal, which ends at entry {state.seq}: {what}"
 
 
 def _provider_failed(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
@@ -203,6 +215,7 @@ CUSTOM: Final[Mapping[str, Custom]] = {
         method=methods.repair,
         extra=lambda _, __, ___, call: {"accepted": call["accept"] is not None},
         failure=_entries_lost,
+        done=_accepted,
     ),
     "erase": Custom(failure=_unproven),
     "resolve": Custom(done=_decided("resolved {edge_id}: {winner} prevails")),

@@ -119,7 +119,10 @@ def backup(
     # A server takes no such option: its handle has no settings, and says so.
     options = {"accept_findings": True} if accept_findings and handle.settings else {}
     return handle.exchange.backup(
-        file, force=force, progress=lambda done, total: progress("pages", done, total), **options
+        _named(file),
+        force=force,
+        progress=lambda done, total: progress("pages", done, total),
+        **options,
     )
 
 
@@ -141,11 +144,18 @@ def export(
         with_vectors: include embeddings.
     """
     return handle.exchange.export(
-        file,
+        _named(file),
         force=force,
         with_vectors=with_vectors,
         progress=lambda lines: progress("lines", lines, lines),
     )
+
+
+def _named(file: str) -> str:
+    """Return the name of a file to write; raise InvalidInput for the sign of standard output."""
+    if file == "-":
+        raise InvalidInput("standard output cannot be written to: name a file", field="file")
+    return file
 
 
 class PromotionTier(StrEnum):
