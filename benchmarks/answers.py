@@ -28,9 +28,9 @@ from benchmarks.plain import FUSED, PlainSearch
 from memgraph import MemoryService, Orchestrator
 from memgraph.errors import InvalidInput
 from memgraph.model.enums import MemoryKind, MemoryStatus
-from memgraph.model.jobs import SessionReport
 from memgraph.model.remote import MAX_BATCH
 from memgraph.model.values import Memory, MemoryInput
+from memgraph.operations.life.consolidation import SessionReport
 from memgraph.providers.litellm_tokens import tokenizer_of
 from memgraph.rules.budget import token_cost
 

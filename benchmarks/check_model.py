@@ -33,9 +33,9 @@ from memgraph.model.enums import (
     MemoryKind,
     MemoryStatus,
 )
-from memgraph.model.jobs import SessionReport
 from memgraph.model.tables import MemoryRow
 from memgraph.operations.life import enrichment
+from memgraph.operations.life.consolidation import SessionReport
 from memgraph.providers import completion
 
 NAME: Final = "check"

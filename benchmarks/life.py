@@ -15,8 +15,8 @@ from unittest.mock import patch
 from benchmarks import nights
 from benchmarks.talks import TURNS, talks
 from memgraph.errors import InvalidInput
-from memgraph.model.jobs import SessionReport
 from memgraph.operations.life import consolidation
+from memgraph.operations.life.consolidation import SessionReport
 from memgraph.service.memory_service import MemoryService
 
 MAX_SESSIONS = 100_000
@@ -67,7 +67,7 @@ def run(
                 rss.append(_peak_mb())
 
         with service.opened(_NAME) as opened:
-            report = consolidation.consolidate_pending(opened, on_session=note, progress=progress)
+            report = consolidation.Consolidator(opened, progress=progress).pending(note)
         seconds = time.perf_counter() - begun
     took.sort()
     return {

@@ -11,7 +11,6 @@ from typing import Final
 from memgraph.consolidation.ports import FactCandidate, PageProposal, PageTurn, TurnPage
 from memgraph.model.columns import DEFAULT_IMPORTANCE
 from memgraph.model.conversation import SpeakerRole, voice_of
-from memgraph.model.jobs import RejectedItem
 from memgraph.rules.workflow import labelled
 from memgraph.text.sentences import split_sentences
 
@@ -26,13 +25,8 @@ class LabelExtractor:
 
     def propose(self, page: TurnPage) -> PageProposal:
         """See `Extractor.propose`; never fails."""
-        facts = [fact for turn in page.turns for fact in _facts_of(turn)]
-        remaining = len(facts) - page.max_facts
-        if remaining <= 0:
-            return PageProposal(facts=tuple(facts))
-        where = f"session {page.session_id}, turns from {page.turns[0].memory_id}"
-        rejected = RejectedItem(code="fact.too_many", where=where, count=remaining)
-        return PageProposal(facts=tuple(facts[: page.max_facts]), rejected=(rejected,))
+        facts = (fact for turn in page.turns for fact in _facts_of(turn))
+        return PageProposal(facts=tuple(facts))
 
 
 def _facts_of(turn: PageTurn) -> Iterator[FactCandidate]:

@@ -202,9 +202,8 @@ def read_text(
 
 def _proposed(provider: CompletionProvider, prompt: PagePrompt, max_facts: int) -> PageProposal:
     operations = ask_json(provider, SYSTEM, prompt.text(), SCHEMA, operations_of)
-    accepted = AnswerReader(prompt, provider.name, max_facts).read(operations)
-    statements = [claim.statement for claim in accepted.claims]
-    return accepted.supported(check_statements(provider, statements))
+    claims, rejected = AnswerReader(prompt, provider.name, max_facts).read(operations)
+    return supported(claims, provider, model=provider.name, rejected=rejected)
 
 
 def operations_of(answer: Any) -> dict[str, list[Any]]:
@@ -332,32 +331,41 @@ class Claim:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedOperations:
-    """The operations of an answer that are well formed, before their meaning is checked."""
+def supported(
+    claims: Sequence[Claim],
+    checking: CompletionProvider | None,
+    *,
+    model: str,
+    rejected: Sequence[RejectedItem] = (),
+) -> PageProposal:
+    """Return the proposal of the operations whose evidence says them, or a part of their text.
 
-    model: str
-    claims: tuple[Claim, ...]
-    rejected: tuple[RejectedItem, ...]
+    Args:
+        checking: the model that judges; None: all of them are kept.
+        model: the name of the model that proposed them.
 
-    def supported(self, judgements: Sequence[Judgement]) -> PageProposal:
-        """Return the proposal of those whose evidence says them, or a part of their text."""
-        kept, rejected = [], list(self.rejected)
-        for claim, (verdict, part) in zip(self.claims, judgements, strict=True):
-            operation: FactCandidate | EndedMemory | RepeatedMemory | None = claim.operation
-            if verdict is not Verdict.YES:
-                operation = _cut_down(claim.operation, part)
-            if operation is not None:
-                kept.append(operation)
-            elif len(rejected) < MAX_REJECTED_KEPT:
-                rejected.append(RejectedItem(code=f"page.said_{verdict}", where=claim.where))
-        return PageProposal(
-            facts=tuple(each for each in kept if isinstance(each, FactCandidate)),
-            ended=tuple(each for each in kept if isinstance(each, EndedMemory)),
-            repeated=tuple(each for each in kept if isinstance(each, RepeatedMemory)),
-            rejected=tuple(rejected),
-            model=self.model,
-        )
+    Raises:
+        ProviderError: see ``ask_json``.
+    """
+    kept, refused = [], list(rejected)
+    judgements = [Judgement(Verdict.YES)] * len(claims)
+    if checking is not None:
+        judgements = check_statements(checking, [claim.statement for claim in claims])
+    for claim, (verdict, part) in zip(claims, judgements, strict=True):
+        operation: FactCandidate | EndedMemory | RepeatedMemory | None = claim.operation
+        if verdict is not Verdict.YES:
+            operation = _cut_down(claim.operation, part)
+        if operation is not None:
+            kept.append(operation)
+        elif len(refused) < MAX_REJECTED_KEPT:
+            refused.append(RejectedItem(code=f"page.said_{verdict}", where=claim.where))
+    return PageProposal(
+        facts=tuple(each for each in kept if isinstance(each, FactCandidate)),
+        ended=tuple(each for each in kept if isinstance(each, EndedMemory)),
+        repeated=tuple(each for each in kept if isinstance(each, RepeatedMemory)),
+        rejected=tuple(refused),
+        model=model,
+    )
 
 
 def _cut_down(
@@ -398,8 +406,10 @@ class AnswerReader:
         self._contents: set[str] = set()
         self._touched: set[str] = set()
 
-    def read(self, operations: Mapping[str, Sequence[Any]]) -> AcceptedOperations:
-        """Return the accepted operations, and the others as rejected items with their codes."""
+    def read(
+        self, operations: Mapping[str, Sequence[Any]]
+    ) -> tuple[list[Claim], list[RejectedItem]]:
+        """Return the well-formed operations, and the others as rejected items with their codes."""
         claims: list[Claim] = []
         rejected = [RejectedItem(code="page.turn_cut", where=each) for each in self._prompt.cut]
         excess = 0
@@ -417,7 +427,7 @@ class AnswerReader:
         if excess:
             first = self._prompt.turns[0].memory_id
             rejected.append(RejectedItem(code="page.more_rejected", where=first, count=excess))
-        return AcceptedOperations(self._model, tuple(claims), tuple(rejected))
+        return claims, rejected
 
     def _claim(self, name: str, item: Any, where: str) -> Claim:
         if not isinstance(item, Mapping):

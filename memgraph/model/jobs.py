@@ -1,4 +1,4 @@
-"""Jobs: reports, runs, plans and consolidations."""
+"""Jobs: reports, runs and plans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memgraph.errors import MemgraphError
-from memgraph.model.enums import EdgeType, JobName, JobState, MemoryType
+from memgraph.model.enums import JobName, JobState
 from memgraph.model.values import Millis, Value
 
 MAX_REJECTED_KEPT = 200
@@ -175,75 +175,3 @@ class ServiceReadiness(Value):
     status: Literal["ready", "unusable"]
     disk_free_bytes: int | None = None
     orchestrators: tuple[OrchestratorState, ...] | None = None
-
-
-class FactNote(Value):
-    """A fact found in a session.
-
-    ``memory_id``: the id of its memory; None on a dry run if the memory would be new.
-    ``evidence``: the ids of its turns.
-    """
-
-    outcome: Literal["stored", "strengthened"]
-    memory_id: str | None
-    type: MemoryType
-    content: str
-    evidence: tuple[str, ...]
-
-
-class EdgeNote(Value):
-    """A written edge. On a dry run, an end that would be a new memory is given by its content."""
-
-    from_id: str
-    to_id: str
-    edge_type: EdgeType
-    reason: str | None
-
-
-class SessionReport(Value):
-    """The outcome of consolidating a session.
-
-    Attributes:
-        state: ``consolidated``: all turns were read. ``unchanged``: there were no new turns.
-            ``pending``: some turns remain for a later run, see ``reason``.
-        extractor: the name of the extractor that proposed the facts.
-        echoes: the number of sentences that only repeated delivered memories and were left out.
-        replaced: the ids of the memories that a model found to be changed or ended.
-        calls, tokens: the use of the language model.
-        error_code: the error because of which it is pending.
-    """
-
-    session_id: str
-    state: Literal["consolidated", "unchanged", "pending"]
-    dry_run: bool = False
-    extractor: str
-    pages: int = 0
-    turns: int = 0
-    echoes: int = 0
-    facts: tuple[FactNote, ...] = ()
-    edges: tuple[EdgeNote, ...] = ()
-    replaced: tuple[str, ...] = ()
-    rejected: tuple[RejectedItem, ...] = ()
-    calls: int = 0
-    tokens: int = 0
-    reason: str | None = None
-    error_code: str | None = None
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Return the counts that a job sums over its sessions."""
-        outcomes = [fact.outcome for fact in self.facts]
-        kinds = [edge.edge_type for edge in self.edges]
-        return {
-            "pages": self.pages,
-            "turns": self.turns,
-            "echoes": self.echoes,
-            "facts": outcomes.count("stored"),
-            "strengthened": outcomes.count("strengthened"),
-            "contradictions": kinds.count(EdgeType.CONTRADICTS),
-            "updates": kinds.count(EdgeType.UPDATES),
-            "replaced": len(self.replaced),
-            "calls": self.calls,
-            "tokens": self.tokens,
-            "rejected": rejected_count(self.rejected),
-        }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 from memgraph.clock import parse_time
 from memgraph.errors import InvalidInput, NotFound
 from memgraph.model.access import Permission
 from memgraph.model.enums import JobName
-from memgraph.model.jobs import JobPlan, JobRun, SessionReport
-from memgraph.model.operation import Blocking, F, Time, WireFormat, local, operation
+from memgraph.model.jobs import JobPlan, JobRun
+from memgraph.model.operation import F, Time, WireFormat, local, operation
 from memgraph.model.remote import JobRuns
 from memgraph.model.remote import Limit as PageLimit
 from memgraph.model.values import Name, one_of
@@ -19,6 +20,7 @@ from memgraph.operations.handle import Handle
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import Extractor
+    from memgraph.operations.life.consolidation import SessionReport
     from memgraph.service.open_orchestrator import OpenOrchestrator
     from memgraph.store.visibility import View
 
@@ -111,30 +113,6 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
             self._embed_soon(opened)
         return job_run
 
-    @operation(
-        Permission.ADMIN,
-        "POST /jobs/consolidation/preview",
-        id="preview_consolidation",
-        whole="a preview of a consolidation",
-        slow=True,
-        command="",
-    )
-    def preview(
-        self, session_id: Name | None = None, *, now: Time | None = None
-    ) -> Sequence[SessionReport]:
-        """Return what a consolidation would extract from turns that were not consolidated yet.
-
-        Args:
-            session_id: a session, even if it goes on; None: all sessions that have ended or have
-                been idle for long.
-            now: report as if it were this time.
-
-        Raises:
-            NotFound: the session does not exist, or none of its turns is visible.
-        """
-        local_jobs: LocalJobs[Blocking] = self._as(LocalJobs)
-        return local_jobs.consolidate(session_id, dry_run=True, now=now)
-
     @contextmanager
     def _then(self, now: Time | None) -> Iterator[OpenOrchestrator]:
         """Yield the open orchestrator; if ``now`` is given, its clock stands at that time."""
@@ -179,7 +157,6 @@ class LocalJobs(Jobs[F]):
         self,
         session_id: str | None = None,
         *,
-        dry_run: bool = False,
         extractor: Extractor | None = None,
         now: Time | None = None,
         progress: Progress = lambda _part, _done, _total: None,
@@ -192,7 +169,6 @@ class LocalJobs(Jobs[F]):
         Args:
             session_id: only this session, even if it goes on; None: all sessions that have ended
                 or have been idle for long.
-            dry_run: report what would be written, but write nothing.
             extractor: None: the language model of ``memory.llm``, or else the rules.
             now: consolidate as if it were this time.
             progress: called with the name of the step, the amount done and the total.
@@ -206,25 +182,18 @@ class LocalJobs(Jobs[F]):
             NotFound: the session does not exist, or none of its turns is visible.
             StorageError: pages already written are kept.
         """
-        from memgraph.operations.life.consolidation import consolidate_pending, consolidate_session
+        from memgraph.operations.life.consolidation import Consolidator
 
         reports: list[SessionReport] = []
-        how: dict[str, Any] = {
-            "actor": self.actor,
-            "extractor": extractor,
-            "dry_run": dry_run,
-            "progress": progress,
-            "stop": stop,
-        }
         with self._then(now) as opened:
+            run = Consolidator(opened, self.actor, extractor, progress=progress, stop=stop)
             if session_id is None:
-                consolidate_pending(opened, on_session=reports.append, **how)
+                run.pending(reports.append)
             else:
                 _require_session(opened, self._view, session_id)
-                reports.append(consolidate_session(opened, session_id, **how))
+                reports.append(run.session(session_id))
             visible_reports = [self._as_seen(opened, report) for report in reports]
-            if not dry_run:
-                self._embed_soon(opened)
+            self._embed_soon(opened)
         return visible_reports
 
     def _as_seen(self, opened: OpenOrchestrator, report: SessionReport) -> SessionReport:
@@ -237,9 +206,9 @@ class LocalJobs(Jobs[F]):
         facts = [fact for fact in report.facts if visible_ids.issuperset(fact.evidence)]
         if len(facts) == len(report.facts):
             return report
-        hidden = {fact.memory_id or fact.content for fact in report.facts if fact not in facts}
+        hidden = {fact.memory_id for fact in report.facts if fact not in facts}
         edges = [edge for edge in report.edges if not {edge.from_id, edge.to_id} & hidden]
-        return report.model_copy(update={"facts": tuple(facts), "edges": tuple(edges)})
+        return replace(report, facts=facts, edges=edges)
 
 
 def _require_session(opened: OpenOrchestrator, view: View, session_id: str) -> None:

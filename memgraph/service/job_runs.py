@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,7 +56,7 @@ def run(
         Conflict: another process runs it, or its scheduled moment does not need a run any more.
         StorageError: the run cannot be recorded.
     """
-    run_id, crash = opened.ids.new("run_"), None
+    run_id = opened.ids.new("run_")
     row = JobRunRow(
         run_id=run_id,
         job=job.value,
@@ -70,11 +70,7 @@ def run(
         with patiently():
             _claim(opened, row)
             with _renewed(opened, row) as is_lost:
-                try:
-                    report = _reported(opened, row, actor or job.value, progress, stop, is_lost)
-                except Exception as error:  # noqa: BLE001 - raised once the run is recorded
-                    crash, name = error, type(error).__name__
-                    report = JobReport(state=JobState.FAILED, error_code=CRASHED, reason=name)
+                report, crash = _reported(opened, row, actor or job.value, progress, stop, is_lost)
             ended = _end(opened, run_id, report)
     except (KeyboardInterrupt, SystemExit):
         # It may come between any two steps, even right after the lease is taken or at the end.
@@ -94,8 +90,9 @@ def _reported(
     progress: Progress,
     stop: Stop,
     is_lost: Stop,
-) -> JobReport:
-    heard = False
+) -> tuple[JobReport, Exception | None]:
+    """Do the work of a run; return its report, and the unexpected error that ended it."""
+    heard, crash = False, None
 
     def must_stop() -> bool:
         nonlocal heard
@@ -122,14 +119,14 @@ def _reported(
         report = JobReport.failed(error)
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "unknown")
-        report = JobReport(
-            state=JobState.FAILED, error_code="job.io", reason=f"the system refused ({name})"
-        )
+        report = _failed("job.io", f"the system refused ({name})")
+    except Exception as error:  # noqa: BLE001 - raised once the run is recorded
+        crash, report = error, _failed(CRASHED, type(error).__name__)
     if is_lost():
-        return _cut_short(report, LEASE_LOST, "the lease was lost")
-    if heard and report.state is not JobState.FAILED:
-        return _cut_short(report, STOPPED, "it was asked to stop")
-    return report
+        report = _cut_short(report, LEASE_LOST, "the lease was lost")
+    elif heard and report.state is not JobState.FAILED:
+        report = _cut_short(report, STOPPED, "it was asked to stop")
+    return report, crash
 
 
 def close_left(opened: OpenOrchestrator) -> None:
@@ -138,7 +135,8 @@ def close_left(opened: OpenOrchestrator) -> None:
         if not jobs.left(snapshot, wall_ms=WALL.now_ms()):
             return
     with opened.database.write() as transaction:
-        jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=WALL.now_ms())
+        abandoned = jobs.abandon_left(transaction, at=opened.clock.now_ms(), wall_ms=WALL.now_ms())
+    _count(opened, abandoned)
 
 
 def _claim(opened: OpenOrchestrator, row: JobRunRow) -> None:
@@ -150,9 +148,11 @@ def _claim(opened: OpenOrchestrator, row: JobRunRow) -> None:
             schedules, job = opened.settings.memory.schedule, JobName(row.job)
             if plan(transaction, schedules, job, row.started_at).overdue_since != row.due_at:
                 raise Conflict(f"{job} has already run for that time", due_at=row.due_at)
+        abandoned = jobs.abandon_left(transaction, at=row.started_at, wall_ms=row.renewed_at)
         held_by = jobs.begin(transaction, row)
         if held_by is not None:
             raise Conflict(f"{row.job} is already running, in {held_by}", holder=held_by)
+    _count(opened, abandoned)
 
 
 def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | None:
@@ -160,11 +160,21 @@ def _end(opened: OpenOrchestrator, run_id: str, report: JobReport) -> JobRun | N
     reason = without_root(report.reason, opened.paths.root)
     report = report.model_copy(update={"reason": reason})
     with opened.database.write() as transaction:
-        run = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
-    if run is not None:
+        run, is_new = jobs.end(transaction, run_id, report, ended_at=opened.clock.now_ms())
+    if run is not None and is_new:
+        _count(opened, [run])
+    return run
+
+
+def _count(opened: OpenOrchestrator, runs: Iterable[JobRun]) -> None:
+    """Count and log runs that have just ended, each by the process that recorded its end."""
+    for run in runs:
         opened.meters.count("jobs", run.job.value, run.state.value)
         opened.log.info("job", job=run.job.value, state=run.state.value, code=run.error_code)
-    return run
+
+
+def _failed(code: str, reason: str) -> JobReport:
+    return JobReport(state=JobState.FAILED, error_code=code, reason=reason)
 
 
 def _cut_short(report: JobReport, code: str, reason: str) -> JobReport:
@@ -179,11 +189,9 @@ def _work(opened: OpenOrchestrator, row: JobRunRow, how: dict[str, Any]) -> JobR
 
             return enrich(opened, **how)
         case JobName.CONSOLIDATION:
-            from memgraph.operations.life.consolidation import consolidate_pending
+            from memgraph.operations.life.consolidation import consolidate
 
-            if row.session_id is not None:
-                return _one_session(opened, row.session_id, how)
-            return _with_summaries(opened, consolidate_pending(opened, **how), how)
+            return consolidate(opened, row.session_id, **how)
         case JobName.DECAY:
             from memgraph.operations.life.decay import decay
 
@@ -194,27 +202,6 @@ def _work(opened: OpenOrchestrator, row: JobRunRow, how: dict[str, Any]) -> JobR
             return reflect(opened, **how)
         case _:
             return _verify(opened, how["progress"], how["stop"])
-
-
-def _with_summaries(opened: OpenOrchestrator, report: JobReport, how: dict[str, Any]) -> JobReport:
-    """Write the summaries of entities after a consolidation, and return the report of both.
-
-    If the model fails at them, the consolidation is done: the report has the error as its reason,
-    and the next run writes what is missing.
-    """
-    from memgraph.operations.life.summaries import write_summaries
-
-    if report.state is not JobState.DONE or report.reason is not None:
-        return report
-    after = write_summaries(
-        opened, now_ms=how["now_ms"], progress=how["progress"], stop=how["stop"]
-    )
-    if after is None:
-        return report
-    if after.error_code is not None:
-        opened.log.warning("profiles.unwritten", code=after.error_code)
-    counts = {**after.counts, **report.counts}
-    return report.model_copy(update={"counts": counts, "reason": after.error_code})
 
 
 def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobReport:
@@ -237,19 +224,6 @@ def _verify(opened: OpenOrchestrator, progress: Progress, stop: Stop) -> JobRepo
         {"findings": report.totals.total(), **report.checked},
         reason=f"found {codes}; run: memgraph verify",
     )
-
-
-def _one_session(opened: OpenOrchestrator, session_id: str, how: dict[str, Any]) -> JobReport:
-    from memgraph.operations.life.consolidation import consolidate_session
-
-    session = consolidate_session(opened, session_id, **how)
-    state = JobState.SKIPPED if session.state == "unchanged" else JobState.DONE
-    if session.error_code is not None:
-        state = JobState.FAILED
-    report = JobReport.done(
-        session.counts, session.rejected, reason=session.reason or session.state
-    )
-    return report.model_copy(update={"state": state, "error_code": session.error_code})
 
 
 OVERDUE_MS = MS_PER_DAY

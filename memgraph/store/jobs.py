@@ -30,7 +30,7 @@ def begin(transaction: Transaction, run: JobRunRow) -> str | None:
     """Record the start of a run, unless its job has a running one.
 
     The running row is the lease of the job: its holder has to ``renew`` it, or another process
-    abandons it.
+    abandons it, see ``abandon_left``.
 
     Args:
         run: its ``holder`` is a ``files.process_name`` with the id of the run, and its
@@ -39,7 +39,6 @@ def begin(transaction: Transaction, run: JobRunRow) -> str | None:
     Returns:
         None if it was recorded, else the holder of the running one.
     """
-    abandon_left(transaction, at=run.started_at, wall_ms=run.renewed_at or 0)
     current = first(transaction, _running().where(JobRunRow.job == run.job))
     if current is not None:
         return current.holder
@@ -59,21 +58,22 @@ def renew(transaction: Transaction, run_id: str, *, wall_ms: int) -> bool:
 
 def end(
     transaction: Transaction, run_id: str, report: JobReport, *, ended_at: int
-) -> JobRun | None:
+) -> tuple[JobRun | None, bool]:
     """Record the end of a run, unless it was abandoned before, and delete the oldest runs.
 
     Returns:
-        The run; None if it was never recorded.
+        The run, None if it was never recorded; and True if it had not ended before.
     """
     row = first(transaction, select(JobRunRow).where(JobRunRow.run_id == run_id))
-    if row is not None and row.state is JobState.RUNNING:
+    is_running = row is not None and row.state is JobState.RUNNING
+    if row is not None and is_running:
         row.ended_at, row.renewed_at = ended_at, None
         row.state, row.error_code, row.reason = report.state, report.error_code, report.reason
         row.counts_json = json_text(report.counts)
         row.rejected_json = json_text([item.model_dump() for item in report.rejected])
         save(transaction, row)
     prune(transaction, KEEP_RUNS, ended_at)
-    return None if row is None else _run(row)
+    return None if row is None else _run(row), is_running
 
 
 def _running() -> SelectOfScalar[JobRunRow]:
@@ -94,8 +94,8 @@ def left(snapshot: Snapshot, *, wall_ms: int) -> list[JobRunRow]:
     return [run for run in fetch(snapshot, _running()) if not _is_held(run, wall_ms)]
 
 
-def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> None:
-    """Abandon the runs that are ``left``.
+def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> list[JobRun]:
+    """Abandon the runs that are ``left``, and return them.
 
     Args:
         at: the time to record as the end of the runs, in milliseconds of the orchestrator's clock.
@@ -105,6 +105,7 @@ def abandon_left(transaction: Transaction, *, at: int, wall_ms: int) -> None:
         run.ended_at, run.renewed_at = max(run.started_at, at), None
         run.state, run.error_code = JobState.ABANDONED, LEASE_LOST
     save(transaction, *runs)
+    return list(map(_run, runs))
 
 
 def _expires_at(run: JobRunRow) -> int:

@@ -12,7 +12,7 @@ from model_server import ModelServer
 from page_models import PageModel, add
 
 from benchmarks import check_model
-from memgraph.model.jobs import SessionReport
+from memgraph.operations.life.consolidation import SessionReport
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def test_a_page_that_was_closed_unread_is_reported(
     server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.behave(server.writes("prose"))
-    report = SessionReport(session_id="monday", state="consolidated", extractor="x", pages=1)
+    report = SessionReport(session_id="monday", extractor="x", pages=1)
     monkeypatch.setattr(
-        "memgraph.operations.life.consolidation.consolidate_session", lambda *_, **__: report
+        "memgraph.operations.life.consolidation.Consolidator.session", lambda *_: report
     )
     monkeypatch.setattr(check_model, "TALKS", {"monday": check_model.TALKS["monday"]})
     broken = check_model.check(server.url, tmp_path, timeout_s=10.0)["broken"]

@@ -436,7 +436,6 @@ ELSEWHERE = {
     "aio": "the same methods; tests/service/test_aio.py",
     "maintenance.accept_journal": OPERATOR,
     "exchange.backup": OPERATOR,
-    "jobs.preview": OPERATOR,
     "jobs.consolidate": OPERATOR + "; its reports: tests/service/life/test_consolidating.py",
     "contradictions.accept": "see test_an_edge_with_a_hidden_side_is_not_there",
     "contradictions.dismiss": "see test_an_edge_with_a_hidden_side_is_not_there",

@@ -208,13 +208,6 @@ def run(view: View) -> Iterator[Ask]:
         yield _post(f"/jobs/{job}/run", {})
 
 
-@walks("POST", HERE + "/jobs/consolidation/preview")
-def preview(view: View) -> Iterator[Ask]:
-    yield _post("/jobs/consolidation/preview", {})
-    for talk in view.talks[:2]:
-        yield _post("/jobs/consolidation/preview", {"session_id": talk})
-
-
 @walks("POST", HERE + "/verify")
 def verify(view: View) -> Iterator[Ask]:
     yield _post("/verify", {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,7 +119,41 @@ def test_an_interrupt_at_any_step_leaves_no_lease(orc: Orchestrator, step: str) 
         orc.jobs.run("decay")
     [run] = orc.jobs.list()
     assert (run.state, run.error_code) == (JobState.ABANDONED, STOPPED)
+    assert logged(orc) == [("abandoned", STOPPED)]
     assert orc.jobs.run("decay").state is JobState.DONE
+
+
+def logged(orc: Orchestrator) -> list[tuple[str, str | None]]:
+    """The ends of runs in the log: their state and code."""
+    lines = map(json.loads, orc._service.paths(orc.name).log_file.read_text().splitlines())
+    return [(each["state"], each["code"]) for each in lines if each["event"] == "job"]
+
+
+def test_the_end_of_a_run_is_logged_once_whoever_records_it(
+    service: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = jobs._end
+
+    def interrupted(*given: Any) -> None:
+        monkeypatch.setattr(jobs, "_end", real)
+        real(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "_end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        orc.jobs.run("decay")
+    wall = FixedClock(5_000)
+    monkeypatch.setattr(jobs, "WALL", wall)
+
+    def dies(_stop: Callable[[], bool]) -> JobReport:
+        # Another process comes to it first.
+        wall.advance(days=1)
+        Worker(service).once()
+        return JobReport.done({})
+
+    with working_as(dies):
+        orc.jobs.run("consolidation")
+    assert logged(orc) == [("done", None), ("abandoned", LEASE_LOST)]
 
 
 def test_of_runs_about_hidden_sessions_only_the_end_is_told(

@@ -15,7 +15,7 @@ from memgraph.errors import DatabaseFull
 from memgraph.ids import CountingIds
 from memgraph.model.recall import RecallRequest
 from memgraph.model.receipts import Receipt
-from memgraph.operations.life.consolidation import consolidate_session
+from memgraph.operations.life.consolidation import Consolidator
 from memgraph.operations.read import receipts as module
 from memgraph.store import receipts
 
@@ -203,6 +203,6 @@ def test_an_echo_counts_as_no_access(
     before = accesses(service, memory_id)
     clock.advance(ms=24 * HOUR)
     with service.opened(NAME) as opened:
-        report = consolidate_session(opened, "s")
-    assert (report.echoes, report.facts) == (1, ())
+        report = Consolidator(opened).session("s")
+    assert (report.echoes, report.facts) == (1, [])
     assert accesses(service, memory_id) == before

@@ -17,6 +17,7 @@ from memgraph.errors import StorageError
 from memgraph.model.enums import JobName, JobState
 from memgraph.model.jobs import STOPPED, JobReport, JobRun
 from memgraph.operations.life import consolidation as consolidating
+from memgraph.operations.life.consolidation import Consolidator
 from memgraph.service import job_runs as jobs
 from memgraph.service import pool
 from memgraph.service import worker as worker_module
@@ -146,7 +147,7 @@ def test_being_asked_to_stop_counts_as_no_attempt(
 ) -> None:
     talk(orc, "s-1", "Decision: SQLite for the archive.")
     talk(orc, "s-2", "Good evening.")
-    real = jobs._one_session
+    real = Consolidator.session
     with monkeypatch.context() as patched:
         for _ in range(2):
             worker = Worker(service)
@@ -155,7 +156,7 @@ def test_being_asked_to_stop_counts_as_no_attempt(
                 worker.stop()
                 return real(*given)
 
-            patched.setattr(jobs, "_one_session", stops)
+            patched.setattr(Consolidator, "session", stops)
             worker.once()
             assert orc.jobs.list(limit=1)[0].error_code == STOPPED
             assert service.health(orc.name)["degraded"] == []
@@ -212,7 +213,7 @@ def test_a_session_that_fails_is_left_to_the_nightly_job(
     orc.sessions.end("s-1")
     worker = Worker(service)
     with monkeypatch.context() as patched:
-        patched.setattr(jobs, "_one_session", Mock(side_effect=StorageError("full")))
+        patched.setattr(Consolidator, "session", Mock(side_effect=StorageError("full")))
         worker.once()
         talk(orc, "s-2", "Good evening.")
         worker.once()

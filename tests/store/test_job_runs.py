@@ -24,7 +24,9 @@ def begin(connection: Transaction, run_id: str, at: int, **fields: object) -> st
         "holder": f"holder of {run_id}",
         "renewed_at": at,
     } | fields
-    return jobs.begin(connection, JobRunRow(run_id=run_id, started_at=at, **values))
+    row = JobRunRow(run_id=run_id, started_at=at, **values)
+    jobs.abandon_left(connection, at=at, wall_ms=row.renewed_at or 0)
+    return jobs.begin(connection, row)
 
 
 def take(connection: Transaction, run_id: str, wall_ms: int) -> str | None:
@@ -67,7 +69,7 @@ def test_nobody_else_has_a_job_that_somebody_holds(
                     holds[who] = run_id, now + LEASE_MS
             elif who in holds:
                 run_id, _until = holds.pop(who)
-                assert jobs.end(connection, run_id, JobReport.done({}), ended_at=now)
+                assert jobs.end(connection, run_id, JobReport.done({}), ended_at=now)[0]
 
 
 def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchestrator) -> None:
@@ -76,10 +78,10 @@ def test_a_run_without_a_lease_is_abandoned(service: MemoryService, orc: Orchest
         assert not jobs.left(connection, wall_ms=999 + LEASE_MS)
         left = jobs.left(connection, wall_ms=1_000 + LEASE_MS)
         assert [run.run_id for run in left] == ["run_1"]
-        jobs.abandon_left(connection, at=20, wall_ms=1_000 + LEASE_MS)
+        [run] = jobs.abandon_left(connection, at=20, wall_ms=1_000 + LEASE_MS)
         assert not jobs.left(connection, wall_ms=1_000 + LEASE_MS)
-        run = jobs.end(connection, "run_1", JobReport.skipped("late"), ended_at=21)
-    assert run is not None
+        late = JobReport.skipped("late")
+        assert jobs.end(connection, "run_1", late, ended_at=21) == (run, False)
     assert (run.state, run.error_code, run.ended_at) == (JobState.ABANDONED, LEASE_LOST, 20)
 
 

@@ -72,22 +72,8 @@ def test_jobs_shows_what_is_due_and_what_ran(cli: CommandLine) -> None:
     ]
 
 
-def test_a_consolidation_can_be_looked_at_before(cli: CommandLine) -> None:
-    turn = ("--kind", "episode", "--session-id", "s-1", "--source-role", "user")
-    assert cli("remember", "orc-1", "Decision: SQLite for the archive.", *turn).code == 0
-    told = cli.json("run", "orc-1", "consolidation", "--session-id", "s-1", "--dry-run")
-    [session] = told["sessions"]
-    assert session["dry_run"] is True
-    assert [each["outcome"] for each in session["facts"]] == ["stored"]
-    person = cli("run", "orc-1", "consolidation", "--session-id", "s-1", "--dry-run").out
-    assert "SQLite for the archive" in person
-    assert cli.json("list", "orc-1")["items"][0]["kind"] == "episode"
-    [run] = cli.json("run", "orc-1", "consolidation", "--session-id", "s-1")["runs"]
-    assert (run["job"], run["counts"]["facts"]) == ("consolidation", 1)
-
-
 def test_what_makes_no_sense_is_refused(cli: CommandLine) -> None:
-    for wrong in (("--dry-run",), ("--session-id", "s-1"), ("--now", "yesterday")):
+    for wrong in (("--session-id", "s-1"), ("--now", "yesterday")):
         assert cli.error("run", "orc-1", "decay", *wrong)["code"] == "input.invalid"
     missing = cli.error("run", "orc-1", "consolidation", "--session-id", "s-9")
     assert missing["code"] == "memory.not_found"

@@ -880,26 +880,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/orchestrators/{orchestrator}/jobs/consolidation/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Preview Consolidation
-         * @description Return what a consolidation would extract from turns that were not consolidated yet.
-         */
-        post: operations["preview_consolidation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/orchestrators/{orchestrator}/jobs/plans": {
         parameters: {
             query?: never;
@@ -2292,13 +2272,6 @@ export interface components {
             /** @default 1 */
             weight?: number;
         };
-        /** @description A written edge. On a dry run, an end that would be a new memory is given by its content. */
-        EdgeNote: {
-            edge_type: components["schemas"]["EdgeType"];
-            from_id: string;
-            reason: string | null;
-            to_id: string;
-        };
         /**
          * @description The type of an edge between two memories.
          *
@@ -2635,20 +2608,6 @@ export interface components {
             sources: components["schemas"]["StoredSource"][];
             supports: components["schemas"]["FurtherSource"][];
             workflow_run_id: string | null;
-        };
-        /**
-         * @description A fact found in a session.
-         *
-         *     ``memory_id``: the id of its memory; None on a dry run if the memory would be new.
-         *     ``evidence``: the ids of its turns.
-         */
-        FactNote: {
-            content: string;
-            evidence: string[];
-            memory_id: string | null;
-            /** @enum {string} */
-            outcome: "stored" | "strengthened";
-            type: components["schemas"]["MemoryType"];
         };
         /**
          * @description The kinds of damage. ``memgraph rebuild`` repairs those in `REBUILDABLE`.
@@ -3374,10 +3333,6 @@ export interface components {
             ground_id: string;
             memory_id: string;
         };
-        PreviewConsolidation: {
-            now?: string | number | null;
-            session_id?: string | null;
-        };
         /** @description An error response; all errors have this form. */
         Problem: {
             /**
@@ -3844,46 +3799,6 @@ export interface components {
         SessionPage: {
             items: components["schemas"]["SessionInfo"][];
             next_cursor: string | null;
-        };
-        /**
-         * @description The outcome of consolidating a session.
-         *
-         *     Attributes:
-         *         state: ``consolidated``: all turns were read. ``unchanged``: there were no new turns.
-         *             ``pending``: some turns remain for a later run, see ``reason``.
-         *         extractor: the name of the extractor that proposed the facts.
-         *         echoes: the number of sentences that only repeated delivered memories and were left out.
-         *         replaced: the ids of the memories that a model found to be changed or ended.
-         *         calls, tokens: the use of the language model.
-         *         error_code: the error because of which it is pending.
-         */
-        SessionReport: {
-            /** @default 0 */
-            calls?: number;
-            /** @default false */
-            dry_run?: boolean;
-            /** @default 0 */
-            echoes?: number;
-            /** @default [] */
-            edges?: components["schemas"]["EdgeNote"][];
-            error_code?: string | null;
-            extractor: string;
-            /** @default [] */
-            facts?: components["schemas"]["FactNote"][];
-            /** @default 0 */
-            pages?: number;
-            reason?: string | null;
-            /** @default [] */
-            rejected?: components["schemas"]["RejectedItem"][];
-            /** @default [] */
-            replaced?: string[];
-            session_id: string;
-            /** @enum {string} */
-            state: "consolidated" | "unchanged" | "pending";
-            /** @default 0 */
-            tokens?: number;
-            /** @default 0 */
-            turns?: number;
         };
         /**
          * @description The source of a memory.
@@ -6285,51 +6200,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobRuns"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    preview_consolidation: {
-        parameters: {
-            query?: {
-                /** @description Only these projects; an empty value means no project. */
-                project?: string[];
-                /** @description Only these sessions; an empty value means no session. */
-                session?: string[];
-                /** @description Only memories of this agent or of no agent. */
-                agent?: string;
-                /** @description Only memories up to this sensitivity. */
-                clearance?: "Public" | "Internal" | "Confidential" | "Restricted";
-            };
-            header?: never;
-            path: {
-                /** @description The name of the orchestrator. */
-                orchestrator: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["PreviewConsolidation"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SessionReport"][];
                 };
             };
             /** @description Error */

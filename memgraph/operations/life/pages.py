@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memgraph.consolidation import drafts
 from memgraph.consolidation.drafts import (
@@ -23,7 +23,6 @@ from memgraph.consolidation.drafts import (
 from memgraph.consolidation.labels import LabelExtractor
 from memgraph.consolidation.ports import (
     Extractor,
-    KnownMemory,
     PageProposal,
     PageUnread,
     TurnPage,
@@ -34,8 +33,9 @@ from memgraph.model.conversation import (
     SpeakerRole,
     voice_of,
 )
-from memgraph.model.enums import EntityType, Sensitivity
-from memgraph.model.jobs import EdgeNote, FactNote, RejectedItem
+from memgraph.model.enums import EntityType, MemoryType, Sensitivity
+from memgraph.model.jobs import RejectedItem
+from memgraph.model.values import EdgeInput
 from memgraph.operations.life.enrichment import link_names
 from memgraph.operations.life.known_memories import known_memories
 from memgraph.operations.life.replacement import ChangeOutcome, KnownChange, Replacer
@@ -80,13 +80,21 @@ class PageTurns:
     turns: tuple[TurnRow, ...]
     before: tuple[TurnRow, ...]
 
+    @property
+    def through(self) -> tuple[str | None, int]:
+        """The id and the key of the last turn that is read with this page."""
+        last = self.turns[-1] if self.turns else None
+        if last is None:
+            return self.state.through, self.state.through_pk
+        return last.memory_id, last.pk
+
 
 @dataclass(slots=True)
 class GroupWork:
     """The turns of a page with the same visibility, and the results for them so far.
 
     Attributes:
-        known: the ids of the known memories that the extractor asked for.
+        known: the ids of the known memories that a model was shown.
     """
 
     place: ComparisonPlace
@@ -144,30 +152,22 @@ def propose(
             raise PageUnread
         share = ceil(MAX_FACTS * len(rows) / len(turns))
         context = [row for row in before if _open_to(row, place)]
-        shown: list[KnownMemory] = []
-
-        given = TurnPage(
-            session_id=page.state.session_id,
-            turns=tuple(turn_of(row) for row in rows),
-            before=tuple(turn_of(row) for row in context),
-            sensitivity=Sensitivity(place.sensitivity),
-            known=partial(_shown, opened, [*context, *rows], now_ms, shown),
-            max_facts=share,
+        known = cache(partial(known_memories, opened, [*context, *rows], now_ms))
+        proposal = extractor.propose(
+            TurnPage(
+                session_id=page.state.session_id,
+                turns=tuple(turn_of(row) for row in rows),
+                before=tuple(turn_of(row) for row in context),
+                sensitivity=Sensitivity(place.sensitivity),
+                known=known,
+                max_facts=share,
+            )
         )
-        proposal = extractor.propose(given)
         group = _drafted(page, place, rows, proposal, share)
-        group.known = {each.memory_id for each in shown}
+        if proposal.model is not None:
+            group.known.update(memory.memory_id for memory in known())
         work.groups.append(group)
     return work
-
-
-def _shown(
-    opened: OpenOrchestrator, rows: Sequence[TurnRow], at: int, shown: list[KnownMemory]
-) -> list[KnownMemory]:
-    """Return the known memories, and note in ``shown`` that the extractor has seen them."""
-    found = known_memories(opened, rows, at)
-    shown += found
-    return found
 
 
 def match_all(opened: OpenOrchestrator, work: PageWork, now_ms: int) -> None:
@@ -247,21 +247,49 @@ class StoreChanged(Exception):
     """The facts that drafts were compared with have changed: match the drafts again."""
 
 
-@dataclass(slots=True)
-class PageResult:
-    """The result of a page. ``last`` is True if no turn of the session is left to read."""
+class FactNote(NamedTuple):
+    """A fact found in a page, the id of its memory, and the ids of its turns."""
 
+    outcome: Literal["stored", "strengthened"]
+    memory_id: str
+    type: MemoryType
+    content: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class PageReport:
+    """What was read and written of a page.
+
+    Attributes:
+        turns: the number of turns with a text.
+        echoes: the number of sentences that only repeated delivered memories and were left out.
+        replaced: the ids of the memories that a model found to be changed or ended.
+    """
+
+    turns: int = 0
+    echoes: int = 0
     facts: list[FactNote] = field(default_factory=list)
-    edges: list[EdgeNote] = field(default_factory=list)
+    edges: list[EdgeInput] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     rejected: list[RejectedItem] = field(default_factory=list)
-    last: bool = False
+
+    def add(self, other: PageReport) -> None:
+        self.turns += other.turns
+        self.echoes += other.echoes
+        self.facts += other.facts
+        self.edges += other.edges
+        self.replaced += other.replaced
+        self.rejected += other.rejected
 
 
 def write_page(
     opened: OpenOrchestrator, page: PageTurns, work: PageWork, *, actor: str
-) -> PageResult:
+) -> tuple[PageReport, bool]:
     """Write a page, its journal entries and the new cursor in one transaction.
+
+    Returns:
+        What was written, and True if no turn of the session is left to read.
 
     Raises:
         PageChanged, StoreChanged: nothing was written.
@@ -273,58 +301,36 @@ def write_page(
     model = next((group.proposal.model for group in work.groups if group.proposal.model), None)
     if model is not None:
         actor = f"{actor}:{model}"
+    session_id, (through, through_pk) = page.state.session_id, page.through
+    report = PageReport(work.turns, work.echoes)
     with opened.transaction(actor) as transaction:
         _require_unmoved(transaction, page, work)
-        result = PageResult()
         # Check all groups before the first is written: later ones would see its facts as new.
         for group in work.groups:
             _require_unchanged_store(transaction, group, transaction.at)
         for group, items in zip(work.groups, prepared, strict=True):
-            _write_group(opened, transaction, page.state.session_id, group, items, result)
-        stored_count = sum(fact.outcome == "stored" for fact in result.facts)
-        session_id, last_turn = page.state.session_id, page.turns[-1] if page.turns else None
-        last_pk = page.state.through_pk if last_turn is None else last_turn.pk
-        result.last = not queries.has_turns_after(transaction, session_id, last_pk)
+            _write_group(opened, transaction, session_id, group, items, report)
+        is_last = not queries.has_turns_after(transaction, session_id, through_pk)
+        consolidated_at = transaction.at if is_last else None
         queries.note_consolidated(
-            transaction,
-            session_id,
-            page.state.through if last_turn is None else last_turn.memory_id,
-            transaction.at if result.last else None,
-            by_model=work.by_model,
+            transaction, session_id, through, consolidated_at, by_model=work.by_model
         )
-        if result.last:
+        if is_last:
             fact_count = queries.extracted_facts(transaction, session_id)
             transaction.session_events.append(
                 SessionConsolidated(session_id=session_id, facts=fact_count)
             )
-        transaction.record([_entry(page, work, result, stored_count)])
-    return result
-
-
-def preview(work: PageWork) -> PageResult:
-    """Return what would be written, for a dry run."""
-    result = PageResult()
-    for group in work.groups:
-        result.rejected += group.rejected
-        result.facts += [_note(draft, None) for draft in group.matched.fresh]
-        result.facts += [
-            _note(draft, target, "strengthened") for draft, target in _strengthening(group)
-        ]
-        result.replaced += [draft.changes for draft in group.drafts if draft.changes is not None]
-        result.replaced += [each.memory_id for each in group.proposal.ended]
-    return result
-
-
-def _entry(page: PageTurns, work: PageWork, result: PageResult, stored_count: int) -> NewEntry:
-    details = {
-        "session_id": page.state.session_id,
-        "through": page.turns[-1].memory_id if page.turns else page.state.through,
-        "turns": work.turns,
-        "facts": stored_count,
-        "strengthened": len(result.facts) - stored_count,
-        "last": result.last,
-    }
-    return NewEntry("consolidate", None, details)
+        stored_count = sum(fact.outcome == "stored" for fact in report.facts)
+        details = {
+            "session_id": session_id,
+            "through": through,
+            "turns": work.turns,
+            "facts": stored_count,
+            "strengthened": len(report.facts) - stored_count,
+            "last": is_last,
+        }
+        transaction.record([NewEntry("consolidate", None, details)])
+    return report, is_last
 
 
 def _require_unmoved(snapshot: Snapshot, page: PageTurns, work: PageWork) -> None:
@@ -353,32 +359,32 @@ def _write_group(
     session_id: str,
     group: GroupWork,
     items: Sequence[PreparedMemory],
-    result: PageResult,
+    report: PageReport,
 ) -> None:
-    result.rejected += group.rejected
+    report.rejected += group.rejected
     first_pk = memories.last_pk(transaction) + 1
     by_model = group.proposal.model is not None
-    known = group.known if by_model else None
-    written = opened.writer.store(transaction, items, [], known=known)
+    written = opened.writer.store(transaction, items, [], known=group.known if by_model else None)
     for draft, outcome in zip(group.matched.fresh, written.memories, strict=True):
-        if outcome.outcome != "stored":
+        if outcome.outcome != "stored" or outcome.memory_id is None:
             # Every reason was checked in this transaction, so the store must have changed.
             raise StoreChanged
-        result.facts.append(_note(draft, outcome.memory_id))
-    for target, evidence, note in _repeated(group):
-        rows = [group.turns[turn_id] for turn_id in evidence]
-        source = memories.source_id(source_of(rows, session_id))
-        memories.insert_sources(transaction, {source: source_of(rows, session_id)})
+        report.facts.append(_note("stored", outcome.memory_id, draft))
+    for note in _repeated(group):
+        source = source_of([group.turns[turn_id] for turn_id in note.evidence], session_id)
+        source_id = memories.source_id(source)
+        memories.insert_sources(transaction, {source_id: source})
         transaction.record(
-            changes.strengthen(transaction, target, source_id=source, evidence=evidence)
+            changes.strengthen(
+                transaction, note.memory_id, source_id=source_id, evidence=note.evidence
+            )
         )
-        if note is not None:
-            result.facts.append(note)
+        report.facts.append(note)
     transaction.record(written.entries)
     roles = _name_speakers(opened, transaction, session_id, group)
     if by_model:
         _name_entities(opened, transaction, group, first_pk, roles)
-        _change_known(opened, transaction, group, written, result)
+        _change_known(opened, transaction, group, written, report)
 
 
 def _name_entities(
@@ -514,40 +520,29 @@ def _add_aliases(
                 break
 
 
-def _repeated(
-    group: GroupWork,
-) -> Iterator[tuple[str, tuple[str, ...], FactNote]]:
+def _repeated(group: GroupWork) -> Iterator[FactNote]:
     """Yield the stored memories that the page says again, each with the turns that do.
 
     Only a person adds evidence: an agent may repeat what the memory told it.
     """
-    for draft, target in _strengthening(group):
-        yield target, draft.evidence, _note(draft, target, "strengthened")
-    for repeated in group.proposal.repeated:
-        evidence = tuple(
-            turn_id
-            for turn_id in repeated.evidence
-            if voice_of(group.turns[turn_id].source_role, group.turns[turn_id].told_as)
-            is SpeakerRole.PERSON
-        )
-        if evidence:
-            note = FactNote.model_construct(
-                outcome="strengthened",
-                memory_id=repeated.memory_id,
-                type=repeated.type,
-                content=repeated.content,
-                evidence=evidence,
-            )
-            yield repeated.memory_id, evidence, note
-
-
-def _strengthening(group: GroupWork) -> list[tuple[FactDraft, str]]:
-    pairs = []
     for draft in group.drafts:
         target = group.matched.target(draft.number)
         if not target.startswith("#") and draft.voice is SpeakerRole.PERSON:
-            pairs.append((draft, target))
-    return pairs
+            yield _note("strengthened", target, draft)
+    for repeated in group.proposal.repeated:
+        turns = [group.turns[turn_id] for turn_id in repeated.evidence]
+        evidence = tuple(
+            turn.memory_id
+            for turn in turns
+            if voice_of(turn.source_role, turn.told_as) is SpeakerRole.PERSON
+        )
+        if evidence:
+            known = repeated.memory_id, repeated.type, repeated.content
+            yield FactNote("strengthened", *known, evidence)
+
+
+def _note(outcome: Literal["stored", "strengthened"], memory_id: str, draft: FactDraft) -> FactNote:
+    return FactNote(outcome, memory_id, draft.given.type, draft.given.content, draft.evidence)
 
 
 def _change_known(
@@ -555,7 +550,7 @@ def _change_known(
     transaction: JournalledTransaction,
     group: GroupWork,
     written: StoredBatch,
-    result: PageResult,
+    report: PageReport,
 ) -> None:
     replacer = Replacer(opened, transaction, group.proposal.model or "")
     pending: list[KnownChange] = []
@@ -571,15 +566,12 @@ def _change_known(
     ]
     for change in pending:
         outcome, links = replacer.apply(change)
-        result.edges += [
-            EdgeNote(**link.model_dump(include={"from_id", "to_id", "edge_type", "reason"}))
-            for link in links
-        ]
+        report.edges += links
         if outcome is ChangeOutcome.REPLACED:
-            result.replaced.append(change.old_id)
+            report.replaced.append(change.old_id)
         else:
             where = f"{change.quoted.memory_id} to {change.old_id}"
-            result.rejected.append(RejectedItem(code=f"change.{outcome}", where=where))
+            report.rejected.append(RejectedItem(code=f"change.{outcome}", where=where))
 
 
 def _change(
@@ -588,13 +580,3 @@ def _change(
     cited = tuple(group.turns[turn_id] for turn_id in evidence)
     quoted = next((turn for turn in cited if is_quoted(quote, turn.content)), cited[-1])
     return KnownChange(old_id, new_id, cited, quoted, quote)
-
-
-def _note(draft: FactDraft, memory_id: str | None, outcome: str = "stored") -> FactNote:
-    return FactNote.model_construct(
-        outcome=outcome,
-        memory_id=memory_id,
-        type=draft.given.type,
-        content=draft.given.content,
-        evidence=draft.evidence,
-    )

@@ -10,15 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from memgraph.consolidation.page_model import (
-    SCHEMA,
-    AcceptedOperations,
-    AnswerReader,
-    Claim,
-    PagePrompt,
-)
+from memgraph.consolidation.page_model import SCHEMA, AnswerReader, Claim, PagePrompt, supported
 from memgraph.consolidation.ports import PageProposal, PageUnread
-from memgraph.consolidation.statements import Judgement, Verdict, check_statements
 from memgraph.errors import Conflict, MemgraphError, ProviderAnswerInvalid
 from memgraph.model.enums import ModelUse
 from memgraph.operations.tools.declaration import Answer
@@ -27,7 +20,7 @@ from memgraph.providers.completion import object_schema, parsed_answer
 
 if TYPE_CHECKING:
     from memgraph.consolidation.ports import TurnPage
-    from memgraph.model.jobs import SessionReport
+    from memgraph.operations.life.consolidation import SessionReport
     from memgraph.operations.orchestrator import Orchestrator
 
 _LISTS: Final[Mapping[str, Any]] = SCHEMA["properties"]
@@ -102,27 +95,25 @@ class ConsolidatorTools:
         self._claims = []
 
     def _checked(self, page: TurnPage) -> PageProposal:
-        accepted = AcceptedOperations(self.name, tuple(self._claims), ())
-        judgements = [Judgement(Verdict.YES)] * len(self._claims)
         with self._handle._service.opened(self._handle.name) as opened:
             model = opened.llm
+        checking = None
         if model is not None and model.may_read(page.sensitivity):
-            provider = model.completion_for(ModelUse.CONSOLIDATION)
-            statements = [claim.statement for claim in self._claims]
-            judgements = check_statements(provider, statements)
-        return accepted.supported(judgements)
+            checking = model.completion_for(ModelUse.CONSOLIDATION)
+        return supported(self._claims, checking, model=self.name)
 
-    def _run(self, *, dry_run: bool) -> SessionReport:
-        [report] = self._handle.jobs.consolidate(self._session_id, dry_run=dry_run, extractor=self)
+    def _run(self) -> SessionReport:
+        """Read the session as far as pages were handed in; no page is written before its end."""
+        [report] = self._handle.jobs.consolidate(self._session_id, extractor=self)
         return report
 
     def _is_read(self, _given: Mapping[str, Any]) -> Answer:
         """Return whether every turn was read."""
-        return {"consolidated": self._run(dry_run=True).state == "unchanged"}
+        return {"consolidated": self._run().state != "pending"}
 
     def _episodes(self, _given: Mapping[str, Any]) -> Answer:
         """Return the next turns, numbered, and the known memories k1, k2 … that they may touch."""
-        if self._run(dry_run=True).state == "unchanged" or self._prompt is None:
+        if self._run().state != "pending" or self._prompt is None:
             return {"consolidated": True}
         return self._prompt.text()
 
@@ -149,18 +140,20 @@ class ConsolidatorTools:
 
     def _stage(self, operation: str, item: Any) -> dict[str, Any]:
         _, reader = self._opened()
-        accepted = reader.read({name: [item] if name == operation else [] for name in _LISTS})
-        self._claims += accepted.claims
-        if accepted.claims:
+        claims, rejected = reader.read(
+            {name: [item] if name == operation else [] for name in _LISTS}
+        )
+        self._claims += claims
+        if claims:
             return {"outcome": "staged"}
-        return {"outcome": "rejected", "code": accepted.rejected[-1].code}
+        return {"outcome": "rejected", "code": rejected[-1].code}
 
     def _mark(self, _given: Mapping[str, Any]) -> Answer:
         """Store what was handed in and end these turns; if more are left, not `consolidated`."""
         self._opened()
         self._is_ended = True
         try:
-            report = self._run(dry_run=False)
+            report = self._run()
         finally:
             self._is_ended = False
         return {

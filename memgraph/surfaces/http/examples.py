@@ -93,7 +93,6 @@ _BODIES: Final[dict[str, dict[str, Any]]] = {
     "promote": {"to": "project", "scope_id": "relaunch", "reason": "decided"},
     "build_context": {"query": "opening hours", "budget_tokens": 800},
     "run_job": {"session_id": "chat-7"},
-    "preview_consolidation": {"session_id": "chat-7"},
 }
 """The bodies by the ids of operations."""
 

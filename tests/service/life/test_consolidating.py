@@ -17,10 +17,9 @@ from memgraph.clock import FixedClock
 from memgraph.consolidation.ports import PageProposal, TurnPage
 from memgraph.errors import NotFound, ProviderUnavailable
 from memgraph.model.enums import JobState, MemoryKind, MemoryType, Sensitivity
-from memgraph.model.jobs import SessionReport
 from memgraph.model.values import Memory
 from memgraph.operations.life import consolidation
-from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.operations.life.consolidation import Consolidator, SessionReport
 from memgraph.operations.life.pages import StoreChanged
 from memgraph.providers.usage import TOKENS_PER_RUN, report_tokens
 from memgraph.store import sessions as queries
@@ -210,25 +209,6 @@ def test_what_a_text_may_not_claim_is_rejected(
     assert report.state == "consolidated"
 
 
-def test_a_dry_run_tells_and_writes_nothing(orc: Orchestrator) -> None:
-    say(orc, "s-0", TEA, BUILD)
-    run(orc, "s-0")
-    turns = say(orc, "s-1", TEA, SLOWER, BERLIN)
-    before = told(orc)
-    report = run(orc, "s-1", dry_run=True)
-    assert [(each.outcome, each.content) for each in report.facts] == [
-        ("stored", SLOWER),
-        ("stored", BERLIN),
-        ("strengthened", TEA),
-    ]
-    assert report.facts[0].memory_id is None
-    assert report.facts[1].evidence == (turns[2],)
-    assert told(orc) == before
-    done = run(orc, "s-1")
-    assert [each.content for each in done.facts] == [each.content for each in report.facts]
-    assert len(done.edges) == len(report.edges)
-
-
 def test_a_fact_told_meanwhile_is_not_doubled(orc: Orchestrator) -> None:
     say(orc, "s-1", TEA, BERLIN)
     told_by_user: list[str] = []
@@ -303,7 +283,7 @@ def test_a_page_that_another_process_wrote_is_not_written_again(orc: Orchestrato
         run(orc, "s-1", extractor=Lines())
 
     report = run(orc, "s-1", extractor=outer)
-    assert report.facts == ()
+    assert report.facts == []
     assert set(facts(orc)) == {TEA, BERLIN}
     assert len(told(orc, "consolidate")) == 1
 
@@ -318,7 +298,7 @@ def test_two_runs_at_once_come_to_the_facts_of_one(orc: Orchestrator, tmp_path: 
             MemoryService(tmp_path / "root", environ={}, background=False) as service,
             service.opened(orc.name) as opened,
         ):
-            consolidate_pending(opened, extractor=Lines())
+            Consolidator(opened, extractor=Lines()).pending()
 
     with (
         patch.multiple(consolidation, PAGE_TURNS=2, IDLE_MS=0),
@@ -345,7 +325,7 @@ def test_a_session_that_a_model_fails_at_holds_up_no_other(
         return Lines().propose(page)
 
     with service.opened(orc.name) as opened:
-        report = consolidate_pending(opened, extractor=Lines(propose), now_ms=2**42)
+        report = Consolidator(opened, extractor=Lines(propose), now_ms=2**42).pending()
     assert (report.state, report.error_code) == (JobState.FAILED, "provider.unavailable")
     assert report.counts["sessions"] == 1
     assert set(facts(orc)) == {BERLIN}
@@ -360,7 +340,7 @@ def test_only_sessions_that_are_over_or_silent(
     clock.advance(ms=40 * 60_000)
     say(orc, "s-2", BERLIN)
     with service.opened(orc.name) as opened:
-        report = consolidate_pending(opened, extractor=Lines())
+        report = Consolidator(opened, extractor=Lines()).pending()
     assert report.counts["sessions"] == 1
     assert set(facts(orc)) == {TEA}
 
@@ -382,7 +362,7 @@ def test_the_bounds_of_a_run_hold_within_a_page(orc: Orchestrator) -> None:
 def test_without_a_model_a_turn_stays_a_turn(orc: Orchestrator) -> None:
     say(orc, "s-1", "I live in Berlin with my two cats.", "We decided to use SQLite.")
     [report] = orc.jobs.consolidate("s-1")
-    assert (report.extractor, report.state, report.facts) == ("labels", "consolidated", ())
+    assert (report.extractor, report.state, report.facts) == ("labels", "consolidated", [])
     [again] = orc.jobs.consolidate("s-1")
     assert again.state == "unchanged"
 
@@ -412,7 +392,7 @@ def test_what_its_writer_labelled_is_a_typed_memory(
 def test_other_colons_label_nothing(orc: Orchestrator, said: str) -> None:
     say(orc, "s-1", said)
     [report] = orc.jobs.consolidate("s-1")
-    assert report.facts == ()
+    assert report.facts == []
 
 
 def test_an_expired_twin_swallows_no_new_statement(orc: Orchestrator, clock: FixedClock) -> None:
@@ -463,7 +443,7 @@ def test_a_session_that_is_written_to_all_the_time_is_told(
     say(orc, "s-1", TEA)
     monkeypatch.setattr(consolidation, "write_page", moved)
     with service.opened(orc.name) as opened:
-        report = consolidate_pending(opened, extractor=Lines(), now_ms=2**42)
+        report = Consolidator(opened, extractor=Lines(), now_ms=2**42).pending()
     assert (report.state, report.reason) == (JobState.DONE, "contended")
     assert (report.counts["contended"], report.counts["sessions"]) == (1, 0)
 

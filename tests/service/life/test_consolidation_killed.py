@@ -21,7 +21,7 @@ from processes import Process, often
 from memgraph import MemoryService
 from memgraph.model.conversation import UserTurn
 from memgraph.operations.life import consolidation
-from memgraph.operations.life.consolidation import consolidate_pending
+from memgraph.operations.life.consolidation import Consolidator
 from memgraph.store.engine import Database
 
 KILLS = often(40)
@@ -103,7 +103,7 @@ def consolidate(root: Path) -> None:
         MemoryService(root, environ={}, background=False, config=CONFIG) as service,
         service.opened(NAME) as opened,
     ):
-        consolidate_pending(opened)
+        Consolidator(opened).pending()
 
 
 def test_killed_runs_come_to_the_same_facts(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def by_model(root: Path, url: str) -> None:
         ) as service,
         service.opened(NAME) as opened,
     ):
-        consolidate_pending(opened)
+        Consolidator(opened).pending()
 
 
 def test_a_page_that_was_killed_is_read_again_and_nothing_is_doubled(tmp_path: Path) -> None:

@@ -46,8 +46,6 @@ def test_a_model_reads_once_what_was_consolidated_without_one(
     model = PageModel(server, OSLO)
     with start(tmp_path, server) as service:
         orchestrator = service.orchestrator("ana")
-        [dry] = orchestrator.jobs.consolidate(dry_run=True) or [None]
-        assert dry is None
         run = orchestrator.jobs.run("consolidation")
         assert (run.counts["sessions"], run.counts["turns"]) == (1, 2)
         assert facts(orchestrator) == ["Bruno lives in Oslo.", "the archive is closed on Mondays."]

@@ -13,7 +13,7 @@ from memgraph import MemoryService, Orchestrator
 from memgraph.clock import MS_PER_DAY, FixedClock, parse_time
 from memgraph.ids import CountingIds
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus, MemoryType
-from memgraph.model.jobs import SessionReport
+from memgraph.operations.life.consolidation import SessionReport
 
 pytestmark = pytest.mark.usefixtures("asks_once")
 
@@ -56,7 +56,7 @@ def learned(orc: Orchestrator, model: PageModel, text: str, role: str = "user") 
     say(orc, "first", (role, text))
     model.then({"add": [add(text, [1], text)]})
     report = read(orc, "first")
-    assert report.rejected == ()
+    assert report.rejected == []
     orc._service.clock.advance(ms=2 * MS_PER_DAY)  # type: ignore[attr-defined]
     return facts(orc)[text]
 
@@ -76,7 +76,7 @@ def test_a_change_is_in_force_with_the_model_as_its_actor_and_marks_the_turns_be
     [turn] = say(orc, "second", ("user", "We moved to Hamburg in May!"))
     model.then(change(HAMBURG, "moved to Hamburg", happened="2026-05"))
     report = read(orc, "second")
-    assert report.replaced == (old,)
+    assert report.replaced == [old]
     assert f"known, said 2026-01-01 by user:\nk1 {BERLIN}" in model.pages[-1]
     new = facts(orc)[HAMBURG]
     before = orc.get(old)
@@ -130,7 +130,7 @@ def test_an_end_needs_no_successor_and_can_be_undone(
     old = learned(orc, model, "Nora has a subscription to the opera.")
     [turn] = say(orc, "second", ("user", "I cancelled the opera, for good."))
     model.then({"end": [{"known": known, "turns": [1], "quote": "I cancelled the opera"}]})
-    assert read(orc, "second").replaced == (old,)
+    assert read(orc, "second").replaced == [old]
     assert "does not hold any more: “Nora has a subscription" in model.checks[-1]
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
     [evidence] = behind(orc, old)
@@ -180,7 +180,7 @@ def test_what_is_protected_is_contradicted_and_never_replaced(
         orc.entities.protect("Berlin", reason="checked")
     say(orc, "second", ("user", "We moved to Hamburg."))
     model.then(change(HAMBURG, "moved to Hamburg"))
-    assert read(orc, "second").replaced == ()
+    assert read(orc, "second").replaced == []
     assert orc.get(old).status is MemoryStatus.ACTIVE
     pairs = {
         (each.first.memory_id, each.second.memory_id) for each in orc.contradictions.list().items
@@ -198,7 +198,7 @@ def test_what_was_said_later_holds_whenever_it_happened(
     say(orc, "second", ("user", "No, it was Bonn, on the 3rd."), event_time="2025-05-14")
     bonn = "The user was in Bonn."
     model.then(change(bonn, "it was Bonn", happened="2025-05-03"))
-    assert read(orc, "second").replaced == (berlin,)
+    assert read(orc, "second").replaced == [berlin]
     assert orc.get(facts(orc)[bonn]).status is MemoryStatus.ACTIVE
     # A session that is read late, though it was said before, replaces nothing.
     say(orc, "third", ("user", "I was in Prague, I think."), event_time="2025-05-01")
@@ -391,7 +391,7 @@ def test_of_a_statement_that_is_said_in_part_that_part_is_kept(
     named = [{"name": "Nora", **person}, {"name": "Ida", **person}]
     model.then({"add": [add(whole, [1], "moved to Hamburg", happened="2024-05", entities=named)]})
     model.says = lambda text: f"partly: {part}" if text == whole else "no"
-    assert read(orc, "first").rejected == ()
+    assert read(orc, "first").rejected == []
     [fact] = orc.memories.list(kinds=[MemoryKind.FACT])
     # Its date may be what was not said, so that of the turn stands.
     assert (fact.content, fact.event_time) == (part, parse_time("2026-01-01"))
@@ -466,7 +466,7 @@ def test_known_memories_that_a_text_uses_are_evidence_for_it(
     say(orc, "second", ("user", said))
     text = "Nora gets a purple splint after the operation on 20 May."
     model.then({"add": [add(text, [1], said, uses=["k1", "k9", None])]})
-    assert read(orc, "second").rejected == ()
+    assert read(orc, "second").rejected == []
     [asked] = model.checks[-1:]
     assert "1 [2026-01-01] user: Nora's operation is on 20 May." in asked
     assert f"statement 1 (cites 1, 2): {text}" in asked

@@ -17,7 +17,7 @@ from memgraph.consolidation.ports import (
 from memgraph.model.conversation import AgentTurn, UserTurn
 from memgraph.model.enums import MemoryKind
 from memgraph.model.values import Memory
-from memgraph.operations.life.consolidation import consolidate_session
+from memgraph.operations.life.consolidation import Consolidator
 
 TEA = "Ann drinks green tea in the morning."
 BUILD = "The nightly build takes 10 minutes."
@@ -39,7 +39,8 @@ def say_now(orc: Orchestrator, session: str, text: str, role: str, told_as: str 
 
 def run(orc: Orchestrator, session: str, extractor: Extractor | None = None, **options: Any) -> Any:
     with orc._service.opened(orc.name) as opened:
-        return consolidate_session(opened, session, extractor=extractor or Lines(), **options)
+        run = Consolidator(opened, extractor=extractor or Lines(), **options)
+        return run.session(session)
 
 
 def held(orc: Orchestrator) -> dict[str, Memory]:
@@ -79,7 +80,7 @@ def test_what_an_agent_of_any_name_says_is_believed_half(orc: Orchestrator) -> N
         text = f"Cupboard {number} stands in hall {number * 7 + 1}."
         say(orc, f"s-{number}", text, role, told_as)
         report = run(orc, f"s-{number}", Lines(confidence=0.9))
-        assert report.rejected == ()
+        assert report.rejected == []
         assert held(orc)[text].confidence == 0.5
 
 

@@ -263,8 +263,8 @@ def test_what_a_tool_answers_in_a_transcript_becomes_no_fact(
         {"content": "And how long is that?", "role": "user"},
     ]
     hooks.on_transcript(turns, conversation_id="c")
-    [labelled] = orc.jobs.consolidate("c", dry_run=True)
-    assert (labelled.turns, labelled.facts) == (3, ())
+    [labelled] = orc.jobs.consolidate("c")
+    assert (labelled.turns, labelled.facts) == (3, [])
     known = orc.remember(said)
     with service.opened("a") as opened:
         opened.llm = LanguageModel(
@@ -279,7 +279,7 @@ def test_what_a_tool_answers_in_a_transcript_becomes_no_fact(
         )
     before = orc.get(known)
     [report] = orc.jobs.consolidate("c")
-    assert (report.state, report.facts, report.replaced) == ("consolidated", (), ())
+    assert (report.state, report.facts, report.replaced) == ("consolidated", [], [])
     assert [each.code for each in report.rejected] == ["page.silent"] * 2
     assert orc.get(known) == before
     assert [each.memory_id for each in orc.memories.list(kinds=["fact"])] == [known]

@@ -31,7 +31,6 @@ def run(
     *,
     session_id: str | None = None,
     now: Time | None = None,
-    dry_run: bool = False,
     progress: Progress,
 ) -> Any:
     """Run a job now, regardless of its schedule. Exits with 1 if the run fails.
@@ -39,13 +38,8 @@ def run(
     Args:
         session_id: consolidate only this session, even if it has not ended.
         now: run as if it were this time, ISO 8601; writes are dated so.
-        dry_run: consolidation: show what it would do, write nothing.
     """
-    if not dry_run:
-        return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
-    if job is not JobName.CONSOLIDATION:
-        raise InvalidInput("--dry-run requires a consolidation", field="dry_run")
-    return {"sessions": handle.jobs.preview(session_id, now=now)}
+    return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
 
 
 def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress) -> Any:
