@@ -105,7 +105,7 @@ def remote_agent(url: str, secret: str | None, mode: Mode = "auto") -> Iterator[
         shown = {} if secret is None else {"authorization": f"Bearer {secret}"}
         async with (
             # No TLS here: reading the certificates of a machine takes longer than most tests.
-            httpx2.AsyncClient(headers=shown, trust_env=False, verify=False) as http,
+            httpx2.AsyncClient(headers=shown, trust_env=False, verify=False, timeout=60) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             yield client

@@ -30,7 +30,7 @@ REMOTE = {
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 DRAIN_S = 5.0
 TICK_S = 0.002
 EVERYTHING: Mapping[str, Any] = {

@@ -88,7 +88,7 @@ def test_the_root_leads_to_the_console(tmp_path: Path) -> None:
         return application(gate, gate.service.settings().memory.server)
 
     with serving(tmp_path / "root", app_of=app_of) as served:
-        answer = httpx.get(f"{served.url}/")
+        answer = httpx.get(f"{served.url}/", timeout=60)
     assert (answer.status_code, answer.headers["location"]) == (307, "/console/")
 
 
