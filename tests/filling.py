@@ -159,9 +159,11 @@ class Filling:
             "created_at": NOW,
             "resolved_at": None,
             "resolution": None,
+            "earlier": None,
         } | values
-        if row["resolution"] is not None:
-            row["resolution"] = json.dumps(row["resolution"])
+        for name in ("resolution", "earlier"):
+            if row[name] is not None:
+                row[name] = json.dumps(row[name])
         self._rows["memory_edges"].append(row)
         return str(row["edge_id"])
 

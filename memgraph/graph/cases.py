@@ -27,7 +27,7 @@ from memgraph.rules.contradictions import suggest
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.evidence import BASIS_EDGES, MAX_HOPS, independent_sources
 from memgraph.rules.lifecycle import contradiction_state, is_change_mark, is_dismissed
-from memgraph.store import edges, evidence, graph, influence, supports
+from memgraph.store import edges, evidence, graph, influence, journal, supports
 from memgraph.store.edges import ContradictionFilter
 from memgraph.store.graph import Direction
 from memgraph.store.items import is_id
@@ -133,7 +133,7 @@ def _describe(
 
 def _in_order(edge: Edge, ends: Iterable[Memory]) -> list[Memory]:
     """Return the older memory and the newer one; of a change, the changed one and its successor."""
-    if is_change_mark(edge):
+    if edge.edge_type is EdgeType.UPDATES:
         return sorted(ends, key=lambda memory: memory.memory_id == edge.from_id)
     return sorted(ends, key=lambda memory: (memory.created_at, memory.memory_id))
 
@@ -209,7 +209,8 @@ class CaseReader:
         ends = {known.from_id, known.to_id}
         if len(graph.visible_memories(snapshot, ends, view)) < len(ends):
             raise edges.missing(edge_id)
-        if known.edge_type is not EdgeType.CONTRADICTS and not is_change_mark(known):
+        was_decidable = is_change_mark(known) or known.resolution is not None
+        if known.edge_type is not EdgeType.CONTRADICTS and not was_decidable:
             kind = known.edge_type.value
             message = f"{edge_id} is a {kind} edge, neither a contradiction nor a mark"
             raise NotFound(message, edge_id=edge_id)
@@ -230,6 +231,7 @@ class CaseReader:
         return CaseSide(
             memory=memory,
             source=source,
+            stored_by=journal.author_of(snapshot, memory_id),
             supports=supports.listed_further(snapshot, memory_id, until=until),
             independent_sources=independent_sources(own, added),
             said_at=memory.said_at,

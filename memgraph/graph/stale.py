@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
+from memgraph.clock import MAX_MS
 from memgraph.errors import InvalidInput
 from memgraph.graph.redaction import without_hidden
 from memgraph.model.enums import EdgeType, MemoryStatus
 from memgraph.model.graph import EndedHow, InvalidPremise, PremiseStep, StaleMemory, StalePage
 from memgraph.rules.evidence import Dependency, broken_paths
+from memgraph.rules.lifecycle import EndOfLife
 from memgraph.store import evidence, graph
 from memgraph.store.evidence import EndedMemory
 from memgraph.store.snapshot import Snapshot
@@ -170,7 +173,10 @@ def described(
     ids = sorted({path[-1].ground_id for path in paths.values()})
     grounds = graph.visible_memories(snapshot, ids, any_status)
     refuted = evidence.refuted_among(snapshot, ids, view)
-    endings = evidence.endings(snapshot, ids, view)
+    endings = {
+        memory_id: _original(snapshot, memory_id, ending, view)
+        for memory_id, ending in evidence.endings(snapshot, ids, view).items()
+    }
     reasons = without_hidden(snapshot, view, [endings[memory_id].reason for memory_id in ids])
     reason_of = dict(zip(ids, reasons, strict=True))
     premises = {}
@@ -198,3 +204,14 @@ def described(
             replaced_by=tuple(sorted(refuted[ground_id].replaced_by)),
         )
     return premises
+
+
+def _original(snapshot: Snapshot, memory_id: str, ending: EndOfLife, view: View) -> EndOfLife:
+    """Return how a superseded memory ended before it was retracted and restored."""
+    if ending.status is not MemoryStatus.SUPERSEDED:
+        return ending
+    until = MAX_MS if view.as_of is None else view.as_of
+    newest_first = reversed(graph.status_history(snapshot, memory_id, until=until))
+    ended = takewhile(lambda period: period.status is not MemoryStatus.ACTIVE, newest_first)
+    *_, first = (period for period in ended if period.status is MemoryStatus.SUPERSEDED)
+    return ending._replace(since=first.since, actor=first.actor, reason=first.reason)

@@ -287,6 +287,7 @@ class CaseSide(Value):
     """One side of a contradiction, with its evidence.
 
     Attributes:
+        stored_by: the actor who stored it; None if the journal does not record it.
         supports: further sources, oldest first.
         independent_sources: see ``Trace``.
         said_at: the time of the event if known, else the time of storing.
@@ -297,6 +298,7 @@ class CaseSide(Value):
 
     memory: Memory
     source: StoredSource
+    stored_by: str | None
     supports: tuple[MemorySupport, ...]
     independent_sources: int
     said_at: Millis

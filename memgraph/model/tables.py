@@ -331,7 +331,8 @@ class EdgeRow(Row, table=True):
             "created_at",
             "edge_id",
             sqlite_where=sa.text(
-                "edge_type = 'Contradicts' OR (edge_type = 'Updates' AND weight < 1.0)"
+                "edge_type = 'Contradicts' OR (edge_type = 'Updates'"
+                " AND (weight < 1.0 OR resolved_at IS NOT NULL))"
             ),
         ),
         # The evidence of a memory; every recall follows it a few steps from each candidate.
@@ -353,6 +354,8 @@ class EdgeRow(Row, table=True):
     resolved_at: int | None = column(sa.Integer)
     resolution_json: str | None = json_column("resolution")
     resolution: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("resolution_json")
+    earlier_json: str | None = json_column("earlier")
+    earlier: ClassVar[hybrid_property[dict[str, Any] | None]] = json_value("earlier_json")
 
     from_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.from_memory_id")
     to_memory: MemoryRow = related_row(MemoryRow, foreign_keys="memory_edges.c.to_memory_id")

@@ -310,6 +310,11 @@ def reason_of(status: MemoryStatus, reason: str) -> str:
     return reason
 
 
+def replaced_by(memory_id: str, reason: str | None) -> str:
+    """Return the reason for superseding a memory that another replaced."""
+    return f"replaced by {memory_id}" + (f": {reason}" if reason else "")
+
+
 def lost_to(winner_id: str, reason: str) -> str:
     """Return the reason for superseding a memory that lost a contradiction."""
     return f"lost to {winner_id}: {reason}"

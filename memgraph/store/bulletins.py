@@ -239,7 +239,7 @@ def _open_conflicts(view: View) -> sa.Select[Any]:
         .where(*(view.status(m) == MemoryStatus.ACTIVE for m in (a, b)))
         .where(view.edge_where(e), view.where(a), view.where(b))
         .where(view.unerased(a), view.unerased(b))
-        .where((e.c.weight >= 1.0) | ~decided_by_facts(e, view))
+        .where((view.of_edge(e, "weight") >= 1.0) | ~decided_by_facts(e, view))
         .order_by(e.c.created_at.desc(), e.c.edge_id.desc())
         .limit(MOST_CONFLICTS)
     )

@@ -12,7 +12,7 @@ from memgraph.errors import Conflict, NotFound
 from memgraph.ids import SHORT_CHARS
 from memgraph.model.enums import EdgeType, MemoryKind, MemoryStatus
 from memgraph.model.values import Edge
-from memgraph.rules.lifecycle import DISMISSED
+from memgraph.rules.lifecycle import DISMISSED, is_change_mark
 from memgraph.store import memories, tables
 from memgraph.store.rows import EDGE_FIELDS, edge_from_row, json_text
 from memgraph.store.snapshot import JournalledTransaction, Snapshot, Transaction
@@ -214,14 +214,26 @@ def losers(snapshot: Snapshot, memory_ids: Collection[str]) -> list[str]:
     return snapshot.column(sa.select(f.c.value).where(sa.or_(*lost)).order_by(f.c.key))
 
 
-def put_in_force(transaction: JournalledTransaction, edge_id: str, reason: str | None) -> None:
+def put_in_force(transaction: JournalledTransaction, edge: Edge, reason: str | None) -> None:
     """Let a partial or marking Updates edge replace the older memory completely.
 
-    A mark of a contradiction becomes one that somebody stated.
+    A mark of a contradiction becomes one that somebody stated; a mark of a change is resolved.
     """
+    earlier = {"weight": edge.weight, "partial": edge.partial, "reason": edge.reason}
+    changes = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
+    changes["earlier"] = bound(json_text({"until": transaction.at, **earlier}))
+    if is_change_mark(edge):
+        changes |= _decided(
+            transaction,
+            {
+                "winner_id": edge.from_id,
+                "loser_id": edge.to_id,
+                "reason": reason,
+                "actor": transaction.actor,
+            },
+        )
     e = tables.edges
-    whole = {"partial": sa.false(), "weight": 1.0, "reason": bound(reason)}
-    transaction.write(sa.update(e).where(e.c.edge_id == bound(edge_id)).values(whole))
+    transaction.write(sa.update(e).where(e.c.edge_id == bound(edge.edge_id)).values(changes))
 
 
 def of_memory(
@@ -243,11 +255,17 @@ def set_resolution(
 ) -> None:
     """Set the resolution of a contradiction, or reopen it with None."""
     e = tables.edges
-    decided = {
+    update = sa.update(e).where(e.c.edge_id == bound(edge_id))
+    transaction.write(update.values(_decided(transaction, resolution)))
+
+
+def _decided(
+    transaction: JournalledTransaction, resolution: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    return {
         "resolved_at": bound(None if resolution is None else transaction.at),
         "resolution": bound(None if resolution is None else json_text(resolution)),
     }
-    transaction.write(sa.update(e).where(e.c.edge_id == bound(edge_id)).values(decided))
 
 
 def counts(snapshot: Snapshot) -> dict[str, int]:
@@ -298,7 +316,7 @@ def decided_by_facts(e: sa.FromClause, view: View) -> Column:
         .select_from(facts)
         .where(new.c.derived_from_id == e.c.from_memory_id)
         .where(old.c.derived_from_id == e.c.to_memory_id)
-        .where(replaces_whole(u), view.edge_where(u))
+        .where(view.in_force(u), view.edge_where(u))
         .where(view.status(m) != MemoryStatus.ACTIVE)
         .correlate(e)
     )
@@ -315,14 +333,14 @@ def contradictions(
 ) -> list[Edge]:
     """Return a page of Contradicts edges and marks of changes, in order of time.
 
-    Both ends are visible. A mark of a change is an Updates edge of a weight below 1; once it is
-    accepted its weight is 1, so that it is not returned as of an earlier time either. Nor is an
-    open mark of two turns if a fact of the one replaced a fact of the other: that decided it.
+    Both ends are visible. A mark of a change is an Updates edge of a weight below 1, or one that
+    was put in force since, and thereby resolved. An open mark of two turns is left out if a fact of
+    the one replaced a fact of the other: that decided it.
 
     Args:
         view: the reader's view; with ``as_of``, the state at that time counts.
-        resolved: True: resolved and dismissed ones, by ``resolved_at``; False: open ones, by
-            ``created_at``.
+        resolved: True: resolved, accepted and dismissed ones, by ``resolved_at``; False: open
+            ones, by ``created_at``.
         after: (that time, edge id) of the last edge on the previous page.
     """
     match = " AND ".join(f"({saying([word])})" for word in criteria.words)
@@ -344,7 +362,7 @@ def contradictions(
         )
     )
     if not resolved:
-        query = query.where((e.c.weight >= 1.0) | ~decided_by_facts(e, view))
+        query = query.where((view.of_edge(e, "weight") >= 1.0) | ~decided_by_facts(e, view))
     if criteria.changes is not None:
         edge_type = EdgeType.UPDATES if criteria.changes else EdgeType.CONTRADICTS
         query = query.where(e.c.edge_type == edge_type)
@@ -375,7 +393,8 @@ def contradictions(
 
 def _decidable(e: sa.FromClause) -> Column:
     """Return the condition of ``ix_memory_edges_contradictions``, in the words of that index."""
-    is_mark = sa.and_(e.c.edge_type == EdgeType.UPDATES, e.c.weight < 1.0)
+    is_or_was_mark = sa.or_(e.c.weight < 1.0, e.c.resolved_at.is_not(None))
+    is_mark = sa.and_(e.c.edge_type == EdgeType.UPDATES, is_or_was_mark)
     return sa.or_(e.c.edge_type == EdgeType.CONTRADICTS, is_mark)
 
 

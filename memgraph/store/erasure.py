@@ -441,9 +441,10 @@ def _rows_about(
     for recall_id, answer in rows(sa.select(r.c.recall_id, r.c.answer).where(is_about)):
         redacted = None if answer is None else redacted_words(answer)
         yield (r.name, (recall_id,)), {"query": "", "answer": redacted}
-    decided = e.c.resolution.is_not(None) & _joins_given()
-    for edge_id, resolution in rows(sa.select(e.c.edge_id, e.c.resolution).where(decided)):
-        yield (e.name, (edge_id,)), {"resolution": redacted_words(resolution)}
+    for name in ("resolution", "earlier"):
+        decided = e.c[name].is_not(None) & _joins_given()
+        for edge_id, text in rows(sa.select(e.c.edge_id, e.c[name]).where(decided)):
+            yield (e.name, (edge_id,)), {name: redacted_words(text)}
     neighbours = sa.union(
         sa.select(e.c.from_memory_id).where(among(e.c.to_memory_id, "ids")),
         sa.select(e.c.to_memory_id).where(among(e.c.from_memory_id, "ids")),

@@ -46,7 +46,7 @@ from memgraph.store.statements import (
     unindexed,
     value,
 )
-from memgraph.store.visibility import STANDING, Table, View, memories_listed, replaces_whole
+from memgraph.store.visibility import STANDING, Table, View, memories_listed
 
 _STRENGTH = itemgetter(*(EDGE_FIELDS.index(name) for name in ("weight", "created_at", "edge_id")))
 
@@ -130,8 +130,9 @@ def _strongest_neighbours(view: View, types: Types) -> sa.CompoundSelect[Any]:
     for direction in Direction:
         f, e, strongest = _strongest(direction, view, types)
         far = direction.value[1]
-        step = (f.c.value, e.c[far], e.c.edge_type, e.c.weight, e.c.created_at, e.c.edge_id)
-        legs.append(sa.select(*step, e.c.partial).select_from(strongest))
+        weight, partial = view.of_edge(e, "weight"), view.of_edge(e, "partial")
+        step = (f.c.value, e.c[far], e.c.edge_type, weight, e.c.created_at, e.c.edge_id, partial)
+        legs.append(sa.select(*step).select_from(strongest))
     return sa.union_all(*legs)
 
 
@@ -220,7 +221,8 @@ def _linked(direction: Direction, view: View, types: Types, derivations: bool) -
     near, far = direction.value
     f, m = listed("ids", "f"), tables.memories.alias("m")
     o, d = tables.edges.alias("o"), tables.derivations.alias("d")
-    of_edge = (o.c.edge_type, o.c.weight, o.c.created_at, o.c.edge_id, o.c.partial)
+    weight, partial = (view.of_edge(o, name).label(name) for name in ("weight", "partial"))
+    of_edge = (o.c.edge_type, weight, o.c.created_at, o.c.edge_id, partial)
     steps = sa.select(o.c[near].label("origin"), o.c[far].label("memory_id"), *of_edge)
     is_step = sa.and_(o.c[near] == f.c.value, _is_of(o, types), view.edge_where(o))
     edges = ordered(f, (o, is_step), (m, m.c.memory_id == o.c[far]))
@@ -344,11 +346,16 @@ def _pairs(view: View) -> sa.Select[Any]:
             e.c[far].label("other"),
             standing.status(m).label("status"),
             sa.literal(direction is Direction.OUT).label("is_from"),
-            *(e.c[name] for name in ("edge_type", "partial", "weight", "edge_id", "reason")),
+            e.c.edge_type,
+            *(view.of_edge(e, name).label(name) for name in ("partial", "weight")),
+            e.c.edge_id,
+            view.of_edge(e, "reason").label("reason"),
         )
         legs.append(
             sides.select_from(ordered(f, (e, is_pair), *ends)).where(
-                view.resolved_at(e).is_(None), view.edge_where(e), standing.where(m)
+                view.resolved_at(e).is_(None) | view.in_force(e),
+                view.edge_where(e),
+                standing.where(m),
             )
         )
     both = sa.union_all(*legs).subquery()
@@ -384,7 +391,7 @@ def _pair(
 @prepared
 def _replacements(view: View) -> sa.Select[Any]:
     f, e, m = listed("ids", "f"), tables.edges.alias("e"), tables.memories.alias("m")
-    replaced = replaces_whole(e)
+    replaced = view.in_force(e)
     is_loser = member(view.resolution(e), "loser_id") == f.c.value
     lost = (e.c.edge_type == EdgeType.CONTRADICTS) & is_loser
     legs = []

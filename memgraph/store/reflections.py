@@ -21,7 +21,7 @@ from memgraph.store import tables
 from memgraph.store.rows import memory_from_row
 from memgraph.store.snapshot import Snapshot
 from memgraph.store.statements import Column, among, bound, prepared, value
-from memgraph.store.visibility import View, memory_fields
+from memgraph.store.visibility import View, memory_fields, replaces_whole
 
 
 def _is_weekly(m: sa.FromClause) -> Column:
@@ -145,8 +145,9 @@ def joined(
         is_current = b.c.status != MemoryStatus.RETRACTED
         if edge_type is EdgeType.CONTRADICTS:
             is_current = b.c.status == MemoryStatus.ACTIVE
-        is_open = (e.c.resolved_at.is_(None), a.c.status == MemoryStatus.ACTIVE, is_current)
-        query = query.where(_is_of_period(e), *is_open)
+        is_open = e.c.resolved_at.is_(None) | replaces_whole(e)
+        is_open &= (a.c.status == MemoryStatus.ACTIVE) & is_current
+        query = query.where(_is_of_period(e), is_open)
     rows = snapshot.rows(query, view.params | asdict(during))
     if not resolved:
         return [(first, other, weight) for first, other, weight, _ in rows]

@@ -50,7 +50,7 @@ SOURCE_FIELDS = ("source_id", *Source.model_fields)
 STATUS_FIELDS = tuple(StatusPeriod.model_fields)
 EDGE_FIELDS = (
     *("edge_id", "from_memory_id", "to_memory_id", "edge_type", "weight"),
-    *("reason", "partial", "created_at", "resolved_at", "resolution"),
+    *("reason", "partial", "created_at", "resolved_at", "resolution", "earlier"),
 )
 
 
@@ -190,8 +190,9 @@ def edge_from_row(row: Sequence[Any]) -> Edge:
     try:
         fields["edge_type"] = _EDGE_TYPES[fields["edge_type"]]
         fields["partial"] = bool(fields["partial"])
-        if fields["resolution"] is not None:
-            fields["resolution"] = json.loads(fields["resolution"])
+        for name in ("resolution", "earlier"):
+            if fields[name] is not None:
+                fields[name] = json.loads(fields[name])
     except (KeyError, ValueError, TypeError) as error:
         raise unreadable("memory_edges", row[0]) from error
     return built(Edge, fields)

@@ -17,7 +17,7 @@ from memgraph.model.enums import EdgeType, MemoryStatus, MemoryType, Scope, Sens
 from memgraph.rules.scope import Viewer, predicate
 from memgraph.store import tables
 from memgraph.store.rows import EDGE_FIELDS, MEMORY_FIELDS
-from memgraph.store.statements import Column, among, greatest, listed, ordered, value
+from memgraph.store.statements import Column, among, greatest, listed, member, ordered, value
 
 Table = sa.FromClause
 AS_OF = value("view_as_of")
@@ -158,6 +158,8 @@ class View:
         as_it_was = {
             "resolved_at": self.resolved_at(e),
             "resolution": self.resolution(e),
+            **{name: self.of_edge(e, name) for name in ("weight", "reason", "partial")},
+            "earlier": e.c.earlier if self.as_of is None else sa.case((~_is_later(e), e.c.earlier)),
         }
         return [as_it_was.get(name, e.c[name]).label(name) for name in EDGE_FIELDS]
 
@@ -172,6 +174,19 @@ class View:
         if self.as_of is None:
             return e.c.resolution
         return sa.case((e.c.resolved_at <= AS_OF, e.c.resolution))
+
+    def of_edge(self, e: Table, name: str) -> Column:
+        """Return the weight, partial or reason of an edge, which is other once it is in force."""
+        current = e.c[name]
+        if self.as_of is None:
+            return current
+        earlier = member(e.c.earlier, name, current.type)
+        return sa.case((_is_later(e), earlier), else_=current)
+
+    def in_force(self, e: Table) -> Column:
+        """Return the condition ``replaces_whole`` as of the view's time."""
+        is_current = replaces_whole(e)
+        return is_current if self.as_of is None else is_current & ~_is_later(e)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -263,6 +278,11 @@ def happened_at(m: sa.FromClause) -> Column:
 def is_unexpired(m: sa.FromClause, at: str = "at") -> Column:
     """Return the condition that a memory is still valid at the time that is bound as ``at``."""
     return m.c.valid_until.is_(None) | (m.c.valid_until > value(at))
+
+
+def _is_later(e: sa.FromClause) -> Column:
+    """Return the condition that an edge was put in force after the view's time; never NULL."""
+    return e.c.earlier.is_not(None) & (member(e.c.earlier, "until", sa.Integer()) > AS_OF)
 
 
 def replaces_whole(e: sa.FromClause) -> Column:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001_08a72f60"
+revision = "0001_4678f1da"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -579,6 +579,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.Integer(), nullable=False),
         sa.Column("resolved_at", sa.Integer()),
         sa.Column("resolution", sa.Text()),
+        sa.Column("earlier", sa.Text()),
         sa.CheckConstraint(
             "(resolved_at IS NULL) = (resolution IS NULL)",
             name=op.f("ck_memory_edges_resolved_with_resolution"),
@@ -606,7 +607,8 @@ def upgrade() -> None:
         "memory_edges",
         ["resolved_at", "created_at", "edge_id"],
         sqlite_where=sa.text(
-            "edge_type = 'Contradicts' OR (edge_type = 'Updates' AND weight < 1.0)"
+            "edge_type = 'Contradicts' OR (edge_type = 'Updates'"
+            " AND (weight < 1.0 OR resolved_at IS NOT NULL))"
         ),
     )
     op.create_index(

@@ -42,6 +42,7 @@ def test_a_case_shows_both_sides_and_suggests(orc: Orchestrator, clock: FixedClo
     case = orc.contradictions.get(edge)
     assert (case.state, case.moot, case.edge.edge_id) == ("open", False, edge)
     assert [side.memory.memory_id for side in case.sides] == [old, new]
+    assert [side.stored_by for side in case.sides] == [orc.actor] * 2
     assert [side.confirmed for side in case.sides] == [True, False]
     assert [side.influence.derived for side in case.sides] == [2, 0]
     assert codes(case)[0] == ("confirmed", old)
@@ -249,12 +250,22 @@ def test_a_probable_change_is_listed_and_read_like_a_case_until_it_is_decided(
     orc.contradictions.dismiss(marks[0], reason="two doors")
     orc.contradictions.accept(marks[1], reason="seen there")
     assert [each.edge.edge_id for each in orc.contradictions.list(changes=True).items] == marks[2:]
-    [dismissed] = orc.contradictions.list(changes=True, resolved=True).items
-    assert (dismissed.edge.edge_id, dismissed.dismissed) == (marks[0], True)
+    accepted, dismissed = orc.contradictions.list(changes=True, resolved=True).items
+    assert [each.edge.edge_id for each in (accepted, dismissed)] == marks[1::-1]
+    assert (accepted.dismissed, dismissed.dismissed) == (False, True)
     assert orc.contradictions.get(marks[0]).state == "dismissed"
-    for in_force in (marks[1], stated):
-        with pytest.raises(NotFound):
-            orc.contradictions.get(in_force)
+    case = orc.contradictions.get(marks[1])
+    assert (case.state, case.edge.resolution) == (
+        "resolved",
+        {
+            "winner_id": pairs[1][1],
+            "loser_id": pairs[1][0],
+            "reason": "seen there",
+            "actor": orc.actor,
+        },
+    )
+    with pytest.raises(NotFound):
+        orc.contradictions.get(stated)
     place = orc.contradictions.list(changes=True, after=marks[2])
     assert place.items == ()
 
@@ -317,7 +328,8 @@ def test_what_lost_and_is_back_is_still_lost(orc: Orchestrator, clock: FixedCloc
     between = clock.now_ms()
     clock.advance(days=2)
     orc.restore(lost, reason="genuine")
-    assert [item.premise.ended for item in orc.graph.stale().items] == ["lost"]
+    [again] = orc.graph.stale().items
+    assert again.premise == stale.premise.model_copy(update={"ground": orc.get(lost)})
     assert [item.premise.ended for item in orc.graph.stale(as_of=between).items] == ["retracted"]
 
 

@@ -266,7 +266,7 @@ def test_whoever_dismissed_a_mark_may_think_again(orc: Orchestrator) -> None:
         orc.contradictions.accept(mark.edge_id, reason="one system")
     assert orc.relate(new, "Updates", old, reason="one system") == mark.edge_id
     [edge] = edges_into(orc, old)
-    assert (edge.weight, edge.resolution) == (1.0, None)
+    assert (edge.weight, (edge.resolution or {})["reason"]) == (1.0, "one system")
     assert orc.get(old).status is MemoryStatus.SUPERSEDED
     assert orc.verify().ok
 

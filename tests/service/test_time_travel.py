@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
     at: int
     statuses: dict[str, str]
-    edges: set[tuple[str, str, str]]
+    edges: set[tuple[object, ...]]
     grounds: dict[str, set[str]]
 
     def without(self, erased: set[str]) -> Self:
@@ -57,7 +57,10 @@ def seen(orc: Orchestrator, at: int, *, as_of: int | None = None) -> Seen:
     return Seen(
         at,
         {each.memory_id: each.status.value for each in memories},
-        {(each.from_id, each.edge_type, each.to_id) for each in (graph.edges if graph else ())},
+        {
+            (each.from_id, each.edge_type, each.to_id, each.weight, each.partial, each.reason)
+            for each in (graph.edges if graph else ())
+        },
         {one: {link.memory_id for link in orc.trace(one, as_of=as_of).grounds} for one in ids},
     )
 
@@ -108,7 +111,10 @@ class Living:
         elif what == "contradict":
             orc.relate(one, "Contradicts", other, reason="both cannot be")
         elif what == "update":
-            orc.relate(one, "Updates", other, partial=first % 2 == 0)
+            orc.relate(one, "Updates", other, partial=first % 2 == 0, reason=f"{first}")
+        elif what == "mark":
+            kind = "Updates" if first % 2 else "Contradicts"
+            orc.relate(one, kind, other, weight=0.8, reason="probably")
         else:
             self._decide(what, first)
 
@@ -136,6 +142,8 @@ class Living:
         edge = page[first % len(page)].edge
         if what == "resolve":
             self._orc.contradictions.resolve(edge.edge_id, winner=edge.from_id, reason="newer")
+        elif what == "accept":
+            self._orc.contradictions.accept(edge.edge_id, reason="seen")
         elif what == "dismiss":
             self._orc.contradictions.dismiss(edge.edge_id, reason="no contradiction")
         else:
@@ -144,7 +152,8 @@ class Living:
 
 WORDS = (
     *("remember", "remember", "correct", "confirm", "retract", "restore"),
-    *("contradict", "contradict", "update", "resolve", "resolve", "dismiss", "reopen"),
+    *("contradict", "contradict", "update", "resolve", "resolve", "dismiss"),
+    *("mark", "accept"),
     *("erase", "poison", "merge", "decay", "recall"),
 )
 CONTRADICTING = [("remember", 0, 0), ("remember", 0, 0), ("contradict", 0, 1)]
@@ -154,6 +163,8 @@ EVENTS = st.tuples(st.sampled_from(WORDS), st.integers(0, 30), st.integers(0, 30
 @given(st.lists(EVENTS, min_size=4, max_size=14), st.integers(1, 3 * MS_PER_DAY))
 @example([*CONTRADICTING, ("erase", 0, 0)], 1)
 @example([*CONTRADICTING, ("confirm", 0, 0), ("erase", 0, 0)], MS_PER_DAY)
+@example([("remember", 0, 0), ("remember", 0, 0), ("mark", 1, 0), ("accept", 0, 0)], 1)
+@example([("remember", 0, 0), ("remember", 0, 0), ("mark", 0, 1), ("contradict", 0, 1)], 1)
 @settings(max_examples=6, deadline=None)
 def test_an_earlier_time_has_its_memories_statuses_and_edges(
     events: list[tuple[str, int, int]], pause: int
@@ -203,6 +214,45 @@ def test_a_contradiction_that_was_decided_later_was_open(
     assert orc.contradictions.list().items == ()
     [then] = orc.contradictions.list(as_of=before).items
     assert (then.edge.resolved_at, then.edge.resolution) == (None, None)
+
+
+@pytest.mark.parametrize("decided_by", ["accept", "relate"])
+def test_a_mark_that_was_put_in_force_later_was_a_mark(
+    orc: Orchestrator, clock: FixedClock, decided_by: str
+) -> None:
+    old, new = (put(orc, f"The ferry leaves from pier {pier}.") for pier in ("two", "five"))
+    edge = orc.relate(new, "Updates", old, weight=0.8, reason="a later sign")
+    open_case = orc.contradictions.get(edge)
+    before = clock.now_ms()
+    clock.advance(days=1)
+    if decided_by == "accept":
+        orc.contradictions.accept(edge, reason="the timetable")
+    else:
+        orc.relate(new, "Updates", old, reason="the timetable")
+    assert orc.contradictions.list().items == ()
+    assert orc.contradictions.list(resolved=True, as_of=before).items == ()
+    [then] = orc.contradictions.list(as_of=before).items
+    assert then.edge == open_case.edge
+    assert orc.contradictions.get(edge, as_of=before).edge == open_case.edge
+    recalled = orc.recall("ferry pier", as_of=before)
+    assert {mark.weight for item in recalled.items for mark in item.marks} == {0.8}
+    assert {mark.reason for item in recalled.items for mark in item.marks} == {"a later sign"}
+    assert "replaced by" not in recalled.model_dump_json()
+    assert [each.edge_id for each in orc.trace(old, as_of=before).probable_changes] == [edge]
+    assert orc.trace(old, as_of=before).replaced_by == ()
+    [now] = orc.contradictions.list(resolved=True).items
+    assert now.edge.earlier == {
+        "until": now.edge.resolved_at,
+        "weight": 0.8,
+        "partial": False,
+        "reason": "a later sign",
+    }
+    assert orc.contradictions.get(edge).edge == now.edge
+    assert orc.history.get(old).periods[-1].reason == f"replaced by {new}: the timetable"
+    [replaced] = orc.history.diff(before, clock.now_ms()).replaced
+    assert replaced.reason == f"replaced by {new}: the timetable"
+    assert orc.trace(old).replaced_by[0].memory_id == new
+    assert orc.verify().ok
 
 
 def test_what_was_true_at_a_time_and_what_was_known_then_are_two_questions(

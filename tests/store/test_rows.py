@@ -60,6 +60,7 @@ edges = st.builds(
     created_at=times,
     resolved_at=st.none() | times,
     resolution=st.none() | json_objects,
+    earlier=st.none() | json_objects,
 )
 
 
@@ -83,6 +84,7 @@ def test_an_edge_comes_back_as_it_was_validated(edge: Edge) -> None:
         "to_memory_id": edge.to_id,
         "partial": int(edge.partial),
         "resolution": None if edge.resolution is None else json.dumps(edge.resolution),
+        "earlier": None if edge.earlier is None else json.dumps(edge.earlier),
     }
     row = [_plain(stored[name]) for name in rows.EDGE_FIELDS]
     assert rows.edge_from_row(row) == edge

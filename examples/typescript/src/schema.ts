@@ -1900,6 +1900,7 @@ export interface components {
          * @description One side of a contradiction, with its evidence.
          *
          *     Attributes:
+         *         stored_by: the actor who stored it; None if the journal does not record it.
          *         supports: further sources, oldest first.
          *         independent_sources: see ``Trace``.
          *         said_at: the time of the event if known, else the time of storing.
@@ -1917,6 +1918,7 @@ export interface components {
             /** Format: date-time */
             said_at: string;
             source: components["schemas"]["StoredSource"];
+            stored_by: string | null;
             supports: components["schemas"]["MemorySupport"][];
         };
         /**
@@ -2234,12 +2236,19 @@ export interface components {
         /**
          * @description A stored edge.
          *
-         *     ``partial``: an Updates edge that leaves the older memory active. ``resolution``: for a resolved
-         *     contradiction, the winner, the loser, the reason and the actor.
+         *     Attributes:
+         *         partial: an Updates edge that leaves the older memory active.
+         *         resolved_at, resolution: of a decided contradiction or mark: when, the winner, the loser,
+         *             the reason and the actor.
+         *         earlier: the ``weight``, ``partial`` and ``reason`` that it had ``until`` it was put in
+         *             force; None: it has those it was stored with.
          */
         Edge: {
             /** Format: date-time */
             created_at: string;
+            earlier?: {
+                [key: string]: unknown;
+            } | null;
             edge_id: string;
             edge_type: components["schemas"]["EdgeType"];
             from_id: string;

@@ -11,7 +11,7 @@ from memgraph.ids import IdSource
 from memgraph.model.enums import EdgeType
 from memgraph.model.values import MAX_REASON_CHARS, Edge, EdgeInput, Outcome
 from memgraph.operations.write.changes import reopen, require_unreplaced, state_of
-from memgraph.rules.lifecycle import in_force, is_change_mark, plan_supersession
+from memgraph.rules.lifecycle import in_force, is_change_mark, plan_supersession, replaced_by
 from memgraph.store import edges, journal, memories, supports
 from memgraph.store.snapshot import JournalledTransaction, NewEntry
 from memgraph.store.visibility import View
@@ -181,7 +181,7 @@ class EdgeWriter:
             link = link.model_copy(update={"partial": True})
             code, message = Conflict.code, _REPLACED_BEFORE
         else:
-            self._supersede(transaction, new_id, old_id, written)
+            self._supersede(transaction, new_id, old_id, link.reason, written)
             old_id = chain[-1] if chain else old_id
         existing = edges.find(transaction, new_id, old_id, EdgeType.UPDATES)
         outcome = self._write(transaction, new_id, old_id, link, existing, written)
@@ -207,7 +207,7 @@ class EdgeWriter:
                 )
             ends = existing.from_id, existing.to_id
             row = _row(existing.edge_id, *ends, link, existing.created_at)
-            edges.put_in_force(transaction, existing.edge_id, link.reason)
+            edges.put_in_force(transaction, existing, link.reason)
         else:
             return Outcome(outcome="duplicate", edge_id=existing.edge_id)
         written.entries.append(_related(row))
@@ -262,7 +262,12 @@ class EdgeWriter:
         return outcome
 
     def _supersede(
-        self, transaction: JournalledTransaction, new_id: str, old_id: str, written: StoredBatch
+        self,
+        transaction: JournalledTransaction,
+        new_id: str,
+        old_id: str,
+        reason: str | None,
+        written: StoredBatch,
     ) -> None:
         new, old = (state_of(transaction, memory_id) for memory_id in (new_id, old_id))
         # Edges may come in any order, so a superseded memory may still replace another, but not
@@ -274,9 +279,9 @@ class EdgeWriter:
             require_unreplaced(transaction, old_id, view=self.view)
         if change is None or change.status is None:
             return
-        reason = f"replaced by {new_id}"
-        memories.set_status(transaction, old_id, change.status, reason=reason)
-        written.entries.append(NewEntry("supersede", old_id, {"by": new_id}))
+        because = replaced_by(new_id, reason)
+        memories.set_status(transaction, old_id, change.status, reason=because)
+        written.entries.append(NewEntry("supersede", old_id, {"by": new_id, "reason": reason}))
 
 
 def _decides(link: EdgeInput, existing: Edge) -> bool:
@@ -304,6 +309,7 @@ def _row(edge_id: str, from_id: str, to_id: str, link: EdgeInput, at: int) -> di
         "created_at": at,
         "resolved_at": None,
         "resolution": None,
+        "earlier": None,
     }
 
 

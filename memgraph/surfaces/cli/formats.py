@@ -130,8 +130,9 @@ def journal_line(note: JournalNote) -> str:
 
 def period_line(period: StatusPeriod) -> str:
     """Return a status as one line; a replacement names no memory, for its edge does."""
-    reason = period.reason or ""
-    why = "" if reason.startswith("replaced by ") else reason
+    why = period.reason or ""
+    if why.startswith("replaced by "):
+        _, _, why = why.partition(": ")
     return f"{moment(period.since)}  {period.status.value} by {period.actor}{why and f': {why}'}"
 
 

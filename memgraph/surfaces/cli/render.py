@@ -312,7 +312,7 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "Case": ("sides", "suggestion", "journal"),
     "CaseSide": (
-        *("memory", "source", "supports", "independent_sources", "said_at"),
+        *("memory", "source", "stored_by", "supports", "independent_sources", "said_at"),
         *("effective_confidence", "confirmed", "premise", "influence"),
     ),
     "Influence": ("recalls", "derived", "runs", "conversations"),

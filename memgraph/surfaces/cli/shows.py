@@ -212,6 +212,7 @@ def _show_pair(
         for memory, source in zip(sides, sources, strict=True)
     )
     numbers = {line.memory_id: f"[{at}]" for at, line in enumerate(lines, start=first)}
+    edge = edge.as_found
     odds = f" ({edge.weight:.0%})" if edge.weight < 1.0 else ""
     standing = f"open since {day(edge.created_at)}"
     if edge.resolved_at is not None:
@@ -227,7 +228,7 @@ def _show_pair(
     if edge.resolution is not None:
         winner = edge.resolution.get("winner_id")
         outcome = "no contradiction" if winner is None else f"{short_id(winner)} prevails"
-        screen.block(f"decision: {outcome}: {edge.resolution.get('reason', '')}", indent=2)
+        screen.block(f"decision: {outcome}: {edge.resolution.get('reason') or ''}", indent=2)
 
 
 def _verification(screen: Screen, report: VerifyReport, _: Call) -> None:
