@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +33,7 @@ from memgraph.model.enums import MemoryKind, MemoryStatus
 from memgraph.model.remote import MAX_BATCH
 from memgraph.model.values import Memory, MemoryInput
 from memgraph.operations.life.consolidation import SessionReport
-from memgraph.providers.litellm_tokens import tokenizer_of
+from memgraph.providers import _litellm
 from memgraph.rules.budget import token_cost
 
 BLOCK, RECALL, FUSION, WHOLE = "block", "recall", "fusion", "whole"
@@ -240,8 +242,11 @@ def run(
 
 def _tokenizer() -> tuple[str, Count]:
     """Return the name and function of the counter: a real tokenizer where one is installed."""
-    counter = tokenizer_of(_OF_THE_ENCODING)
-    return (ESTIMATE, token_cost) if counter is None else (ENCODING, counter.count)
+    if find_spec("litellm") is None:
+        return ESTIMATE, token_cost
+    _litellm.load()
+    count: Any = import_module("litellm").token_counter
+    return ENCODING, lambda text: int(count(model=_OF_THE_ENCODING, text=text)) if text else 0
 
 
 def _questions(talk: Talk, sources: Sequence[str]) -> Iterator[tuple[int, Question, str]]:

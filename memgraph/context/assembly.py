@@ -20,7 +20,7 @@ from memgraph.model.context import (
 )
 from memgraph.model.enums import Scope
 from memgraph.model.values import built
-from memgraph.rules.budget import allocated, divided, reached, select_within, token_cost
+from memgraph.rules.budget import allocated, counted, divided, reached, select_within, token_cost
 from memgraph.rules.lines import frame_cost, in_time, named
 
 OVER_BUDGET, TOO_LARGE, MAX_ITEMS, DUPLICATE = "over_budget", "too_large", "max_items", "duplicate"
@@ -90,7 +90,7 @@ def assembled(candidates: Iterable[ContextCandidate], plan: ContextPlan) -> Asse
     offered = [candidate for candidate in candidates if weights[candidate.tier] > 0.0]
     candidates_by_id = sorted(offered, key=lambda each: each.memory.memory_id)
     kept, repeated, asked = distinct(candidates_by_id, plan.query)
-    room = max(plan.budget_tokens - frame_cost(plan.format, plan.count), 0)
+    room = max(plan.budget_tokens - frame_cost(plan.format), 0)
     lines_by_tier = {tier: _whole(kept, tier, plan) for tier in Scope}
     costs = {tier: sum(line.cost for line in own) for tier, own in lines_by_tier.items()}
     reach = reached(costs, room, weights)
@@ -179,7 +179,7 @@ class _Cutting:
         """Return a line of at most ``limit`` tokens, or a little more."""
         whole = line.candidate.line
         head = self.block.cost_of(replace(whole, text=""))
-        text = excerpt(whole.text, max(limit - head, 0), self.block.count, self.block.stems)
+        text = excerpt(whole.text, max(limit - head, 0), self.block.stems)
         cost = self.block.cost_of(replace(whole, text=text))
         return replace(line, text=text, cost=cost)
 
@@ -208,7 +208,7 @@ def _written(
     while left:
         shown = named([replace(line.candidate.line, text=line.text) for line in left])
         text = block.text_of(shown)
-        cost = block.count(text)
+        cost = counted(text)
         if cost <= block.budget_tokens:
             by_id = {line.memory_id: line for line in left}
             return [by_id[line.memory_id] for line in in_time(shown)], text, cost
@@ -273,7 +273,7 @@ def _use(
 
 
 def _ratio(chosen: Sequence[_Line], candidates: Sequence[ContextCandidate]) -> float:
-    """Return the compression ratio. Both sides are estimated, regardless of the block's counter."""
+    """Return the compression ratio."""
     considered = sum(candidate.memory.token_cost for candidate in candidates)
     tokens_used = sum(
         token_cost(line.text) if line.shortened else candidate.memory.token_cost

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
+from memgraph.rules.budget import counted
 from memgraph.text.lexicon import STOP_WORDS
 from memgraph.text.sentences import split_sentences
 from memgraph.text.stem import stem, words
@@ -26,7 +27,7 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)
 
 
-def excerpt(text: str, limit: int, count: Callable[[str], int], stems: Collection[str] = ()) -> str:
+def excerpt(text: str, limit: int, stems: Collection[str] = ()) -> str:
     """Return at most about ``limit`` tokens of a text.
 
     A text that costs no more is returned as it is. Of a longer one remain its first words and the
@@ -35,31 +36,28 @@ def excerpt(text: str, limit: int, count: Callable[[str], int], stems: Collectio
 
     Args:
         limit: tokens; the result may cost a few more, never more than the whole text.
-        count: returns the tokens of a text.
         stems: the stems of the question's words.
     """
     whole = " ".join(text.split())
-    if count(whole) <= limit:
+    if counted(whole) <= limit:
         return text
     sentences = [
         sentence for line in text.splitlines() for sentence in split_sentences(line) if sentence
     ]
     beginning = " ".join(sentences[0].split()[:_FIRST_WORDS])
-    if count(beginning) * 2 > limit:
+    if counted(beginning) * 2 > limit:
         # Text without blanks, or very little room.
         beginning = ""
     shared = [len(content_stems(sentence) & set(stems)) for sentence in sentences]
-    chosen = _chosen(sentences, shared, limit - count(beginning), count)
+    chosen = _chosen(sentences, shared, limit - counted(beginning))
     if not chosen:
         best = max(range(len(sentences)), key=lambda at: (shared[at], -at))
-        sentences[best] = _around(sentences[best], limit - count(beginning), count, stems)
+        sentences[best] = _around(sentences[best], limit - counted(beginning), stems)
         chosen = {best}
     return _joined(sentences, chosen, beginning)
 
 
-def _chosen(
-    sentences: Sequence[str], shared: Sequence[int], room: int, count: Callable[[str], int]
-) -> set[int]:
+def _chosen(sentences: Sequence[str], shared: Sequence[int], room: int) -> set[int]:
     """Return the places of the best sentences that fit, most shared words first.
 
     If none shares a word, the first that fit.
@@ -68,7 +66,7 @@ def _chosen(
     for at in sorted(range(len(sentences)), key=lambda at: (-shared[at], at)):
         if chosen and not shared[at] and any(shared):
             break
-        cost = count(sentences[at])
+        cost = counted(sentences[at])
         if cost > room:
             break
         chosen.add(at)
@@ -89,7 +87,7 @@ def _joined(sentences: Sequence[str], chosen: set[int], beginning: str) -> str:
     return " ".join(" ".join(parts).split()).replace(f"{ELLIPSIS} {ELLIPSIS}", ELLIPSIS)
 
 
-def _around(sentence: str, limit: int, count: Callable[[str], int], stems: Collection[str]) -> str:
+def _around(sentence: str, limit: int, stems: Collection[str]) -> str:
     """Return the part of a sentence around its first word of the question."""
     first = next(
         (
@@ -99,13 +97,13 @@ def _around(sentence: str, limit: int, count: Callable[[str], int], stems: Colle
         ),
         0,
     )
-    length = int(len(sentence) * max(limit, 1) / max(count(sentence), 1))
+    length = int(len(sentence) * max(limit, 1) / max(counted(sentence), 1))
     while True:
         length = max(length, _FEWEST_CHARS)
         start = min(max(first - length // 3, 0), max(len(sentence) - length, 0))
         end = min(start + length, len(sentence))
         part = _between_words(sentence, start, end).strip()
-        if count(part) <= limit or length == _FEWEST_CHARS:
+        if counted(part) <= limit or length == _FEWEST_CHARS:
             before = f"{ELLIPSIS} " if start else ""
             return before + part + (f" {ELLIPSIS}" if end < len(sentence) else "")
         length = int(length * _SMALLER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from itertools import accumulate
@@ -11,6 +11,7 @@ from typing import Final
 from memgraph.context.excerpts import excerpt
 from memgraph.model.context import BlockFormat
 from memgraph.rules.blocks import BLOCK_INTRO
+from memgraph.rules.budget import counted
 from memgraph.rules.lines import (
     BlockLine,
     cost_of,
@@ -52,7 +53,6 @@ class BlockPlan:
     Attributes:
         budget_tokens: the most tokens of the whole text.
         mark: the mark of the fence, 8 hexadecimal digits.
-        count: returns the tokens of a text.
         stems: the stems of the question's words, around which long texts are cut.
         max_lines: the most lines; None: as many as fit.
         head: lines within the fence before all others, each with its newline.
@@ -62,7 +62,6 @@ class BlockPlan:
     format: BlockFormat
     mark: str
     zone: tzinfo
-    count: Callable[[str], int]
     stems: Collection[str] = ()
     max_lines: int | None = None
     head: str = ""
@@ -75,7 +74,7 @@ class BlockPlan:
 
     def cost_of(self, line: BlockLine) -> int:
         """Return the tokens of one line."""
-        return cost_of(line, self.format, self.count, self.zone)
+        return cost_of(line, self.format, self.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         candidates: best first, each memory once.
     """
     by_id = {candidate.memory_id: candidate for candidate in candidates}
-    room = plan.budget_tokens - frame_cost(plan.format, plan.count) - plan.count(plan.head)
+    room = plan.budget_tokens - frame_cost(plan.format) - counted(plan.head)
     lines = {candidate.memory_id: candidate.line for candidate in candidates}
     fits_whole = all(used <= room for used in accumulate(map(plan.cost_of, lines.values())))
     groups: list[list[BlockLine]] = []
@@ -124,7 +123,7 @@ def filled(candidates: Sequence[Candidate], plan: BlockPlan) -> FilledBlock:
         cost = sum(map(plan.cost_of, cut))
         if cost > room and not placed and len(cut) == 1:
             # Not even the best fits: show as much of it as makes sense.
-            cut = [_cut(cut[0], max(room - cost + plan.count(cut[0].text), _LEAST_LINE), plan)]
+            cut = [_cut(cut[0], max(room - cost + counted(cut[0].text), _LEAST_LINE), plan)]
             cost = sum(map(plan.cost_of, cut))
         if cost > room:
             if room < _LEAST_LINE:
@@ -160,7 +159,7 @@ def _group(
 def _cut(line: BlockLine, limit: int | None, plan: BlockPlan) -> BlockLine:
     if limit is None:
         return line
-    text = excerpt(line.text, limit, plan.count, plan.stems)
+    text = excerpt(line.text, limit, plan.stems)
     return line if text == line.text else replace(line, text=text)
 
 
@@ -175,7 +174,7 @@ def _grown(
             uncut = whole[line.memory_id]
             longer = line
             if line.text != uncut.text and room >= _LEAST_LINE:
-                longer = _cut(uncut, plan.count(line.text) + room, plan)
+                longer = _cut(uncut, counted(line.text) + room, plan)
                 more = plan.cost_of(longer) - plan.cost_of(line)
                 longer, room = (longer, room - more) if 0 < more <= room else (line, room)
             grown.append(longer)
@@ -190,7 +189,7 @@ def _written(
     while groups:
         lines = named([line for group in groups for line in group])
         text = plan.text_of(lines)
-        cost = plan.count(text)
+        cost = counted(text)
         if cost <= plan.budget_tokens:
             inside = {line.memory_id for line in lines}
             return FilledBlock(

@@ -154,7 +154,6 @@ class AgentProfile(Value):
     budget_tokens: Tokens | None = None
     shares: TierShares | None = None
     head_tail: Annotated[int, Field(ge=0, le=1_000)] | None = None
-    model: Name | None = None
     format: BlockFormat | None = None
 
 
@@ -163,9 +162,8 @@ class ContextRequest(Value):
 
     Attributes:
         query: the message or the step's prompt; empty: the most important memories.
-        budget_tokens: the maximum tokens of the rendered block, including marks.
-        model: the litellm name of the model whose tokenizer counts; without one, or if its
-            tokenizer is not available, tokens are estimated as in ``memgraph.rules.budget``.
+        budget_tokens: the maximum tokens of the rendered block, including marks, as estimated by
+            ``memgraph.rules.budget``.
         head_tail: this many of the task's first and of its last items precede others.
         max_items: the maximum number of memories.
         kinds, types, tags: as in ``RecallRequest``.
@@ -177,7 +175,6 @@ class ContextRequest(Value):
     budget_tokens: Tokens | None = None
     shares: TierShares | None = None
     head_tail: Annotated[int, Field(ge=0, le=1_000)] | None = None
-    model: Name | None = None
     format: BlockFormat | None = None
     max_items: Annotated[int, Field(ge=1, le=MAX_TOP_N)] = 100
     kinds: tuple[Kind, ...] = ()
@@ -204,7 +201,6 @@ class ContextFields(TypedDict, total=False):
     budget_tokens: int | None
     shares: TierShares | Mapping[str, Any] | None
     head_tail: int | None
-    model: str | None
     format: BlockFormat | str | None
     max_items: int
     kinds: Collection[MemoryKind | str]
@@ -280,7 +276,6 @@ class ContextPackage(Value):
     Attributes:
         text: the rendered block; empty if there are no items.
         token_cost: the number of tokens of ``text``; never above ``budget_tokens``.
-        counter: the token counter: ``litellm:<model>`` or ``estimate``.
         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
             1.0 if there were none.
@@ -296,7 +291,6 @@ class ContextPackage(Value):
     format: BlockFormat
     token_cost: int
     budget_tokens: int
-    counter: str
     tiers: dict[ContextTier, TierUse]
     left_out: tuple[OmittedMemory, ...]
     left_out_count: int
@@ -374,7 +368,6 @@ class ContextBlock(Value):
         profile: the first line, if the message names an entity that has a summary.
         left_out: the number of further related memories that did not fit.
         token_cost: the tokens of the text, at most the budget.
-        counter: the token counter: ``litellm:<model>`` or ``estimate``.
     """
 
     text: str
@@ -384,7 +377,6 @@ class ContextBlock(Value):
     left_out: Count
     receipt_id: str
     token_cost: int
-    counter: str
     degraded: tuple[Degraded, ...] = ()
 
     @property

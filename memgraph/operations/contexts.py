@@ -53,13 +53,7 @@ class Contexts(Handle[F], group="contexts"):
         """
         from memgraph.operations.context.builder import ContextBuilder
 
-        builder = ContextBuilder(
-            self._service,
-            self.name,
-            viewer=self.viewer,
-            actor=self.actor,
-            counters=self._service.counters,
-        )
+        builder = ContextBuilder(self._service, self.name, viewer=self.viewer, actor=self.actor)
         return builder.build_context(task, **fields)
 
     @operation(Permission.READ, "GET /tiers/{tier}", id="list_tier", command="tier")

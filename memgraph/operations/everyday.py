@@ -391,7 +391,6 @@ class Everyday(WritingHandle[F]):
         include_insight: bool = True,
         kinds: Annotated[Sequence[KindFilter | str], WireFormat(tuple[KindFilter, ...])] = (),
         agent_id: Name | None = None,
-        model: Name | None = None,
     ) -> ContextBlock:
         """Return the block of memories to put before a message.
 
@@ -401,15 +400,14 @@ class Everyday(WritingHandle[F]):
 
         Args:
             prompt: the message; if empty, the most important memories are returned.
-            budget_tokens: the maximum tokens of the text; None: ``memory.context.block_tokens``.
+            budget_tokens: the maximum tokens of the text, as estimated by
+                ``memgraph.rules.budget``; None: ``memory.context.block_tokens``.
             format: the form of the block, by default that of ``memory.context.format``.
             exclude_session_id: the conversation of the message, whose turns the agent has already.
             include_insight: add the latest weekly reflection.
             kinds: the kinds of memories to include, by default all.
             agent_id: the agent that receives the prompt; private memories of other agents are left
                 out. None: all that the handle may see.
-            model: the litellm name of the model whose tokenizer counts; without one, or if its
-                tokenizer is not available, tokens are estimated.
 
         Raises:
             InvalidInput: an argument is out of range.
@@ -433,7 +431,6 @@ class Everyday(WritingHandle[F]):
             request,
             format=format,
             budget_tokens=budget_tokens,
-            model=model,
             include_insight=include_insight,
         ).block
 

@@ -35,6 +35,7 @@ from memgraph.rules.blocks import (
     one_line,
     record_text,
 )
+from memgraph.rules.budget import counted, token_cost
 from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.sources import part_of
 from memgraph.text.dates import in_words, period_of
@@ -340,37 +341,28 @@ def profile_line(entity: EntityProfile, zone: tzinfo) -> str:
     return "; ".join(parts) + "\n"
 
 
-def cost_of(
-    line: BlockLine,
-    format: BlockFormat,  # noqa: A002  as in render
-    count: Callable[[str], int],
-    zone: tzinfo = UTC,
-) -> int:
-    """Return the tokens of a line in a block; its number and its marks are the widest possible."""
-    return _cost(line, format, count, zone)
-
-
 @lru_cache(maxsize=4_096)
-def _cost(line: BlockLine, format: BlockFormat, count: Callable[[str], int], zone: tzinfo) -> int:  # noqa: A002
+def cost_of(line: BlockLine, format: BlockFormat, zone: tzinfo = UTC) -> int:  # noqa: A002
+    """Return the tokens of a line in a block; its number and its marks are the widest possible."""
     if format == BlockFormat.FENCED:
         numbers = dict.fromkeys((line.memory_id, *line.others), _WIDEST)
-        return count(record(line, numbers, zone))
-    return count(render([line], format, mark="0" * MARK_DIGITS, zone=zone)) - count(
+        return token_cost(record(line, numbers, zone))
+    return token_cost(render([line], format, mark="0" * MARK_DIGITS, zone=zone)) - token_cost(
         LIST_TITLE + LIST_MESSAGE if format == BlockFormat.LIST else SECTION_TITLE
     )
 
 
-def frame_cost(format: BlockFormat, count: Callable[[str], int]) -> int:  # noqa: A002
+def frame_cost(format: BlockFormat) -> int:  # noqa: A002
     """Return the tokens of a block besides its lines."""
     if format == BlockFormat.FENCED:
         # A mark is random: the widest has a token for every digit.
-        return count(fenced("", "0a" * (MARK_DIGITS // 2), BLOCK_INTRO))
+        return counted(fenced("", "0a" * (MARK_DIGITS // 2), BLOCK_INTRO))
     titles = (
         (LIST_TITLE, LIST_MESSAGE)
         if format == BlockFormat.LIST
         else (SECTION_TITLE, SECTION_INSIGHT)
     )
-    return count("\n".join(titles))
+    return counted("\n".join(titles))
 
 
 def _disagreeing_days(lines: Sequence[BlockLine], zone: tzinfo) -> set[str]:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from memgraph.clock import Clock, FixedClock, SystemClock
 from memgraph.config import Settings, load_settings
 from memgraph.config.schema import EmbeddingSettings
-from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import (
     MemgraphError,
     MemoryDisabled,
@@ -189,7 +188,6 @@ class MemoryService:
         self.pool = OrchestratorPool(self._open, self.log_of, self.is_elsewhere)
         self._callbacks: dict[str, SessionCallbacks] = {}
         self._callbacks_lock = threading.Lock()
-        self.counters = TokenCounters()
         self.stores = WatchedServers(self.clock)
         self._located: dict[str, Location] = {}
         self.copies = CopyLimiter(self.root)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memgraph.context import assembly
 from memgraph.context.assembly import AssembledContext, ContextPlan, assembled
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.excerpts import content_stems
-from memgraph.context.token_counters import EstimatedCounter
 from memgraph.model.context import BlockFormat, TierShares
 from memgraph.model.enums import MemoryKind, MemoryStatus, MemoryType, Scope, Sensitivity
 from memgraph.model.values import Memory, StoredSource
@@ -25,7 +25,6 @@ from memgraph.rules.lines import line_of
 from memgraph.rules.similarity import content_hash
 
 MARK = "01234567"
-COUNTER = EstimatedCounter()
 
 
 def candidate(number: int, tier: Scope, text: str = "", **fields: Any) -> ContextCandidate:
@@ -64,7 +63,6 @@ def plan(budget: int = 2_000, **fields: Any) -> ContextPlan:
         "max_items": 100,
         "mark": MARK,
         "zone": UTC,
-        "count": COUNTER.count,
         "stems": content_stems(fields.get("query", "")),
     }
     return ContextPlan(**(given_ | fields))
@@ -287,20 +285,19 @@ def test_both_sides_of_an_open_contradiction_or_none() -> None:
     assert left_out(almost) == {1: "over_budget", 2: "over_budget"}
 
 
-class Jumpy:
-    """A counter for which a text costs more than its lines do together."""
-
-    name = "estimate"
-
-    def count(self, text: str) -> int:
-        return token_cost(text) + 5 * max(text.count("\n") - 2, 0)
+def jumpy(text: str) -> int:
+    """Count more for a text than for its lines one by one."""
+    return token_cost(text) + 5 * max(text.count("\n") - 2, 0)
 
 
-def test_the_whole_text_is_counted_and_the_worst_go_until_it_fits() -> None:
+def test_the_whole_text_is_counted_and_the_worst_go_until_it_fits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     given_ = [candidate(at, Scope.PROJECT, recalled=at + 1) for at in range(20)]
-    found = assembled(given_, plan(120, count=Jumpy().count))
-    assert found.token_cost == Jumpy().count(found.text) <= 120
     whole = numbers(assembled(given_, plan(120)))
+    monkeypatch.setattr(assembly, "counted", jumpy)
+    found = assembled(given_, plan(120))
+    assert found.token_cost == jumpy(found.text) <= 120
     assert 0 < len(found.items) < len(whole)
     assert set(numbers(found)) < set(whole)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
-from memgraph.context.token_counters import EstimatedCounter, TokenCounters
 from memgraph.model.context import BlockFormat
 from memgraph.model.enums import MemoryKind, MemoryType
+from memgraph.providers import _litellm
+from memgraph.rules.budget import token_cost
 from memgraph.rules.lines import BlockLine, render
 
 # Short notes with the compounds of an office, where English would have several words.
@@ -42,12 +45,11 @@ def block(form: BlockFormat) -> str:
 
 @pytest.mark.parametrize("model", FIGURES)
 def test_the_estimate_of_german_notes_is_as_far_off_as_the_guide_says(model: str) -> None:
-    counters = TokenCounters()
-    assert counters.wait(model)
-    counter, _ = counters.at_hand(model)
+    _litellm.load()
+    count = importlib.import_module("litellm").token_counter
     texts = {form: block(form) for form in BlockFormat}
     off = {
-        form.value: EstimatedCounter().count(text) / counter.count(text) - 1.0
+        form.value: token_cost(text) / count(model=model, text=text) - 1.0
         for form, text in texts.items()
     }
     below, above = FIGURES[model]

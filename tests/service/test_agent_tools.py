@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from memgraph.model.enums import Scope
 from memgraph.operations.tools.functions import NOTHING_FOUND, PAUSE_MS
 from memgraph.operations.tools.tools import SERVED, TOOLS, answer_calls, call_tool, tools_for
 from memgraph.operations.write.writer import Writer
+from memgraph.providers import _litellm
 from memgraph.providers._litellm import load
-from memgraph.providers.litellm_tokens import tokenizer_of
 from memgraph.surfaces.mcp.server import listed
 
 NAMES = [
@@ -92,10 +93,13 @@ def test_what_only_reads_can_be_had_alone_and_the_rest_is_refused(agent: Orchest
 
 
 def test_the_schemas_of_the_six_are_cheap(agent: Orchestrator) -> None:
-    counter = tokenizer_of("gpt-4")
-    assert counter is not None
+    _litellm.load()
+    count = importlib.import_module("litellm").token_counter
     over_mcp = [listed(name).model_dump(by_alias=True, exclude_none=True) for name in NAMES]
-    assert max(counter.count(json.dumps(each)) for each in (tools_for(agent), over_mcp)) < 1_200
+    assert (
+        max(count(model="gpt-4", text=json.dumps(each)) for each in (tools_for(agent), over_mcp))
+        < 1_200
+    )
 
 
 def test_a_model_gives_no_identity_and_is_told_from_a_person(agent: Orchestrator) -> None:

@@ -15,7 +15,6 @@ import pytest
 from working import put
 
 from memgraph import ContextAssembler, MemoryService, Sensitivity
-from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput, OrchestratorMissing
 from memgraph.model.context import AgentProfile, BlockFormat, ContextRequest, Task, TierShares
 from memgraph.model.enums import Scope
@@ -79,7 +78,7 @@ def test_a_context_holds_what_the_task_its_project_and_everybody_know(
     assert found.items[0].reasons == ("head", "tail", "recall:1")
     assert all(each.text in found.text for each in found.items)
     assert found.token_cost == token_cost(found.text) <= found.budget_tokens == 2_000
-    assert (found.counter, found.degraded, found.summary) == ("estimate", (), None)
+    assert (found.degraded, found.summary) == ((), None)
     assert found.model_dump(mode="json")["tiers"]["task"]["chosen"] == 1
 
 
@@ -293,69 +292,3 @@ def test_the_same_database_clock_and_ids_give_the_same_bytes(tmp_path: Path) -> 
     ]
     assert made[0] == made[1]
     assert len(json.loads(made[0])["items"]) > 10
-
-
-def test_a_model_whose_tokenizer_is_at_hand_counts_and_others_are_estimated(
-    service: MemoryService,
-) -> None:
-    for number in range(40):
-        remember(service, f"Ünïcödé words about the parser, number {number}", "task:t1")
-    building = assembler(service, profile=AgentProfile(name="p", model="gpt-4o"))
-    assert building.load_tokenizer() == "litellm:gpt-4o"
-    found = building.build_context(TASK, budget_tokens=500)
-    import litellm
-
-    counted = litellm.token_counter(model="gpt-4o", text=found.text)
-    assert found.counter == "litellm:gpt-4o"
-    assert found.token_cost == counted <= 500
-    assert found.degraded == ()
-    assert building.load_tokenizer("ollama/some-model") == "estimate"
-    other = building.build_context(TASK, model="ollama/some-model")
-    assert [each.code for each in other.degraded] == ["tokenizer.unknown"]
-
-
-@pytest.mark.parametrize("form", BlockFormat)
-def test_one_long_text_fills_the_budget_by_a_tokenizer(
-    service: MemoryService, form: BlockFormat
-) -> None:
-    remember(service, "Wörter über Wörter, and words; (more) of them! " * 100)
-    building = assembler(service, profile=AgentProfile(name="p", model="gpt-4o", format=form))
-    assert building.load_tokenizer() == "litellm:gpt-4o"
-    for budget in range(250, 300, 7):
-        found = building.build_context(None, budget_tokens=budget)
-        [item] = found.items
-        assert item.shortened
-        assert budget * 0.8 <= found.token_cost <= budget
-
-
-@pytest.mark.parametrize(
-    ("model", "known"),
-    [
-        ("gpt-4", True),
-        ("openai/gpt-4o-mini", True),
-        ("claude-sonnet-4-5", True),
-        ("claude-3-opus-20240229", False),
-        ("meta-llama/llama-3-70b", False),
-        ("command-r", False),
-        ("text-davinci-002", False),
-    ],
-)
-def test_no_tokenizer_is_fetched(model: str, known: bool) -> None:
-    # Sockets are blocked: one that had to be fetched would fail.
-    counters = TokenCounters()
-    assert counters.wait(model)
-    counter, told = counters.at_hand(model)
-    assert counter.name == (f"litellm:{model}" if known else "estimate")
-    assert bool(told) is not known
-    assert counter.count("a few words, counted twice") == counter.count(
-        "a few words, counted twice"
-    )
-    assert counter.count("") == 0
-
-
-def test_until_a_tokenizer_is_there_the_estimate_counts_and_says_so() -> None:
-    counters = TokenCounters()
-    counter, told = counters.at_hand("gpt-4o")
-    assert (counter.name, [each.code for each in told]) == ("estimate", ["tokenizer.loading"])
-    assert counters.wait("gpt-4o")
-    assert counters.at_hand("gpt-4o")[0].name == "litellm:gpt-4o"

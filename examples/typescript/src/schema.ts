@@ -1772,7 +1772,6 @@ export interface components {
             include_insight?: boolean;
             /** @default [] */
             kinds?: components["schemas"]["KindFilter"][];
-            model?: string | null;
             prompt: string;
         };
         /**
@@ -1942,10 +1941,8 @@ export interface components {
          *         profile: the first line, if the message names an entity that has a summary.
          *         left_out: the number of further related memories that did not fit.
          *         token_cost: the tokens of the text, at most the budget.
-         *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
          */
         ContextBlock: {
-            counter: string;
             /** @default [] */
             degraded?: components["schemas"]["Degraded"][];
             format: components["schemas"]["BlockFormat"];
@@ -1969,7 +1966,6 @@ export interface components {
             kinds?: ("episode" | "fact" | "reflection" | "preference")[];
             /** @default 100 */
             max_items?: number;
-            model?: string | null;
             /** @default  */
             query?: string;
             shares?: components["schemas"]["TierShares"] | null;
@@ -2014,7 +2010,6 @@ export interface components {
          *     Attributes:
          *         text: the rendered block; empty if there are no items.
          *         token_cost: the number of tokens of ``text``; never above ``budget_tokens``.
-         *         counter: the token counter: ``litellm:<model>`` or ``estimate``.
          *         left_out: the best omitted memories, at most 200; ``left_out_count`` counts all.
          *         compression_ratio: the tokens of the chosen texts divided by those of all considered ones;
          *             1.0 if there were none.
@@ -2027,7 +2022,6 @@ export interface components {
             budget_tokens: number;
             compression_ratio: number;
             context_package_id: string;
-            counter: string;
             /** @default [] */
             degraded?: components["schemas"]["Degraded"][];
             format: components["schemas"]["BlockFormat"];
@@ -2048,9 +2042,8 @@ export interface components {
          *
          *     Attributes:
          *         query: the message or the step's prompt; empty: the most important memories.
-         *         budget_tokens: the maximum tokens of the rendered block, including marks.
-         *         model: the litellm name of the model whose tokenizer counts; without one, or if its
-         *             tokenizer is not available, tokens are estimated as in ``memgraph.rules.budget``.
+         *         budget_tokens: the maximum tokens of the rendered block, including marks, as estimated by
+         *             ``memgraph.rules.budget``.
          *         head_tail: this many of the task's first and of its last items precede others.
          *         max_items: the maximum number of memories.
          *         kinds, types, tags: as in ``RecallRequest``.
@@ -2067,7 +2060,6 @@ export interface components {
             kinds?: ("episode" | "fact" | "reflection" | "preference")[];
             /** @default 100 */
             max_items?: number;
-            model?: string | null;
             /** @default  */
             query?: string;
             shares?: components["schemas"]["TierShares"] | null;

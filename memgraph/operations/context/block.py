@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from memgraph.context.excerpts import content_stems
 from memgraph.context.selection import BlockPlan, Candidate, FilledBlock, filled
-from memgraph.context.token_counters import TokenCounter
 from memgraph.errors import AccessDenied
 from memgraph.graph.marks import Marks, marked, marks_of
 from memgraph.ids import IdSource
@@ -22,7 +21,7 @@ from memgraph.model.context import (
     ContextRequest,
 )
 from memgraph.model.enums import MemoryKind, MemoryStatus, Sensitivity
-from memgraph.model.recall import Degraded, RecallItem, RecallRequest
+from memgraph.model.recall import RecallItem, RecallRequest
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, one_of, validated
 from memgraph.operations.handle import Handle
@@ -36,6 +35,7 @@ from memgraph.rules.blocks import (
     record_text,
     says_nothing,
 )
+from memgraph.rules.budget import counted
 from memgraph.rules.contradictions import MOST_NAMED
 from memgraph.rules.decay import confidence_at
 from memgraph.rules.lines import BlockLine, date_of, line_of
@@ -79,7 +79,6 @@ def plan_for(
     *,
     format: BlockFormat,  # noqa: A002  the name in requests and settings
     budget_tokens: int,
-    counter: TokenCounter,
 ) -> BlockPlan:
     """Return the plan of a block, with a new mark."""
     return BlockPlan(
@@ -87,7 +86,6 @@ def plan_for(
         format=format,
         mark=new_mark(opened.ids),
         zone=ZoneInfo(opened.settings.memory.schedule.timezone),
-        count=counter.count,
         stems=content_stems(query),
     )
 
@@ -135,7 +133,6 @@ def build_block(
     format: BlockFormat | str | None = None,  # noqa: A002  the name in requests and settings
     budget_tokens: int | None = None,
     max_lines: int | None = None,
-    model: str | None = None,
     include_insight: bool = False,
     handles: bool = False,
     clearance: Sensitivity | None = None,
@@ -154,8 +151,7 @@ def build_block(
         AccessDenied: the handle sees only another agent's memories. The denial is logged.
         StorageError: the database cannot be read.
     """
-    service = handle._service
-    with service.opened(handle.name) as opened:
+    with handle._service.opened(handle.name) as opened:
         chosen = opened.settings.memory.context
         form = one_of(BlockFormat, chosen.format if format is None else format, "format")
         budget = validated(ContextRequest, {"budget_tokens": budget_tokens}).budget_tokens
@@ -163,17 +159,15 @@ def build_block(
             viewer = narrow(handle.viewer, agent_id=request.agent_id, clearance=clearance)
         except AccessDenied as error:
             raise handle._denied(error) from None
-        counter, notes = service.counters.at_hand(model)
         plan = plan_for(
             opened,
             request.query,
             format=form,
             budget_tokens=chosen.block_tokens if budget is None else budget,
-            counter=counter,
         )
         plan = replace(plan, max_lines=max_lines)
         built, damaged = despite_damage(
-            lambda: _built(opened, viewer, request, plan, counter, notes, include_insight, handles)
+            lambda: _built(opened, viewer, request, plan, include_insight, handles)
         )
         built = replace(built, block=with_damage(opened, built.block, damaged))
         if keep:
@@ -186,8 +180,6 @@ def _built(
     viewer: Viewer,
     request: RecallRequest,
     plan: BlockPlan,
-    counter: TokenCounter,
-    notes: Sequence[Degraded],
     include_insight: bool,
     handles: bool,
 ) -> BuiltBlock:
@@ -227,8 +219,7 @@ def _built(
         left_out=len(block.left_out),
         receipt_id=receipt_id,
         token_cost=block.token_cost,
-        counter=counter.name,
-        degraded=(*notes, *answered.degraded),
+        degraded=answered.degraded,
     )
     receipt = _receipt(context, request, plan, answered, found, block, at, include_insight)
     new = NewReceipt(receipt, match=answered.account.match, narrowing=answered.narrowing)
@@ -433,7 +424,7 @@ def _profile(
         name = f"{label(entity.canonical_name)} ({entity.type.value})"
         written_at = date_of(summary.written_at, plan.zone)
         text = f"[0] {written_at}, profile of {name}: {record_text(summary.text)}"
-        if plan.count(text) <= plan.budget_tokens // PROFILE_SHARE:
+        if counted(text) <= plan.budget_tokens // PROFILE_SHARE:
             return BlockProfile(
                 entity_id=entity.entity_id,
                 text=text,
@@ -532,7 +523,6 @@ def _receipt(
             "purpose": PURPOSE,
             "format": plan.format.value,
             "budget_tokens": plan.budget_tokens,
-            "counter": context.counter,
             "insight": include_insight,
             "sha256": hashlib.sha256(context.text.encode()).hexdigest(),
         }

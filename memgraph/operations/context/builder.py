@@ -18,7 +18,6 @@ from memgraph.context.assembly import (
 )
 from memgraph.context.candidates import ContextCandidate
 from memgraph.context.excerpts import content_stems
-from memgraph.context.token_counters import TokenCounter, TokenCounters
 from memgraph.errors import AccessDenied, InvalidInput
 from memgraph.graph.marks import marked, marks_of
 from memgraph.model.context import (
@@ -32,7 +31,7 @@ from memgraph.model.context import (
     TierShares,
 )
 from memgraph.model.enums import Scope, Sensitivity
-from memgraph.model.recall import Degraded, RecallItem, RecallRequest, RecallTrace
+from memgraph.model.recall import RecallItem, RecallRequest, RecallTrace
 from memgraph.model.receipts import Receipt, ReceiptItem, degraded_field
 from memgraph.model.values import Memory, StoredSource, ValueT, validated
 from memgraph.operations.context.block import new_mark
@@ -158,7 +157,7 @@ _FEWEST_CANDIDATES, _MOST_CANDIDATES = 10, 200
 
 
 def plan_of(
-    opened: OpenOrchestrator, request: ContextRequest, profile: AgentProfile, counter: TokenCounter
+    opened: OpenOrchestrator, request: ContextRequest, profile: AgentProfile
 ) -> ContextPlan:
     """Return the plan; each value comes from the request, else the profile, else the settings."""
     settings = opened.settings.memory.context
@@ -170,7 +169,6 @@ def plan_of(
         max_items=request.max_items,
         mark=new_mark(opened.ids),
         zone=ZoneInfo(opened.settings.memory.schedule.timezone),
-        count=counter.count,
         stems=content_stems(request.query),
         query=request.query,
     )
@@ -182,14 +180,11 @@ def built(
     task: Task | None,
     context_request: ContextRequest,
     plan: ContextPlan,
-    counter: TokenCounter,
-    notes: Sequence[Degraded] = (),
 ) -> tuple[ContextPackage, NewReceipt]:
     """Build a context; return it with its receipt.
 
     Args:
         viewer: sees only memories that the context may contain.
-        notes: notes on how the tokens were counted.
     """
     fitting = plan.budget_tokens // _LEAST_LINE_TOKENS[plan.format]
     limit = min(plan.max_items, max(fitting, _FEWEST_CANDIDATES), _MOST_CANDIDATES)
@@ -225,13 +220,12 @@ def built(
         format=plan.format,
         token_cost=context.token_cost,
         budget_tokens=plan.budget_tokens,
-        counter=counter.name,
         tiers=dict(context.tiers),
         left_out=context.left_out,
         left_out_count=context.left_out_count,
         compression_ratio=context.compression_ratio,
         receipt_id=opened.ids.new(RECEIPT_PREFIX),
-        degraded=(*notes, *in_snapshot.degraded),
+        degraded=in_snapshot.degraded,
     )
     recalled = {item.memory.memory_id: item for item in in_snapshot.items}
     account = in_snapshot.account
@@ -258,7 +252,6 @@ def _receipt(
         "project_id": None if task is None else task.project,
         "format": package.format.value,
         "budget_tokens": package.budget_tokens,
-        "counter": package.counter,
         "sha256": hashlib.sha256(package.text.encode()).hexdigest(),
         # Numbers only: ids would reveal memories that are not among the receipt's items.
         "left_out": dict(sorted(context.left_out_reasons.items())) or None,
@@ -305,7 +298,6 @@ class ContextBuilder(Handle):
         viewer: the granted view. Without an agent, private memories of agents are left out.
         actor: the name in journal entries.
         profile: defaults for requests.
-        counters: token counters; by default its own.
     """
 
     def __init__(
@@ -316,12 +308,10 @@ class ContextBuilder(Handle):
         viewer: Viewer,
         actor: str,
         profile: AgentProfile | None = None,
-        counters: TokenCounters | None = None,
     ) -> None:
         reader = replace(viewer, agent_id=viewer.agent_id or actor)
         super().__init__(service, name, viewer=reader, actor=actor)
         self.profile = AgentProfile(name=actor) if profile is None else profile
-        self._counters = TokenCounters() if counters is None else counters
 
     def build_context(
         self,
@@ -357,11 +347,10 @@ class ContextBuilder(Handle):
         working = None if task_fields is None else value_of(Task, task_fields)
         with self._service.opened(self.name) as opened:
             self._require_granted(working)
-            counter, notes = self._counters.at_hand(checked_request.model or self.profile.model)
-            plan = plan_of(opened, checked_request, self.profile, counter)
+            plan = plan_of(opened, checked_request, self.profile)
             viewer = self._viewer_of(working, plan.shares)
             (package, new), damaged = despite_damage(
-                lambda: built(opened, viewer, working, checked_request, plan, counter, notes)
+                lambda: built(opened, viewer, working, checked_request, plan)
             )
             package = with_damage(opened, package, damaged)
             self._keep_receipt(opened, new, viewer=viewer)
@@ -432,22 +421,6 @@ class ContextAssembler(ContextBuilder):
         service.orchestrator(name, viewer=viewer, actor=actor)
         super().__init__(service, name, viewer=viewer, actor=actor, profile=chosen)
         self._callback = confirmation_callback
-        if self.profile.model is not None:
-            self._counters.at_hand(self.profile.model)
-
-    def load_tokenizer(self, model: str | None = None, timeout_s: float | None = None) -> str:
-        """Load a model's tokenizer, and return the name of the counter in use.
-
-        The first time takes seconds. Until then tokens are estimated, which the package notes.
-
-        Args:
-            model: litellm's name of the model; None: the profile's.
-            timeout_s: the time to wait, in seconds; None: no limit.
-        """
-        chosen = model or self.profile.model
-        if chosen is not None:
-            self._counters.wait(chosen, timeout_s)
-        return self._counters.at_hand(chosen)[0].name
 
     def task_store(self, task_id: str) -> TaskMemoryStore:
         """Return the store of a task."""

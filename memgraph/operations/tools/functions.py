@@ -244,13 +244,11 @@ def get_entity_info(
 
     with handle._service.opened(handle.name) as opened:
         found = profile(opened, handle.viewer, name, limit=MAX_MEMORIES)
-        counter, _ = handle._service.counters.at_hand(None)
         plan = plan_for(
             opened,
             found.canonical_name,
             format=BlockFormat.FENCED,
             budget_tokens=opened.settings.memory.context.block_tokens,
-            counter=counter,
         )
         plan = replace(plan, head=profile_line(found, plan.zone))
         with opened.database.read() as snapshot:

@@ -119,8 +119,7 @@ def _block(screen: Screen, block: ContextBlock, call: Call) -> None:
         if block.memories:
             show_table(screen, list(block.memories.values()))
         screen.line(
-            f"receipt {block.receipt_id}, {block.token_cost} tokens by {block.counter},"
-            f" {block.left_out} left out"
+            f"receipt {block.receipt_id}, {block.token_cost} tokens, {block.left_out} left out"
         )
     if call["empty"] == "budget_too_small":
         note(f"empty[{call['empty']}]: the budget is too small for any of {block.left_out}")

@@ -26,7 +26,6 @@ from schemathesis.specs.openapi.checks import (
 from serving_worlds import Served, serving
 
 from memgraph import Orchestrator
-from memgraph.context.token_counters import TokenCounters
 from memgraph.errors import Conflict, NotFound
 from memgraph.model.sources import Document
 from memgraph.surfaces.http.app import openapi
@@ -94,13 +93,6 @@ HEADERS = {"authorization", "if-none-match"}
 """Headers that the application reads: of others some are no HTTP, and uvicorn says so."""
 
 
-class Estimating(TokenCounters):
-    """Looks for no tokenizer: those of made-up models would load litellm for nothing."""
-
-    def _load(self, model: str) -> None:
-        self._found[model] = None
-
-
 NUMBERS = count()
 document = schemathesis.openapi.from_dict(deepcopy(openapi()))
 
@@ -109,7 +101,6 @@ document = schemathesis.openapi.from_dict(deepcopy(openapi()))
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("openapi") / "root"
     with citing(), serving(root) as made:
-        made.service.counters = Estimating()
         yield made
 
 
