@@ -21,7 +21,7 @@ from memgraph.service.access.gate import Gate
 from memgraph.service.access.keys import KeyStore
 
 REMOTE = {
-    *("init", "sessions", "stats", "verify", "promote", "jobs", "run"),
+    *("init", "sessions", "stats", "verify", "promote", "jobs"),
     *("export", "backup", "health"),
 }
 """The commands without an operation that work on a server."""

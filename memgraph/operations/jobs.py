@@ -67,7 +67,7 @@ class Jobs(Handle[F], group="jobs", tag="operating"):
         id="run_job",
         slow=True,
         once=True,
-        command="",
+        command="run",
     )
     def run(
         self,

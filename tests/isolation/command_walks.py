@@ -177,7 +177,7 @@ def _entity(view: View) -> Iterator[Line]:
 
 def _run(view: View) -> Iterator[Line]:
     yield ["run", ONE, "decay"]
-    yield ["run", ONE, "consolidation", "--dry-run"]
+    yield ["run", ONE, "consolidation"]
 
 
 COMMAND_WALKS: dict[str, Lines] = {

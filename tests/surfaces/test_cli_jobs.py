@@ -87,6 +87,6 @@ def test_a_failed_run_is_an_error(cli: CommandLine, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(jobs, "_work", fails)
     told = cli("run", "orc-1", "consolidation", "--json").error
-    [run] = told["details"]["runs"]
+    run = told["details"]
     assert (run["state"], run["error_code"]) == ("failed", "provider.unavailable")
     assert cli.json("health", "orc-1")["orchestrators"][0]["degraded"] == ["jobs.failing"]

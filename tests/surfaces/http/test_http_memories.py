@@ -17,23 +17,6 @@ def stored(client: httpx.Client, content: str, **fields: object) -> str:
     return str(answer.json()["memory_id"])
 
 
-def test_preference_is_a_kind_to_store_and_to_filter_by(served: Served) -> None:
-    base = "/v1/orchestrators/tastes"
-    served.service.orchestrator("tastes", create=True)
-    with served.client(served.key()) as client:
-        for text, kind in (("Ada likes green tea.", "preference"), ("Tea is in the jar.", "fact")):
-            client.post(f"{base}/memories", json={"content": text, "kind": kind})
-        listed = client.get(f"{base}/memories", params={"kind": "preference"}).json()["items"]
-        wanted = {"query": "tea", "kinds": ["preference"]}
-        recalled = client.post(f"{base}/recall", json=wanted).json()["items"]
-        block = client.post(
-            f"{base}/context/block", json={"prompt": "tea", "kinds": ["preference"]}
-        )
-    assert [(each["kind"], each["type"]) for each in listed] == [("fact", "Preference")]
-    assert [each["memory"]["content"] for each in recalled] == ["Ada likes green tea."]
-    assert "jar" not in block.json()["text"]
-
-
 def test_more_than_a_thousand_items_are_refused(client: httpx.Client) -> None:
     items = [{"content": f"number {n}"} for n in range(1_001)]
     answer = client.post(f"{MEMORIES}/batch", json={"items": items})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memgraph.audit.findings import VerifyReport
     from memgraph.model.context import ContextBlock
     from memgraph.model.erasure import ErasureReport
+    from memgraph.model.jobs import JobRun
     from memgraph.model.receipts import Receipt
     from memgraph.model.values import Memory
     from memgraph.operations.maintenance.operations import JournalState
@@ -38,11 +39,10 @@ TEXTS_SHOWN: Final = 50
 """The number of a receipt's memories whose text is shown; each needs a request."""
 
 
-def _failed_run(done: Mapping[str, Any], _: Call) -> MemgraphError | None:
-    for ran in done.get("runs", ()):
-        if ran.failed:
-            return JobFailed(f"{ran.job} {ran.state}: {ran.remark}", cause=ran.error_code)
-    return None
+def _failed_run(run: JobRun, _: Call) -> MemgraphError | None:
+    if not run.failed:
+        return None
+    return JobFailed(f"{run.job} {run.state}: {run.remark}", cause=run.error_code)
 
 
 def _entries_lost(state: JournalState, call: Call) -> MemgraphError | None:
@@ -220,7 +220,6 @@ CUSTOM: Final[Mapping[str, Custom]] = {
     "erase": Custom(failure=_unproven),
     "resolve": Custom(done=_decided("resolved {edge_id}: {winner} prevails")),
     "run": Custom(
-        method=methods.run,
         prepare=lambda call, values: _opened("session_id", values, call.session),
         extra=_embedded,
         failure=_failed_run,

@@ -13,8 +13,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from memgraph.errors import ConfirmationMissing, InvalidInput
-from memgraph.model.enums import IndexPart, JobName
-from memgraph.model.operation import Time
+from memgraph.model.enums import IndexPart
 from memgraph.surfaces.cli.invocation import InvalidContent
 
 Progress = Callable[[str, int, int], None]
@@ -23,23 +22,6 @@ Progress = Callable[[str, int, int], None]
 def jobs(handle: Any, *, limit: Annotated[int, Field(ge=1, le=1000)] = 20) -> Any:
     """Show when each job is due next, and the latest runs."""
     return {"plans": handle.jobs.plans(), "runs": handle.jobs.list(limit=limit)}
-
-
-def run(
-    handle: Any,
-    job: JobName,
-    *,
-    session_id: str | None = None,
-    now: Time | None = None,
-    progress: Progress,
-) -> Any:
-    """Run a job now, regardless of its schedule. Exits with 1 if the run fails.
-
-    Args:
-        session_id: consolidate only this session, even if it has not ended.
-        now: run as if it were this time, ISO 8601; writes are dated so.
-    """
-    return {"runs": [handle.jobs.run(job, session_id=session_id, now=now, progress=progress)]}
 
 
 def rebuild(handle: Any, *, parts: Sequence[IndexPart] = (), progress: Progress) -> Any:
