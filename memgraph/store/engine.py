@@ -6,11 +6,16 @@ An ``Engine`` works on snapshots and transactions, a ``Store`` contains one orch
 
 from __future__ import annotations
 
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+from memgraph.errors import DatabaseFull, MemoryDisabled
+from memgraph.store import journal, whole_tables
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -166,7 +171,7 @@ def wait_s(busy_timeout_ms: int) -> float:
     return _times.get() * busy_timeout_ms / 1000
 
 
-class Database(Protocol):
+class Database(ABC):
     """An open store, with concurrent readers and one writer at a time. Thread-safe.
 
     Attributes:
@@ -175,13 +180,19 @@ class Database(Protocol):
         journal_key: the key of a keyed journal, or None.
     """
 
-    engine: Engine
-    orchestrator_id: str
-    store: Store
-    commits: int
-    is_full: bool
-    journal_key: bytes | None
+    def __init__(self, store: Store, settings: StorageSettings) -> None:
+        self.store = store
+        self.engine = store.engine
+        self.orchestrator_id = store.orchestrator_id
+        self.commits = 0
+        self.is_full = False
+        self.journal_key: bytes | None = None
+        self._lock = threading.Lock()
+        self._busy_timeout_ms = settings.busy_timeout_ms
+        self._folded_at = 0
+        self._closed = False
 
+    @abstractmethod
     def read(self) -> AbstractContextManager[Snapshot]:
         """Open a read-only snapshot. Keep it short, and never hold it across a model call.
 
@@ -189,6 +200,7 @@ class Database(Protocol):
             StorageError: or the subclass for the specific problem.
         """
 
+    @abstractmethod
     def write(
         self, after_commit: Callable[[], None] | None = None, *, durable: bool = True
     ) -> AbstractContextManager[Transaction]:
@@ -211,6 +223,43 @@ class Database(Protocol):
         """Raise DatabaseMissing or DatabaseReplaced if the opened store is gone or replaced."""
         return
 
+    @contextmanager
+    def _sealed(self, transaction: Transaction) -> Iterator[Transaction]:
+        """Index and seal what the block has written."""
+        yield transaction
+        self.engine.phrases.follow(transaction)
+        state = whole_tables.update(transaction)
+        if state is not None:
+            # Journalled transactions have sealed their state before; this one has not.
+            journal.append_seal(transaction, state, key=self.journal_key)
+
+    def _committed(self, after_commit: Callable[[], None] | None) -> None:
+        self.commits += 1
+        if after_commit is not None:
+            after_commit()
+
+    @contextmanager
+    def _noting_full(self) -> Iterator[None]:
+        try:
+            yield
+        except DatabaseFull:
+            self.is_full = True
+            raise
+        self.is_full = False
+
+    def _is_fold_due(self, after: int) -> bool:
+        """Return True after so many commits since it last did."""
+        self._require_open()
+        if self.commits - self._folded_at < after:
+            return False
+        self._folded_at = self.commits
+        return True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise MemoryDisabled("the orchestrator was closed")
+
+    @abstractmethod
     def fold(self, *, after: int | None = None) -> None:
         """Do the engine's deferred work, concurrently with readers and a writer.
 
@@ -219,6 +268,7 @@ class Database(Protocol):
                 default.
         """
 
+    @abstractmethod
     def cut(self, *, wait_ms: int) -> bool:
         """Remove the remains of deleted rows: a file's log, or a server's dead rows.
 
@@ -249,15 +299,19 @@ class Database(Protocol):
         """Return where deleted rows may remain out of the reach of ``cut``; None if nowhere."""
         return None
 
+    @abstractmethod
     def sizes(self) -> dict[str, int]:
         """Return the size of each part of the store on disk, in bytes."""
 
+    @abstractmethod
     def close(self) -> None:
         """Close every connection."""
 
 
 class Store(Protocol):
     """The stored data of one orchestrator, or a draft of it, whether open or not."""
+
+    orchestrator_id: str
 
     @property
     def engine(self) -> Engine: ...

@@ -24,6 +24,7 @@ from memgraph.clock import FixedClock
 from memgraph.errors import (
     Conflict,
     DatabaseCorrupt,
+    DatabaseFull,
     DatabaseMissing,
     DatabaseReplaced,
     DatabaseUnreachable,
@@ -329,6 +330,13 @@ def test_a_schema_that_was_dropped_or_made_anew_is_noticed(
         store_of(served.paths("orc-1"), url).create(dimensions=256, now_ms=1)
         with pytest.raises(DatabaseReplaced), opened.database.write():
             pass
+        execute(url, 'ALTER SCHEMA "memgraph_orc-1" RENAME TO memgraph_other')
+        execute(url, 'ALTER SCHEMA memgraph_aside RENAME TO "memgraph_orc-1"')
+        # A snapshot keeps the rows that it sees, but not the meaning of the schema's name.
+        with pytest.raises(DatabaseReplaced), opened.database.read() as snapshot:
+            execute(url, 'ALTER SCHEMA "memgraph_orc-1" RENAME TO memgraph_aside')
+            execute(url, 'ALTER SCHEMA memgraph_other RENAME TO "memgraph_orc-1"')
+            assert snapshot.driver.execute("SELECT count(*) FROM memories").fetchall() == [(0,)]
 
 
 def test_connections_that_broke_are_replaced(
@@ -356,6 +364,18 @@ def test_connections_that_broke_are_replaced(
             write()
         with opened.database.read() as snapshot:
             assert snapshot.driver.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_full_disk_of_the_server_is_noted_until_a_write_succeeds(
+    served: MemoryService, orc: Orchestrator
+) -> None:
+    full = "DO $$ BEGIN RAISE disk_full; END $$"
+    with served.opened("orc-1") as opened:
+        with pytest.raises(DatabaseFull), opened.database.write() as transaction:
+            transaction.driver.execute(full)
+        assert opened.database.is_full
+        orc.remember("The gate closes at nine.")
+        assert not opened.database.is_full
 
 
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:

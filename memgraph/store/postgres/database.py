@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
 import sqlalchemy as sa
+from psycopg.pq import TransactionStatus
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 
-from memgraph.errors import DatabaseMissing, DatabaseReplaced, MemoryDisabled
-from memgraph.store import journal, postgres, whole_tables
+from memgraph.errors import DatabaseMissing, DatabaseReplaced
+from memgraph.store import postgres
 from memgraph.store.engine import Database, wait_s
 from memgraph.store.files import busy, held_by_thread
-from memgraph.store.postgres import indexes, row_changes
+from memgraph.store.postgres import row_changes
 from memgraph.store.postgres.dialect import Dialect
 from memgraph.store.postgres.engine import ENGINE
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -185,6 +186,7 @@ IDLE_S: Final = 10.0
 _HOLDER: Final = (
     "SELECT a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)"
     " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1"
+    " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     " AND l.classid = {high} AND l.objid = {low}"
 )
 COMMITS_BETWEEN_FOLDS: Final = 8
@@ -250,28 +252,16 @@ def found(schema: str) -> str:
 class PostgresDatabase(Database):
     """The open schema of one orchestrator; see ``engine.Database``."""
 
-    def __init__(
-        self,
-        store: PostgresStore,
-        settings: StorageSettings,
-        identity: int,
-    ) -> None:
-        self.store = store
-        self.orchestrator_id = store.orchestrator_id
-        self.engine = ENGINE
+    def __init__(self, store: PostgresStore, settings: StorageSettings, identity: int) -> None:
+        super().__init__(store, settings)
         self.schema = store.schema
         self._server = take_server(store.url)
         self._identity = identity
         self._durable = settings.synchronous == "FULL"
-        self._wait_ms = settings.busy_timeout_ms
+        name = postgres.literal(postgres.quoted(self.schema))
+        self._end = f"SELECT to_regnamespace({name})::oid; COMMIT"
         self._shared: dict[str, Any] = {}
-        self._lock = threading.Lock()
-        self._closed = False
-        self.commits = 0
-        self._folded_at = 0
         self._uncut: list[str] = []
-        self.is_full = False
-        self.journal_key: bytes | None = None
 
     @contextmanager
     def read(self) -> Iterator[Snapshot]:
@@ -280,8 +270,11 @@ class PostgresDatabase(Database):
             postgres.translated_errors(),
             self._server.begun(reading(self.schema), self._shared) as snapshot,
         ):
-            self._require_same(snapshot)
+            self._require_same(identity_of(snapshot, self.schema))
             yield snapshot
+            if snapshot.driver.info.transaction_status == TransactionStatus.INTRANS:
+                # Names are not part of a snapshot: another schema may have taken this one's.
+                self._require_same(*snapshot.driver.execute(self._end).fetchone())
 
     @contextmanager
     def write(
@@ -289,8 +282,12 @@ class PostgresDatabase(Database):
     ) -> Iterator[Transaction]:
         self._require_open()
         is_durable = durable and self._durable
-        seconds = wait_s(self._wait_ms)
-        with held_by_thread(self._lock, seconds) as left_s, postgres.translated_errors():
+        seconds = wait_s(self._busy_timeout_ms)
+        with (
+            self._noting_full(),
+            held_by_thread(self._lock, seconds) as left_s,
+            postgres.translated_errors(),
+        ):
             begin = writing(
                 self.schema,
                 wait_ms=round(left_s * 1000),
@@ -299,15 +296,10 @@ class PostgresDatabase(Database):
                 idle_ms=round(max(IDLE_S, 2 * seconds) * 1000),
             )
             with self._naming_holder(), self._server.begun(begin, watched=True) as transaction:
-                self._require_same(transaction)
-                yield transaction
-                indexes.follow(transaction)
-                state = whole_tables.update(transaction)
-                if state is not None:
-                    journal.append_seal(transaction, state, key=self.journal_key)
-            self.commits += 1
-            if after_commit is not None:
-                after_commit()
+                self._require_same(identity_of(transaction, self.schema))
+                with self._sealed(transaction):
+                    yield transaction
+            self._committed(after_commit)
 
     @contextmanager
     def _naming_holder(self) -> Iterator[None]:
@@ -332,9 +324,8 @@ class PostgresDatabase(Database):
         Raises:
             StorageError: the server failed.
         """
-        if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
+        if not self._is_fold_due(COMMITS_BETWEEN_FOLDS if after is None else after):
             return
-        self._folded_at = self.commits
         begin = f"BEGIN; SET LOCAL search_path TO {postgres.quoted(self.schema)}; {_GROWN}"
         with postgres.translated_errors(), self._server.begun(begin) as transaction:
             estimate, last = transaction.driver.found
@@ -436,15 +427,11 @@ class PostgresDatabase(Database):
             self._closed = True
             give_back(self._server)
 
-    def _require_same(self, snapshot: Snapshot) -> None:
-        if identity_of(snapshot, self.schema) != self._identity:
+    def _require_same(self, identity: int | None) -> None:
+        if identity != self._identity:
             raise DatabaseReplaced(
                 f"the schema {self.schema} was replaced; close the orchestrator and reopen it"
             )
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise MemoryDisabled("the orchestrator was closed")
 
 
 def identity_of(snapshot: Snapshot, schema: str) -> int:

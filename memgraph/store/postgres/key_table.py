@@ -14,7 +14,8 @@ import sqlalchemy as sa
 
 from memgraph.errors import InvalidConfig
 from memgraph.store import key_file, postgres
-from memgraph.store.postgres.database import begun, using
+from memgraph.store.files import LOCK_TIMEOUT_S
+from memgraph.store.postgres.database import begun, using, writing
 
 SCHEMA: Final = "memgraph"
 _IS_MADE: Final = f"SELECT to_regclass('{SCHEMA}.keys') IS NOT NULL"
@@ -49,8 +50,7 @@ class KeyTable:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        lock = f"BEGIN; SELECT pg_advisory_xact_lock({postgres.lock_key(SCHEMA)})"
-        with begun(self._url, lock):
+        with begun(self._url, writing(SCHEMA, wait_ms=round(LOCK_TIMEOUT_S * 1_000))):
             yield
 
     def write(self, keys: Sequence[dict[str, Any]]) -> None:

@@ -8,7 +8,6 @@ connection and sees one snapshot.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -17,14 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from memgraph.errors import (
-    DatabaseFull,
-    DatabaseMissing,
-    DatabaseReplaced,
-    MemoryDisabled,
-)
+from memgraph.errors import DatabaseMissing, DatabaseReplaced
 from memgraph.paths import naming_full_disk
-from memgraph.store import journal, sqlite, whole_tables
+from memgraph.store import sqlite
 from memgraph.store.engine import Database, wait_s
 from memgraph.store.files import FileLock, held_by_thread
 from memgraph.store.snapshot import Snapshot, Transaction
@@ -60,10 +54,8 @@ class SqliteDatabase(Database):
     def __init__(
         self, store: SqliteStore, settings: StorageSettings, identity: tuple[int, int]
     ) -> None:
-        self.store = store
+        super().__init__(store, settings)
         self.path = path = store.path
-        self.orchestrator_id = store.orchestrator_id
-        self.engine = ENGINE
         busy_timeout_ms, synchronous = settings.busy_timeout_ms, settings.synchronous
 
         def connect() -> Any:
@@ -80,16 +72,9 @@ class SqliteDatabase(Database):
         self._reader = sqlite.engine_of(
             connect_reader, "BEGIN", pool_size=READERS, max_overflow=MORE_READERS
         )
-        self._lock = threading.Lock()
         self._file_lock = FileLock(path.with_name("memory.lock"))
-        self._busy_timeout_ms = busy_timeout_ms
         self._synchronous = synchronous
-        self.commits = 0
-        self._folded_at = 0
         self._identity = identity
-        self._closed = False
-        self.journal_key: bytes | None = None
-        self.is_full = False
 
     @cached_property
     def _writer(self) -> sa.Engine:
@@ -117,32 +102,20 @@ class SqliteDatabase(Database):
         self._require_open()
         with (
             self._noting_full(),
+            naming_full_disk(self.path.parent),
             held_by_thread(self._lock, wait_s(self._busy_timeout_ms)) as left_s,
             self._file_lock.held(left_s),
             sqlite.translated_errors(),
             self._writer.connect() as connection,
         ):
             self.require_same_store()
-            with self._waiting_for_disk(connection, durable), connection.begin():
-                transaction = Transaction(connection, ENGINE)
+            with (
+                self._waiting_for_disk(connection, durable),
+                connection.begin(),
+                self._sealed(Transaction(connection, ENGINE)) as transaction,
+            ):
                 yield transaction
-                state = whole_tables.update(transaction)
-                if state is not None:
-                    # Journalled transactions have sealed their state before; this one has not.
-                    journal.append_seal(transaction, state, key=self.journal_key)
-            self.commits += 1
-            if after_commit is not None:
-                after_commit()
-
-    @contextmanager
-    def _noting_full(self) -> Iterator[None]:
-        try:
-            with naming_full_disk(self.path.parent):
-                yield
-        except DatabaseFull:
-            self.is_full = True
-            raise
-        self.is_full = False
+            self._committed(after_commit)
 
     @contextmanager
     def _waiting_for_disk(self, connection: sa.Connection, durable: bool) -> Iterator[None]:
@@ -184,10 +157,8 @@ class SqliteDatabase(Database):
             StorageError: the disk failed.
         """
         # The size of the WAL is no measure, because a checkpoint does not shrink the file.
-        if self.commits - self._folded_at < (COMMITS_BETWEEN_FOLDS if after is None else after):
+        if not self._is_fold_due(COMMITS_BETWEEN_FOLDS if after is None else after):
             return
-        self._folded_at = self.commits
-        self._require_open()
         with sqlite.translated_errors(), self._reader.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -222,10 +193,6 @@ class SqliteDatabase(Database):
         self._reader.pool.dispose()
         if "_writer" in self.__dict__:
             self._writer.pool.dispose()
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise MemoryDisabled("the orchestrator was closed")
 
     def require_same_store(self) -> None:
         """Raise DatabaseMissing or DatabaseReplaced if the opened file is gone or replaced."""
