@@ -23,7 +23,6 @@ from memgraph.store.statements import (
     ordered,
     prepared,
     value,
-    whole_number,
 )
 
 PAGE = 1_000
@@ -150,7 +149,7 @@ def _retired_since() -> sa.Select[Any]:
     h, is_current, retired = _by_decay(m)
     joined = ordered(uses, (m, m.c.memory_id == element(uses.c.value, 0))).join(h, is_current)
     query = sa.select(m.c.memory_id).select_from(joined)
-    return query.where(*retired, h.c.since >= whole_number(element(uses.c.value, 1)))
+    return query.where(*retired, h.c.since >= element(uses.c.value, 1, sa.Integer()))
 
 
 def retired_since(snapshot: Snapshot, used: Mapping[str, int]) -> list[str]:

@@ -29,14 +29,12 @@ import sqlalchemy as sa
 from memgraph.store import tables
 from memgraph.store.snapshot import InsertRows, Snapshot, Transaction
 from memgraph.store.statements import Column, bound, prepared, raw_text, value
-from memgraph.store.text_index import changes
-from memgraph.store.text_index import postings as rows
-from memgraph.store.text_index import segments as heads
 from memgraph.text.stem import stem, words
 
 if TYPE_CHECKING:
     from memgraph.store.engine import Database
 
+heads, rows, changes = tables.text_segments, tables.text_postings, tables.text_changes
 TAIL = 1_024
 """From this size on, the tail is turned into a segment in the background."""
 MOST_TAIL = 4_096

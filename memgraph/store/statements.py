@@ -435,22 +435,13 @@ class RawText(Construct):
     name = "raw_text"
 
 
-class WholeNumber(Construct):
-    """A JSON value as an integer."""
-
-    name = "whole_number"
-
-    def __init__(self, text: Column) -> None:
-        super().__init__(text, type_=sa.Integer())
-
-
 def arguments(construct: FunctionElement[Any], compiler: Any, options: Any) -> list[str]:
     """Return the arguments of a construct, rendered by a dialect's compiler."""
     return [compiler.process(clause, **options) for clause in construct.clauses]
 
 
 unindexed, greatest, least = Unindexed, GreatestOf, LeastOf
-as_read, raw_text, whole_number = StoredText, RawText, WholeNumber
+as_read, raw_text = StoredText, RawText
 
 
 class RowPlace(sa.ColumnClause[int]):
@@ -474,9 +465,9 @@ def member(column: Column, key: str, type_: Any = None) -> Column:
     return JsonMember(column, sa.literal(key), type_=type_)
 
 
-def element(array: Column, index: int) -> Column:
+def element(array: Column, index: int, type_: Any = None) -> Column:
     """Return the element of a JSON array at an index from 0; see ``member``."""
-    return JsonElement(array, sa.literal(index))
+    return JsonElement(array, sa.literal(index), type_=type_)
 
 
 def replacing(table: sa.Table) -> sa.Insert:

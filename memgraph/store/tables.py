@@ -1,6 +1,8 @@
-"""The tables of ``memgraph.model.tables``, under short names, for use in statements."""
+"""The tables, for use in statements: those of ``memgraph.model.tables``, and the postings."""
 
 from __future__ import annotations
+
+import sqlalchemy as sa
 
 from memgraph.model.tables import metadata as _schema
 
@@ -27,3 +29,32 @@ statuses = _schema.tables["memory_status"]
 supports = _schema.tables["memory_supports"]
 table_digests = _schema.tables["table_digests"]
 vector_changes = _schema.tables["memory_vector_changes"]
+
+# The tables of the postings (see ``postings``): no class reads them as objects.
+postings_schema = sa.MetaData()
+
+text_segments = sa.Table(
+    "text_segments",
+    postings_schema,
+    sa.Column("segment", sa.Integer, primary_key=True),
+    sa.Column("stamp", sa.Integer, nullable=False),
+    sa.Column("first_pk", sa.Integer, nullable=False),
+    sa.Column("documents", sa.Integer, nullable=False),
+    sa.Column("tokens", sa.Integer, nullable=False),
+    sa.Column("lengths", sa.LargeBinary, nullable=False),
+    sa.Column("marks", sa.LargeBinary, nullable=False),
+)
+text_postings = sa.Table(
+    "text_postings",
+    postings_schema,
+    sa.Column("segment", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("term", sa.Text, primary_key=True),
+    sa.Column("postings", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+text_changes = sa.Table(
+    "text_changes",
+    postings_schema,
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("pk", sa.Integer, nullable=False, unique=True),
+)

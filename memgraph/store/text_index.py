@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.sql.functions import GenericFunction
@@ -188,33 +188,3 @@ def remove_unnamed(transaction: Transaction) -> int:
     # An alias with the key of the entity's own name is not a decision; remove it first.
     transaction.write(statement)
     return transaction.write(sa.delete(tables.entities).where(_is_unnamed(tables.entities)))
-
-
-# The tables of the postings (see ``postings``), which the migrations create explicitly.
-POSTINGS_SCHEMA: Final = sa.MetaData()
-
-segments: Final = sa.Table(
-    "text_segments",
-    POSTINGS_SCHEMA,
-    sa.Column("segment", sa.Integer, primary_key=True),
-    sa.Column("stamp", sa.Integer, nullable=False),
-    sa.Column("first_pk", sa.Integer, nullable=False),
-    sa.Column("documents", sa.Integer, nullable=False),
-    sa.Column("tokens", sa.Integer, nullable=False),
-    sa.Column("lengths", sa.LargeBinary, nullable=False),
-    sa.Column("marks", sa.LargeBinary, nullable=False),
-)
-postings: Final = sa.Table(
-    "text_postings",
-    POSTINGS_SCHEMA,
-    sa.Column("segment", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("term", sa.Text, primary_key=True),
-    sa.Column("postings", sa.LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
-)
-changes: Final = sa.Table(
-    "text_changes",
-    POSTINGS_SCHEMA,
-    sa.Column("seq", sa.Integer, primary_key=True),
-    sa.Column("pk", sa.Integer, nullable=False, unique=True),
-)

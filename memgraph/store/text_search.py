@@ -22,12 +22,9 @@ import numpy as np
 import sqlalchemy as sa
 
 from memgraph.store import postings, tables
-from memgraph.store.postings import BYTES_A_POSTING, IndexedText
+from memgraph.store.postings import BYTES_A_POSTING, IndexedText, changes, heads, rows
 from memgraph.store.snapshot import Snapshot
-from memgraph.store.statements import element, listed, ordered, prepared, whole_number
-from memgraph.store.text_index import changes
-from memgraph.store.text_index import postings as rows
-from memgraph.store.text_index import segments as heads
+from memgraph.store.statements import element, listed, ordered, prepared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +66,7 @@ def _heads_among() -> sa.Select[Any]:
 @prepared
 def _rows_among() -> sa.Select[Any]:
     f, p = listed("pairs", "f"), rows.alias("p")
-    segment = whole_number(element(f.c.value, 0))
+    segment = element(f.c.value, 0, sa.Integer())
     its = (p.c.segment == segment) & (p.c.term == element(f.c.value, 1))
     return sa.select(p.c.segment, p.c.term, p.c.postings).select_from(ordered(f, (p, its)))
 

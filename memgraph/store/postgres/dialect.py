@@ -30,7 +30,6 @@ from memgraph.store.statements import (
     RowPlace,
     StoredText,
     Unindexed,
-    WholeNumber,
     arguments,
 )
 from memgraph.store.text_index import PhraseMatches
@@ -316,28 +315,21 @@ def _member(construct: JsonMember, compiler: Any, **options: Any) -> str:
     column, key = construct.clauses
     document = f"CAST({compiler.process(column, **options)} AS jsonb)"
     steps = key.value.split(".")
-    result = f"({document} #>> '{{{','.join(steps)}}}')"
-    if isinstance(construct.type, sa.Boolean):
-        return f"CAST({result} AS BOOLEAN)"
-    if isinstance(construct.type, sa.Float):
-        return f"CAST({result} AS DOUBLE PRECISION)"
-    if isinstance(construct.type, sa.Integer):
-        return f"CAST({result} AS BIGINT)"
-    if isinstance(construct.type, sa.Numeric):
-        return f"CAST({result} AS NUMERIC)"
-    return f'{result} COLLATE "C"'
+    return _typed(f"({document} #>> '{{{','.join(steps)}}}')", construct, compiler)
 
 
 @compiles(JsonElement, "postgresql")
 def _element(construct: JsonElement, compiler: Any, **options: Any) -> str:
     array, index = construct.clauses
-    return f'(CAST({compiler.process(array, **options)} AS json) ->> {index.value}) COLLATE "C"'
+    text = f"(CAST({compiler.process(array, **options)} AS json) ->> {index.value})"
+    return _typed(text, construct, compiler)
 
 
-@compiles(WholeNumber, "postgresql")
-def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
-    [text] = arguments(construct, compiler, options)
-    return f"CAST({text} AS BIGINT)"
+def _typed(text: str, construct: Construct, compiler: Any) -> str:
+    """Return the SQL that converts a text to the type of a construct."""
+    if isinstance(construct.type, sa.String | sa.types.NullType):
+        return f'{text} COLLATE "C"'
+    return f"CAST({text} AS {compiler.dialect.type_compiler_instance.process(construct.type)})"
 
 
 @compiles(PhraseMatches, "postgresql")

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from memgraph.model.columns import JSON
-from memgraph.store import text_index
 from memgraph.store.postgres import row_changes
 from memgraph.store.postgres.dialect import DIALECT, PLACE, extracted, numbered
+from memgraph.store.tables import postings_schema
 
 _TEXT_INDEX: Final = (
     "content source_role tags search_terms",
@@ -96,7 +96,7 @@ def tables() -> tuple[sa.Table, ...]:
     from memgraph.model.tables import metadata
 
     own = sa.MetaData(naming_convention=metadata.naming_convention)
-    for table in (*metadata.sorted_tables, *text_index.POSTINGS_SCHEMA.sorted_tables):
+    for table in (*metadata.sorted_tables, *postings_schema.sorted_tables):
         _adapt(table.to_metadata(own))
     return tuple(own.sorted_tables)
 

@@ -42,7 +42,6 @@ from memgraph.store.statements import (
     RowPlace,
     StoredText,
     Unindexed,
-    WholeNumber,
     arguments,
 )
 from memgraph.store.text_index import PhraseMatches
@@ -254,12 +253,6 @@ def _as_read(construct: StoredText, compiler: Any, **options: Any) -> str:  # no
 def _raw_text(construct: RawText, compiler: Any, **options: Any) -> str:
     [column] = arguments(construct, compiler, options)
     return f"CAST({column} AS BLOB)"
-
-
-@compiles(WholeNumber, "sqlite")
-def _whole_number(construct: WholeNumber, compiler: Any, **options: Any) -> str:
-    [text] = arguments(construct, compiler, options)
-    return text
 
 
 @compiles(PhraseMatches, "sqlite")
