@@ -57,12 +57,6 @@ ERASED_KEY: Final = "erased_through"
 _PAGE: Final = 2_000
 
 
-def _pages(snapshot: Snapshot, query: sa.ClauseElement, **values: Any) -> Iterator[list[Any]]:
-    cursor = snapshot.cursor(query, values)
-    while page := cursor.fetchmany(_PAGE):
-        yield page
-
-
 # -- the memories and entities that go -------------------------------------------------------------
 
 
@@ -107,7 +101,7 @@ def saying(snapshot: Snapshot, terms: SearchTerms) -> set[str]:
     """Return the memories that contain one of the terms in their texts or as their speaker."""
     m, ids = tables.memories, set[str]()
     texts = sa.select(m.c.memory_id, m.c.content, m.c.summary, m.c.source_role)
-    for page in _pages(snapshot, texts.where(m.c.content != "")):
+    for page in snapshot.pages(texts.where(m.c.content != ""), _PAGE):
         joined = ["\n\n".join(text for text in row[1:] if text) for row in page]
         ids.update(page[place][0] for place, _ in terms.among(joined))
     return ids
@@ -223,7 +217,7 @@ def standing(
         if key:
             query = query.where(~among(t.c[key], "gone"))
         values = {"gone": gone.get(table, sorted(entity_pks))} if key else {}
-        for page in _pages(snapshot, query, **values):
+        for page in snapshot.pages(query, _PAGE, values):
             yield kind, [(memory_id, text) for memory_id, *row in page for text in row if text]
 
 
@@ -370,7 +364,7 @@ def _repeating(snapshot: Snapshot, terms: SearchTerms) -> Iterator[tuple[_Row, d
         query = sa.select(*keys, *(table.c[column] for column in columns))
         if table is tables.metadata:
             query = query.where(table.c.key != UNFINISHED_KEY)
-        for page in _pages(snapshot, query):
+        for page in snapshot.pages(query, _PAGE):
             texts = ["\n".join(text for text in row[len(keys) :] if text) for row in page]
             for place in sorted({place for place, _ in terms.among(texts)}):
                 before = dict(zip(columns, page[place][len(keys) :], strict=True))
@@ -393,7 +387,7 @@ def _entries(snapshot: Snapshot, terms: SearchTerms, gone: Gone) -> tuple[Change
     log, entries, notes = tables.audit_log, Changes(), set[str]()
     ids = gone.memories | gone.entities
     query = sa.select(log.c.seq, log.c.action, log.c.subject, log.c.details).order_by(log.c.seq)
-    for page in _pages(snapshot, query):
+    for page in snapshot.pages(query, _PAGE):
         repeats = {place for place, _ in terms.among([details for *_, details in page])}
         for place, (seq, action, subject, text) in enumerate(page):
             fields = frozenset[str]()

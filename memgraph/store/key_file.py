@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from memgraph.errors import Conflict, InvalidConfig
-from memgraph.paths import ERASURE_KEY_NAME, KEYS_LOCK_NAME, naming_full_disk, take_free_name
-from memgraph.store.files import FileLock, fsync
+from memgraph.paths import ERASURE_KEY_NAME, KEYS_LOCK_NAME, naming_full_disk
+from memgraph.store.files import FileLock, draft_beside, publish
 
 VERSION: Final = 1
 MAX_BYTES: Final = 64_000_000
@@ -111,17 +111,9 @@ def made_erasure_key(root: Path) -> bytes:
     key, path = erasure_key(root), root / ERASURE_KEY_NAME
     if key is not None:
         return key
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        with os.fdopen(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32) + "\n")
-        fsync(draft)
-        with suppress(Conflict):  # another process has created it
-            take_free_name(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-    fsync(root)
+    with draft_beside(path) as draft, suppress(Conflict):  # another process has created it
+        draft.write_text(secrets.token_hex(32) + "\n", "ascii")
+        publish(draft, path, force=False)
     return own_bytes(path).strip()
 
 
@@ -183,15 +175,10 @@ class KeyFile:
         Raises:
             InvalidConfig: the file would be larger than ``read`` accepts; it is not changed.
         """
-        data = rendered(keys, str(self)).encode("ascii")
-        draft = self.path.with_name(f".{self.path.name}.new")
-        draft.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
-            file.write(data)
-        fsync(draft)
-        draft.replace(self.path)
-        fsync(self.path.parent)
+        text = rendered(keys, str(self))
+        with draft_beside(self.path) as draft:
+            draft.write_text(text, "ascii")
+            publish(draft, self.path, force=True)
 
 
 LEAST_KEY: Final = 32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -85,6 +85,12 @@ class Snapshot(Executed):
 
     def _execute(self, statement: Any, values: Values, more: dict[str, Any], /) -> Any:
         return BuiltStatement(statement)._execute(self, values, more)
+
+    def pages(self, statement: Any, size: int, values: Values = None) -> Iterator[list[Any]]:
+        """Yield the rows in lists of at most ``size``; no more are in memory at once."""
+        text, params = BuiltStatement(statement).compiled(self, values, {})
+        pages: Iterator[list[Any]] = self.driver.pages(text, params, size)
+        return pages
 
     def exec_driver_sql(
         self,

@@ -148,7 +148,7 @@ class Executed(ABC):
     def _execute(self, other: Any, values: Values, more: dict[str, Any], /) -> Any: ...
 
     def cursor(self, other: Any, values: Values = None, /, **more: Any) -> Any:
-        """Return the driver's cursor, to fetch more rows than should be in memory at once."""
+        """Return the driver's cursor, to stop before the last row."""
         return self._execute(other, values, more)
 
     def rows(self, other: Any, values: Values = None, /, **more: Any) -> list[Any]:
@@ -247,18 +247,26 @@ class BuiltStatement(CompiledStatement):
         self._shape = (key.key, *constants)
 
     def _execute(self, snapshot: Snapshot, values: Values, more: dict[str, Any], /) -> Any:
+        return self._run(snapshot, *self.compiled(snapshot, values, more))
+
+    def compiled(
+        self, snapshot: Snapshot, values: Values, more: Mapping[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the SQL for a snapshot's driver, and the values that it binds."""
         shape = (snapshot.engine, *self._shape)
         compiled: Any = _COMPILED.get(shape)
         if compiled is None:
             dialect, key = snapshot.engine.dialect, self._cache_key
             compiled = _COMPILED[shape] = self._expression.compile(dialect=dialect, cache_key=key)
         extracted = self._cache_key.bindparams
-        params = compiled.construct_params(extracted_parameters=extracted, _check=False)
+        params: dict[str, Any] = compiled.construct_params(
+            extracted_parameters=extracted, _check=False
+        )
         params.update(values or {}, **more)
         for bind, name in compiled.bind_names.items():
             if isinstance(bind, _JsonParameter) and not isinstance(params[name], str | None):
                 params[name] = _json(list(params[name]))
-        return self._run(snapshot, str(compiled), params)
+        return str(compiled), params
 
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(1_000)

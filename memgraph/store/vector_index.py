@@ -313,8 +313,7 @@ class VectorIndex(ABC):
         """Yield every vector that is damaged or has an outdated visibility."""
         e, m = tables.embeddings.alias("e"), tables.memories.alias("m")
         columns = (e.c.memory_pk, m.c.memory_id, e.c.vector, e.c.dimensions, e.c.visibility)
-        source = self._snapshot.cursor(_ready(e, m, *columns, *_facts(m)))
-        while rows := source.fetchmany(_BATCH):
+        for rows in self._snapshot.pages(_ready(e, m, *columns, *_facts(m)), _BATCH):
             bad = set(damaged([(row[2], row[3]) for row in rows]))
             for place, (pk, memory_id, _, _, stored, *facts) in enumerate(rows):
                 if place in bad:

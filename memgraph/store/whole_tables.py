@@ -70,6 +70,7 @@ UNCOUNTED: Final[Mapping[str, str]] = {
 in all digests, because only their order matters. Indexes (full text, vectors) have their
 own checks."""
 _MODULUS: Final = 1 << 256
+_PAGE: Final = 2_000
 
 
 class DigestedColumns(NamedTuple):
@@ -165,9 +166,11 @@ def _current_digests(snapshot: Snapshot) -> Iterator[tuple[str, TableDigest]]:
     for table, columns in digested_columns(lambda name: snapshot.engine.columns(snapshot, name)):
         # Name the columns that exist, not those of the models: the schema may be damaged.
         listed: list[Column] = [sa.column(name) for name in columns]
-        rows = snapshot.cursor(sa.select(*listed).select_from(sa.table(table)))
-        numbers = [int.from_bytes(row_digest(table, *row), "big") for row in rows]
-        yield table, TableDigest(len(numbers), sum(numbers) % _MODULUS)
+        digest = TableDigest()
+        for rows in snapshot.pages(sa.select(*listed).select_from(sa.table(table)), _PAGE):
+            numbers = [int.from_bytes(row_digest(table, *row), "big") for row in rows]
+            digest = digest.plus(len(numbers), sum(numbers))
+        yield table, digest
 
 
 def row_digest(name: str, *values: Any) -> bytes:
@@ -278,9 +281,10 @@ def exported(snapshot: Snapshot, record: str) -> Iterator[dict[str, Any]]:
     query = sa.select(*columns).select_from(joined).order_by(*table.primary_key)
     if record == "embedding":
         query = query.where(table.c.state == EmbeddingState.READY)
-    for row in snapshot.cursor(query):
-        pairs = zip(columns, row, strict=True)
-        yield {column.name: _as_json(column, value) for column, value in pairs}
+    for rows in snapshot.pages(query, _PAGE):
+        for row in rows:
+            pairs = zip(columns, row, strict=True)
+            yield {column.name: _as_json(column, value) for column, value in pairs}
 
 
 def _as_json(column: Column, value: Any) -> Any:

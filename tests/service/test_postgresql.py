@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ from memgraph.errors import (
 from memgraph.operations.maintenance import maintenance
 from memgraph.operations.maintenance.maintenance import RestoreReport
 from memgraph.operations.maintenance.move import MoveReport, move
+from memgraph.rules.search_terms import SearchTerms, TermMatch
 from memgraph.service.readiness import Readiness
+from memgraph.store import erasure
+from memgraph.store.postgres import database
 from memgraph.store.sqlite.engine import migrations_folder
 from memgraph.store.stores import store_of
 from memgraph.surfaces.cli import main
@@ -175,6 +179,24 @@ def test_an_older_snapshot_keeps_an_erasure_from_being_finished(tmp_path: Path, 
         assert again.unfinished == ()
         assert again.erasure_id == report.erasure_id
         assert data_files(url, "zwieback") == []
+
+
+def test_an_erasure_that_searches_for_long_is_not_idle(
+    served: MemoryService, orc: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(self: SearchTerms, texts: Sequence[str]) -> list[tuple[int, TermMatch]]:
+        time.sleep(0.1)
+        return among(self, texts)
+
+    among = SearchTerms.among
+    secret = orc.remember("The zwieback tin is behind the red door.")
+    orc.remember_many({"content": f"The gate number {number} is open."} for number in range(40))
+    monkeypatch.setattr(SearchTerms, "among", slowly)
+    monkeypatch.setattr(erasure, "_PAGE", 4)
+    monkeypatch.setattr(database, "IDLE_S", 0.5)
+    with served.opened("orc-1") as opened:
+        monkeypatch.setattr(opened.database, "_busy_timeout_ms", 250)
+        assert orc.erasure.erase(memory_id=secret, reason="asked for", dry_run=False).complete
 
 
 def restored(
@@ -332,11 +354,17 @@ def test_a_schema_that_was_dropped_or_made_anew_is_noticed(
             pass
         execute(url, 'ALTER SCHEMA "memgraph_orc-1" RENAME TO memgraph_other')
         execute(url, 'ALTER SCHEMA memgraph_aside RENAME TO "memgraph_orc-1"')
-        # A snapshot keeps the rows that it sees, but not the meaning of the schema's name.
-        with pytest.raises(DatabaseReplaced), opened.database.read() as snapshot:
-            execute(url, 'ALTER SCHEMA "memgraph_orc-1" RENAME TO memgraph_aside')
-            execute(url, 'ALTER SCHEMA memgraph_other RENAME TO "memgraph_orc-1"')
-            assert snapshot.driver.execute("SELECT count(*) FROM memories").fetchall() == [(0,)]
+
+        def read() -> None:
+            with opened.database.read() as snapshot:
+                execute(url, 'ALTER SCHEMA "memgraph_orc-1" RENAME TO memgraph_aside')
+                execute(url, 'ALTER SCHEMA memgraph_other RENAME TO "memgraph_orc-1"')
+                # A snapshot keeps the rows that it sees, but not the meaning of the schema's name.
+                found = snapshot.driver.execute("SELECT count(*) FROM memories").fetchall()
+                assert found == [(0,)]
+
+        with pytest.raises(DatabaseReplaced):
+            read()
 
 
 def test_connections_that_broke_are_replaced(

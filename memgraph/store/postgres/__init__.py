@@ -6,6 +6,7 @@ psycopg is an extra. Nothing outside of this package imports it, or SQLAlchemy's
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -74,6 +75,8 @@ _BY_CLASS: Final[dict[str, tuple[type[StorageError], str]]] = {
     "57": (DatabaseUnreachable, "the server is shutting down or starting; try again"),
 }
 
+_NUMBERS: Final = itertools.count()
+
 
 class _WholeNumber(Loader):
     """Loads booleans as 0 or 1, as in SQLite."""
@@ -107,6 +110,22 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         """Execute a statement once for each mapping or row of values."""
         with self.cursor() as cursor:
             cursor.executemany(statement, values)
+
+    def pages(self, statement: str, values: Any, size: int) -> Iterator[list[Any]]:
+        """Yield the rows of a statement in lists of at most ``size``.
+
+        The server sends each when it is asked for. So a long job on all rows holds few of them, and
+        is not idle for as long as it takes.
+        """
+        cursor = self.cursor(name=f"pages_{next(_NUMBERS)}")
+        try:
+            cursor.execute(statement, values)
+            while rows := cursor.fetchmany(size):
+                yield rows
+            cursor.close()
+        finally:
+            # Of one that is left early only the server's part is open, until its transaction ends.
+            psycopg.Cursor.close(cursor)
 
 
 def checked_url(text: str) -> sa.URL:

@@ -83,6 +83,12 @@ class Connection(sqlite.Connection):  # type: ignore[misc]  # the driver has no 
 
     shared: dict[str, Any] | None = None
 
+    def pages(self, statement: str, values: Any, size: int) -> Iterator[list[Any]]:
+        """Yield the rows of a statement in lists of at most ``size``."""
+        cursor = self.execute(statement, values)
+        while rows := cursor.fetchmany(size):
+            yield rows
+
 
 @cache
 def _vector_extension() -> str:
