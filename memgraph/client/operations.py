@@ -140,7 +140,7 @@ def _reader(declared: Operation) -> Read[Any]:
     """Return the parser of an operation's response."""
     if declared.sent is None:
         return nothing
-    answer, read = declared.answer, value_of(declared.sent)
+    answer, read = declared.wire, value_of(declared.sent)
     return read if answer is None else lambda content: answer.result(read(content))
 
 

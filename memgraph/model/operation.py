@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, wraps
 from operator import attrgetter
 from typing import (
@@ -237,21 +237,25 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
 
+def _undecorated(*_: Any) -> NoReturn:
+    raise TypeError("an operation without a method")
+
+
 @dataclass(frozen=True)
 class Operation:
-    """An operation of an orchestrator.
+    """An operation of an orchestrator, and the decorator that declares a method as one.
 
     Attributes:
-        function: the method; its first parameter is the orchestrator.
         permission: the permission that a key needs.
-        method: GET for reads; POST for changes and for reads with a body.
-        path: the path below the orchestrator's, e.g. ``/contradictions/{edge_id}``.
-        tag: the group in the reference.
+        route: the HTTP method and the path below the orchestrator's, e.g. ``GET
+            /contradictions/{edge_id}``; GET for reads; POST for changes and for reads with a body.
+        tag: the group in the reference; by default that of ``group``.
         id: the id in the OpenAPI document; by default the method's name.
         body: the model of the body, or the name for a model made from the parameters; None: a name
             derived from ``id``. If it is a model, the method may take its fields as ``**fields``,
             or the whole body in one parameter.
-        answer: the format of the response; None: the result itself.
+        answer: the format of the response; a type: an object whose first field is the result;
+            None: the result itself.
         status: the HTTP status of a successful response with a body.
         tagged: the response has an ETag.
         whole: its description in an error message, e.g. ``an erasure``, if it requires a key that
@@ -262,16 +266,16 @@ class Operation:
         command: the name of the derived command; None: ``id``, or the name of an everyday method;
             empty: there is no command, because another one does the same.
         group: the attribute of the orchestrator that has the method; None: the orchestrator itself.
+        function: the decorated method; its first parameter is the orchestrator.
     """
 
-    function: Callable[..., Any]
     permission: Permission
-    method: str
-    path: str
-    tag: str
-    id: str
+    route: str
+    _: KW_ONLY
+    tag: str = DEFAULT_TAG
+    id: str = ""
     body: type[Value] | str | None = None
-    answer: WireResult | None = None
+    answer: type[Value] | WireResult | None = None
     status: int = 200
     tagged: bool = False
     whole: str | None = None
@@ -280,7 +284,34 @@ class Operation:
     served: bool = True
     command: str | None = None
     group: str | None = None
-    in_path: frozenset[str] = field(default=frozenset())
+    function: Callable[..., Any] = _undecorated
+
+    def __call__(self, function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
+        """Declare a method as this operation."""
+        own = _within_bounds(function) if _numbers(function) else function
+        declared = replace(self, function=own, id=self.id or function.__name__)
+        setattr(own, _ATTRIBUTE, declared)
+        return cast(Method[P, T], own)
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.route.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The path below the orchestrator's."""
+        return self.route.partition(" ")[2]
+
+    @cached_property
+    def in_path(self) -> frozenset[str]:
+        """The names of the parameters in the path."""
+        return frozenset(_IN_PATH.findall(self.path))
+
+    @cached_property
+    def wire(self) -> WireResult | None:
+        """The format of the response; None: the result itself."""
+        return WireResult(self.answer) if isinstance(self.answer, type) else self.answer
 
     @property
     def name(self) -> str:
@@ -371,7 +402,10 @@ class Operation:
     @property
     def sent(self) -> Any:
         """The type of the sent result; None: nothing is sent."""
-        return self.result if self.answer is None else self.answer.type
+        return self.result if self.wire is None else self.wire.type
+
+
+operation = Operation
 
 
 def documented(described: Any, section: str) -> Mapping[str, str]:
@@ -426,56 +460,6 @@ def _with_type(hint: Any, kind: Any) -> Any:
         kind |= None
     rest = tuple(item for item in metadata if not isinstance(item, WireFormat))
     return Annotated[(kind, *rest)] if rest else kind
-
-
-def operation(
-    permission: Permission,
-    route: str,
-    *,
-    tag: str = DEFAULT_TAG,
-    id: str | None = None,  # noqa: A002 - OpenAPI's word
-    body: type[Value] | str | None = None,
-    answer: type[Value] | WireResult | None = None,
-    status: int = 200,
-    tagged: bool = False,
-    whole: str | None = None,
-    slow: bool = False,
-    once: bool = False,
-    served: bool = True,
-    command: str | None = None,
-) -> Callable[[Callable[Concatenate[Any, P], T]], Method[P, T]]:
-    """Declare a method as an operation; see ``Operation`` for the arguments.
-
-    Args:
-        route: the HTTP method and the path, e.g. ``GET /contradictions/{edge_id}``.
-        tag: by default that of the group.
-    """
-    method, _, path = route.partition(" ")
-
-    def declare(function: Callable[Concatenate[Any, P], T]) -> Method[P, T]:
-        own = _within_bounds(function) if _numbers(function) else function
-        declared = Operation(
-            own,
-            permission,
-            method,
-            path,
-            tag,
-            id or function.__name__,
-            body=body,
-            answer=WireResult(answer) if isinstance(answer, type) else answer,
-            status=status,
-            tagged=tagged,
-            whole=whole,
-            slow=slow,
-            once=once,
-            served=served,
-            command=command,
-            in_path=frozenset(_IN_PATH.findall(path)),
-        )
-        setattr(own, _ATTRIBUTE, declared)
-        return cast(Method[P, T], own)
-
-    return declare
 
 
 def _within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -160,7 +160,7 @@ def _declared(method: Callable[..., Any]) -> Operation:
     """Return what an operation declares, or what the signature of a function of a handle does."""
     if is_operation(method):
         return operation_of(method)
-    return Operation(method, Permission.ADMIN, "GET", "", "", method.__name__)
+    return Operation(Permission.ADMIN, "", id=method.__name__, function=method)
 
 
 @contextmanager
@@ -182,8 +182,8 @@ def data_of(declared: Operation, result: Any, values: Mapping[str, Any]) -> dict
     """Return a result as the HTTP API sends it; without one, the ids in the operation's path."""
     if declared.result is None:
         return {name: values[name] for name in declared.in_path if name in values}
-    if declared.answer is not None:
-        result = declared.answer.of(result, limit=values.get("limit"))
+    if declared.wire is not None:
+        result = declared.wire.of(result, limit=values.get("limit"))
     if isinstance(result, Value):
         return result.model_dump(mode="json")
     if hasattr(result, "as_dict"):

@@ -60,8 +60,8 @@ def _endpoint(declared: Operation) -> Callable[..., Response]:
         arguments |= {names[name]: value for name, value in arguments_sent.items()}
         with lengthy_of(request).one() if declared.slow else nullcontext():
             result = declared.method_of(orc)(**arguments)
-            if declared.answer is not None:
-                result = declared.answer.of(result, limit=arguments.get("limit"))
+            if declared.wire is not None:
+                result = declared.wire.of(result, limit=arguments.get("limit"))
             elif result is None:
                 return Response(status_code=204)
             if adapter is None:
